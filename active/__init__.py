@@ -1,0 +1,1 @@
+"""Label requests: the store, its loops and the page."""

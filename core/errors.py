@@ -1,0 +1,76 @@
+"""What can go wrong, as one tree.
+
+    HutchError                  exit status 1: the run failed
+    ├── UsageError              exit status 2: the command line is wrong
+    │   └── ConfigError         a chain or a parameter is wrong
+    ├── DataError               a place in a data file
+    ├── ModelError              a model file that cannot be used
+    ├── PluginError             a plugin that does not keep its contract
+    └── StoreError              a label store that cannot be used
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HutchError(Exception):
+    """Base of all errors a user can cause; its text is complete and meant for people.
+
+    `exit_code` is the status of the command line when the error reaches it.
+    """
+
+    exit_code = 1
+
+
+class UsageError(HutchError):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A chain, one of its layers or a parameter is wrong."""
+
+
+class DataError(HutchError):
+    """A place in a data file is wrong, or the file cannot be read."""
+
+
+class ModelError(HutchError):
+    """A model file is missing, truncated, foreign or newer than this version."""
+
+
+class PluginError(HutchError):
+    """A plugin cannot be loaded or does not keep its contract."""
+
+
+class StoreError(HutchError):
+    """A label store cannot be used."""
+
+
+def at(source: str, line: int | None, column: int | None, text: str) -> str:
+    """Join a place and a message as `source:line:column: text`.
+
+    Args:
+        source: file name, or what stands for one (`<stdin>`).
+        line, column: counted from 1; None leaves them out.
+        text: what, got, wanted.
+
+    >>> at("chain.yaml", 4, 7, "unknown key")
+    'chain.yaml:4:7: unknown key'
+    """
+    place = ":".join(str(part) for part in (source, line, column) if part is not None)
+    return f"{place}: {text}" if place else text
+
+
+def did_you_mean(name: str, valid: Iterable[str]) -> str:
+    """The nearest valid name as a clause, or all of them if none is near.
+
+    >>> did_you_mean("clases", ["classes", "shape"])
+    "did you mean 'classes'?"
+    >>> did_you_mean("xyz", ["classes", "shape"])
+    'valid: classes, shape'
+    """
+    names = sorted(valid)
+    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names)}"

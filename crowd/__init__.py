@@ -1,0 +1,1 @@
+"""Crowd models: who labels well, and what is true."""

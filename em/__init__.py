@@ -1,0 +1,1 @@
+"""Online EM over sufficient statistics, and its natural constraint."""

@@ -1,0 +1,1 @@
+"""Composable reductions, one a file."""

@@ -1,0 +1,34 @@
+"""Hutch: noisy human labels in, an online model out.
+
+Importing this package is cheap: numpy, numba and the reductions are loaded when a name that needs them is first used.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hutch.core.batch import Batch as Batch
+    from hutch.core.chain import Chain as Chain
+    from hutch.core.errors import HutchError as HutchError
+    from hutch.plugins.hookspecs import hookimpl as hookimpl
+
+__version__ = version("hutch")
+__all__ = ["Batch", "Chain", "HutchError", "__version__", "hookimpl"]
+
+_HOMES = {
+    "Batch": "hutch.core.batch",
+    "Chain": "hutch.core.chain",
+    "HutchError": "hutch.core.errors",
+    "hookimpl": "hutch.plugins.hookspecs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hutch' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+../../src/hutch/__init__.py
