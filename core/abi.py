@@ -29,6 +29,7 @@ LAYER = np.dtype(
         ("importance_to", "u8"),  # address: h_min; `importance` carries the target prediction; inf where unreachable
         ("sensitivity", "u8"),  # address: change of the prediction per unit of importance (VW's first-order rule)
         ("next", "u8"),  # address of the LAYER below, 0 for a base learner
+        ("step", "u8"),  # rows between two sub-models of the layer below: product of the widths below it
         ("state", "u8"),  # address of this layer's own record, its dtype declared in the reduction's file
     ]
 )
@@ -94,8 +95,10 @@ LOSS = np.dtype(
         ("update", "u8"),  # address: importance-aware step of a linear model; scale = rate * importance, norm = x'x
         ("unsafe_update", "u8"),  # address: plain gradient step
         ("square_gradient", "u8"),  # address: what the adaptive rates accumulate
-        ("kind", "i8"),  # one of the KIND_ constants of core.losses: which closed forms hold; 0 for none
-        ("parameter", "f8"),  # tau of quantile and expectile, else unused
+        ("plain_value", "u8"),  # address of a plugin's (prediction, label, parameter) -> loss; 0 for built-in losses
+        ("plain_derivative", "u8"),  # address of a plugin's (prediction, label, parameter) -> derivative; else 0
+        ("kind", "i8"),  # one of core.loss_kinds: which closed forms hold; 0 for none
+        ("parameter", "f8"),  # tau of quantile and expectile, a plugin's own parameter
         ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
         ("upper", "f8"),
         ("shared", "u8"),  # address of the SHARED record (squared loss reads the label range)
@@ -107,6 +110,9 @@ SIGNATURE = types.float32(types.uint64, types.uint64, types.float32, types.float
 
 LOSS_SIGNATURE = types.float64(types.float64, types.float64, types.float64, types.float64, types.uint64)
 """(prediction, label, scale, norm, address of the LOSS record) -> value; float32 arithmetic happens inside"""
+
+PLAIN_LOSS_SIGNATURE = types.float64(types.float64, types.float64, types.float64)
+"""(prediction, label, parameter) -> value: what a plugin writes"""
 
 
 def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
@@ -181,6 +187,12 @@ def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any
 def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
     """Call the loss kernel at `address`."""
     return LOSS_SIGNATURE.return_type(types.uint64, *LOSS_SIGNATURE.args), _caller(LOSS_SIGNATURE)
+
+
+@intrinsic
+def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: Any, parameter: Any) -> Any:
+    """Call a plugin's plain loss function at `address`."""
+    return PLAIN_LOSS_SIGNATURE.return_type(types.uint64, *PLAIN_LOSS_SIGNATURE.args), _caller(PLAIN_LOSS_SIGNATURE)
 
 
 @intrinsic

@@ -1,0 +1,154 @@
+"""What a reduction is: a declared layer of a chain.
+
+A reduction file reads in one order: its parameters, the dtype of its state, its kernels, its class, its registration.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from hutch.core.abi import SHARED
+from hutch.core.kernel_cache import AddressKernel
+from hutch.core.losses import Loss, LossChoice
+from hutch.core.text_parser import ParserOptions
+
+
+class Labels(StrEnum):
+    """What kind of label a layer takes."""
+
+    SIMPLE = "simple"  # a real number, ±1 for binary
+    MULTICLASS = "multiclass"  # a class, counted from 1
+    COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
+
+
+class Predictions(StrEnum):
+    """What kind of prediction a layer makes."""
+
+    SCALAR = "scalar"
+    CLASS = "class"
+
+
+class Parameters(BaseModel):
+    """Base of the parameters of a layer; unknown keys are errors, values are checked against their annotations."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The compiled functions of a layer, all of the signature of `hutch.core.abi`.
+
+    Attributes:
+        learn: predict, then train; returns the prediction made before training.
+        predict: predict only.
+        importance_to: h_min, needed below an `active` layer; `importance` carries the target prediction.
+        sensitivity: change of the prediction per unit of importance, needed by VW's active rule.
+    """
+
+    learn: AddressKernel
+    predict: AddressKernel
+    importance_to: AddressKernel | None = None
+    sensitivity: AddressKernel | None = None
+
+
+@dataclass(slots=True)
+class Context:
+    """What a layer may know of the chain it is built into.
+
+    Attributes:
+        bits: the weight table has 2^bits rows.
+        submodels: how many sub-models the layers above ask of this layer.
+        step: rows between two sub-models of the layer below.
+        seed: of the run; derive every random decision from it.
+        parser: how text is hashed (namespace ids, seeds).
+        losses: the losses that are installed, by name.
+        below: the layer below, None for a base learner.
+        shared: the SHARED record of the chain, as an array of length 1; its address stays valid.
+    """
+
+    bits: int
+    submodels: int
+    step: int
+    seed: int
+    parser: ParserOptions
+    losses: Mapping[str, Loss]
+    below: "Reduction | None"
+    shared: NDArray[Any] = field(default_factory=lambda: np.zeros(1, SHARED))
+
+
+class Reduction(ABC):
+    """A layer of a chain.
+
+    Class attributes declare how it fits between its neighbours; the chain checks them when it is built.
+
+    Attributes:
+        name: the key in YAML.
+        Parameters: the pydantic model of its parameters.
+        takes: kind of label it takes; None: that of the layer below.
+        predicts: kind of prediction it makes; None: that of the layer below.
+        asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
+        is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
+        parameters: the validated parameters of this layer.
+        context: the chain around it.
+        state: structured array of length 1 that the kernels see through the layer's `state` address.
+    """
+
+    name: ClassVar[str]
+    Parameters: ClassVar[type[Parameters]]
+    takes: ClassVar[Labels | None] = None
+    predicts: ClassVar[Predictions | None] = None
+    asks: ClassVar[tuple[Labels, Predictions] | None] = None
+    is_base: ClassVar[bool] = False
+
+    parameters: Any
+    context: Context
+    state: NDArray[Any]
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        self.parameters = parameters
+        self.context = context
+        self.state = np.zeros(1, "u8")
+
+    @classmethod
+    def width(cls, parameters: Any) -> int:
+        """How many sub-models of the layer below it needs."""
+        return 1
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+
+    @property
+    def stride(self) -> int:
+        """Floats per row of the weight table; only asked of base learners. A power of two."""
+        return 1
+
+    @property
+    def score_count(self) -> int:
+        """How many scores it writes per example when they are asked for; 0 if it has none."""
+        return self.context.below.score_count if self.context.below else 0
+
+    def initialise(self, weights: NDArray[np.float32]) -> None:
+        """Set the first values of the weight table, shape (rows, stride); it comes as zeros. Base learners only."""
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
+        return {}
+
+    def loaded(self) -> None:
+        """Called after a model's arrays have been copied in."""
+
+    def end_pass(self) -> None:
+        """Called after each pass over the data."""
+
+    def loss(self, choice: LossChoice) -> NDArray[Any]:
+        """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""
+        return choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)
+
