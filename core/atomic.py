@@ -1,0 +1,113 @@
+"""Files that appear under their name only when they are whole."""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from hutch.core.errors import HutchError, at
+
+
+def _failed(path: Path, error: OSError) -> HutchError:
+    return HutchError(at(str(path), None, None, f"cannot be written: {error.strerror or error}"))
+
+
+def _is_special(path: Path) -> bool:
+    """True for what cannot be replaced: a terminal, a pipe, /dev/null."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is replaced, else those a plain open() would give; a temporary file is private."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename durable; not every system lets a directory be opened."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _temporary(path: Path) -> tuple[int, str]:
+    if path.is_dir():
+        raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
+    try:
+        return tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise _failed(path, error) from None
+
+
+def check_writable(path: str | Path) -> None:
+    """Find out before a long run whether `path` can be written after it.
+
+    Raises:
+        HutchError: the directory is missing or closed, or `path` is a directory.
+    """
+    target = Path(path).resolve()
+    if _is_special(target):
+        return
+    descriptor, name = _temporary(target)
+    os.close(descriptor)
+    os.unlink(name)
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
+    """Open `path` for writing bytes; it is replaced in one step when the block ends well, else left as it was.
+
+    The bytes go to a temporary file beside it, which is synced and renamed. Links are followed; a terminal, a pipe and
+    `/dev/null` are written directly.
+
+    Raises:
+        HutchError: the file cannot be written, with the system's reason (also from inside the block: a full disk).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(Path(folder) / "model") as file:
+    ...         _ = file.write(b"whole")
+    ...     (Path(folder) / "model").read_bytes()
+    b'whole'
+    """
+    target = Path(path).resolve()
+    if _is_special(target):
+        with open(target, "wb") as file:
+            yield file
+        return
+    descriptor, name = _temporary(target)
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _permissions(target))
+        os.replace(name, target)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, name) and not isinstance(error, BrokenPipeError):
+            raise _failed(target, error) from None
+        raise
+    _sync_directory(target.parent)
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a whole file in one step; raises as `atomic_write` does."""
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def write_text(path: str | Path, content: str) -> None:
+    """Write a whole UTF-8 text file in one step, lines ending as they are; raises as `atomic_write` does."""
+    write_bytes(path, content.encode())

@@ -1,0 +1,78 @@
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from hutch.core.atomic import atomic_write, check_writable, write_bytes, write_text
+from hutch.core.errors import HutchError
+
+
+def test_appears_only_when_whole(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with atomic_write(path) as file:
+        file.write(b"new")
+        assert not path.exists()
+    assert path.read_bytes() == b"new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), BrokenPipeError(errno.EPIPE, "pipe")])
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+    with pytest.raises(type(error)), atomic_write(path) as file:
+        file.write(b"half")
+        raise error
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with pytest.raises(HutchError, match="model: cannot be written: No space left on device"), atomic_write(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
+
+
+def test_permissions_are_those_of_a_plain_file_or_of_the_file_replaced(tmp_path: Path) -> None:
+    plain, path = tmp_path / "plain", tmp_path / "model"
+    plain.write_bytes(b"")
+    write_bytes(path, b"1")
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    path.chmod(0o640)
+    write_bytes(path, b"2")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    write_text(link, "neu ü")
+    assert link.is_symlink() and real.read_text(encoding="utf-8") == "neu ü"
+
+
+def test_devices_are_written_directly() -> None:
+    check_writable("/dev/null")
+    write_bytes("/dev/null", b"gone")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("missing/model", "No such file or directory"), ("file/model", "Not a directory"), (".", "it is a directory")],
+)
+def test_an_unwritable_path_is_known_before(tmp_path: Path, path: str, reason: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    target = tmp_path / path
+    for attempt in (check_writable, lambda path: write_bytes(path, b"")):
+        with pytest.raises(HutchError, match=f"cannot be written: {reason}"):
+            attempt(target)
+
+
+def test_checking_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    check_writable(path)
+    assert not list(tmp_path.iterdir())
