@@ -1,12 +1,12 @@
 """What can go wrong, as one tree.
 
-    HutchError                  exit status 1: the run failed
-    ├── UsageError              exit status 2: the command line is wrong
-    │   └── ConfigError         a chain or a parameter is wrong
-    ├── DataError               a place in a data file
-    ├── ModelError              a model file that cannot be used
-    ├── PluginError             a plugin that does not keep its contract
-    └── StoreError              a label store that cannot be used
+HutchError                  exit status 1: the run failed
+├── UsageError              exit status 2: the command line is wrong
+│   └── ConfigError         a chain or a parameter is wrong
+├── DataError               a place in a data file
+├── ModelError              a model file that cannot be used
+├── PluginError             a plugin that does not keep its contract
+└── StoreError              a label store that cannot be used
 """
 
 from collections.abc import Iterable

@@ -151,4 +151,3 @@ class Reduction(ABC):
     def loss(self, choice: LossChoice) -> NDArray[Any]:
         """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""
         return choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)
-

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hutch.core.batch import Batch as Batch
-    from hutch.core.chain import Chain as Chain
+    from hutch.chain import Chain as Chain
     from hutch.core.errors import HutchError as HutchError
-    from hutch.plugins.hookspecs import hookimpl as hookimpl
+    from hutch.core.hooks import hookimpl as hookimpl
 
 __version__ = version("hutch")
 __all__ = ["Batch", "Chain", "HutchError", "__version__", "hookimpl"]
 
 _HOMES = {
     "Batch": "hutch.core.batch",
-    "Chain": "hutch.core.chain",
+    "Chain": "hutch.chain",
     "HutchError": "hutch.core.errors",
-    "hookimpl": "hutch.plugins.hookspecs",
+    "hookimpl": "hutch.core.hooks",
 }
 
 

@@ -1,0 +1,312 @@
+"""A chain of reductions over one hashed weight table."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.abi import EXAMPLE, LAYER, SHARED
+from hutch.core.batch import Batch
+from hutch.core.driver import drive
+from hutch.core.errors import ConfigError, ModelError
+from hutch.core.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.registry import Registry
+from hutch.core.statistics import Statistics
+from hutch.core.text_parser import ParserOptions, namespace_id
+
+_ADDRESSES = ("weights",)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpec:
+    """One layer of a chain that is to be built: reduction name and validated parameters."""
+
+    name: str
+    parameters: Any
+
+
+@dataclass(slots=True)
+class Outputs:
+    """What the chain said of the examples of one batch; each array has one entry an example.
+
+    Attributes:
+        predictions: float32, of the top layer.
+        raw: float32, of the base learner before clipping and link.
+        queries: float32, importance of the label an active layer asks for, -1 where it does not ask.
+        losses: float32, progressive loss times importance.
+        scores: float32 (examples, classes), no columns unless asked for.
+    """
+
+    predictions: NDArray[np.float32]
+    raw: NDArray[np.float32]
+    queries: NDArray[np.float32]
+    losses: NDArray[np.float32]
+    scores: NDArray[np.float32]
+
+
+class Row(Protocol):
+    """What is told when a row of the progress table is due."""
+
+    def __call__(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
+        """See example `i` of the batch; returns the sum of importance at which the next row is due."""
+
+
+def check_neighbours(layers: Sequence[LayerSpec], registry: Registry) -> tuple[Labels, Predictions]:
+    """Check that every layer fits the one below it; returns what the whole chain takes and predicts.
+
+    Raises:
+        ConfigError: it names both layers and both kinds.
+    """
+    if not layers:
+        raise ConfigError("chain: got no layer, wanted at least a base learner such as 'linear'")
+    takes: Labels | None = None
+    predicts: Predictions | None = None
+    for position in range(len(layers) - 1, -1, -1):
+        name = layers[position].name
+        reduction = registry.reductions[name]
+        below = layers[position + 1].name if position + 1 < len(layers) else None
+        if below is None and not reduction.is_base:
+            raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
+        if below is not None and reduction.is_base:
+            raise ConfigError(f"chain[{position}].{name}: a base learner stands last, got {below!r} below it")
+        if reduction.asks and (takes, predicts) != reduction.asks:
+            wanted = reduction.asks
+            raise ConfigError(
+                f"chain[{position}].{name} asks of the layer below labels {wanted[0].value!r} and predictions "
+                f"{wanted[1].value!r}, but chain[{position + 1}].{below} takes labels "
+                f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
+            )
+        takes, predicts = reduction.takes or takes, reduction.predicts or predicts
+    assert takes is not None and predicts is not None
+    return takes, predicts
+
+
+class Engine:
+    """A built chain: layers, weight table, shared state, and the loop over batches.
+
+    Args:
+        layers: from top to base.
+        registry: what is installed.
+        bits: the weight table has 2^bits rows.
+        parser: how text is hashed; its `bits` and `label` are overridden by the chain's own.
+        seed: of every random decision.
+        ignore: names of namespaces to leave out of every example.
+        keep: names of namespaces to keep; all others are left out.
+
+    Raises:
+        ConfigError: layers that do not fit, or too few rows for the sub-models.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[LayerSpec],
+        registry: Registry,
+        *,
+        bits: int = 18,
+        parser: ParserOptions | None = None,
+        seed: int = 0,
+        ignore: Sequence[str] = (),
+        keep: Sequence[str] = (),
+    ) -> None:
+        self.takes, self.predicts = check_neighbours(layers, registry)
+        options = parser or ParserOptions()
+        self.parser = replace(options, bits=bits, label=self.takes.value)
+        classes = [registry.reductions[spec.name] for spec in layers]
+        widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
+        total = int(np.prod(widths))
+        if total > 1 << bits:
+            raise ConfigError(
+                f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
+            )
+        self.shared = np.zeros(1, SHARED)
+        self.shared["random_state"], self.shared["decay"] = seed, 1.0
+        self.shared["mask"], self.shared["multiplier"] = (1 << bits) - 1, 1 << (total - 1).bit_length()
+        self.layers: list[Reduction] = []
+        below: Reduction | None = None
+        for k in range(len(layers) - 1, -1, -1):
+            context = Context(
+                bits=bits,
+                submodels=int(np.prod(widths[:k])),
+                step=int(np.prod(widths[k + 1 :])),
+                seed=seed,
+                parser=self.parser,
+                losses=registry.losses,
+                below=below,
+                shared=self.shared,
+            )
+            below = classes[k](layers[k].parameters, context)
+            self.layers.insert(0, below)
+        base = self.layers[-1]
+        self.weights = np.zeros((1 << bits, base.stride), np.float32)
+        self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
+        base.initialise(self.weights)
+        self._kernels = [layer.kernels for layer in self.layers]
+        self._records = np.zeros(len(self.layers), LAYER)
+        self._link_layers()
+        self._example = np.zeros(1, EXAMPLE)
+        self._example["shared"] = self.shared.ctypes.data
+        names = list(keep) or list(ignore)
+        self._ignored = np.array([namespace_id(name, self.parser.namespaces) for name in names], np.uint32)
+        self._inverse = bool(keep)
+        self._scratch: tuple[NDArray[Any], ...] = ()
+        self._size_scratch(0, 0)
+
+    def _link_layers(self) -> None:
+        def address(kernels: Kernels, name: str) -> int:
+            found = getattr(kernels, name)
+            return found.address if found else 0
+
+        size = LAYER.itemsize
+        for k, (layer, kernels) in enumerate(zip(self.layers, self._kernels, strict=True)):
+            record = self._records[k]
+            for name in ("learn", "predict", "importance_to", "sensitivity"):
+                record[name] = address(kernels, name)
+            record["next"] = self._records.ctypes.data + (k + 1) * size if k + 1 < len(self.layers) else 0
+            record["state"], record["step"] = layer.state.ctypes.data, layer.context.step
+
+    def _size_scratch(self, features: int, namespaces: int) -> None:
+        if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
+            self._scratch = (
+                np.zeros(features, np.uint32),
+                np.zeros(features, np.float32),
+                np.zeros(namespaces + 1, np.int64),
+                np.zeros(namespaces, np.uint32),
+            )
+
+    @property
+    def score_count(self) -> int:
+        """Columns of `Outputs.scores` when they are asked for."""
+        return self.layers[0].score_count
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the chain has seen so far."""
+        return Statistics.of(self.shared)
+
+    def run_batch(
+        self,
+        batch: Batch,
+        *,
+        learn: bool = True,
+        row: Row | None = None,
+        row_at: float = np.inf,
+        holdout: tuple[int, int, int] = (0, 0, 0),
+        scores: bool = False,
+    ) -> tuple[Outputs, float]:
+        """Predict, and learn unless told otherwise, example by example.
+
+        Args:
+            batch: the examples.
+            learn: False changes no weight.
+            row: called when a row of the progress table is due.
+            row_at: sum of importance at which the next row is due.
+            holdout: (period, after, examples of this pass before the batch); see `hutch.core.driver.drive`.
+            scores: also return the scores of all classes.
+
+        Returns:
+            The outputs, and the sum of importance at which the next row is due.
+        """
+        n = len(batch)
+        outputs = Outputs(
+            *(np.zeros(n, np.float32) for _ in range(4)), np.zeros((n, self.score_count if scores else 0), np.float32)
+        )
+        if len(self._ignored) or self._inverse:
+            widest = int(np.diff(batch.row_ptr).max(initial=0))
+            self._size_scratch(widest, int(np.diff(batch.row_namespaces).max(initial=0)))
+        self.shared["testing"] = not learn
+        arrays = (
+            batch.row_ptr,
+            batch.indices,
+            batch.values,
+            batch.row_namespaces,
+            batch.namespace_ptr,
+            batch.namespace_id,
+            batch.labels,
+            batch.importance,
+            batch.base,
+            batch.group,
+        )
+        costs = (batch.cost_ptr, batch.cost_classes, batch.costs)
+        out = (outputs.predictions, outputs.raw, outputs.queries, outputs.losses, outputs.scores)
+        period, after, before = holdout
+        start = 0
+        while start < n:
+            start = drive(
+                np.uint64(self._records.ctypes.data),
+                np.uint64(self._example.ctypes.data),
+                start,
+                learn,
+                row_at,
+                (period, after, before + start),
+                arrays,
+                costs,
+                self._ignored,
+                self._inverse,
+                self._scratch,
+                out,
+            )
+            if row is not None:
+                statistics = self.statistics
+                if statistics.weighted_examples >= row_at:
+                    row_at = row(batch, start - 1, outputs, statistics)
+        return outputs, row_at
+
+    def run(
+        self,
+        batches: Iterable[Batch],
+        *,
+        learn: bool = True,
+        sink: Callable[[Batch, Outputs], None] | None = None,
+        row: Row | None = None,
+        row_at: float = np.inf,
+        holdout_period: int = 0,
+        holdout_after: int = 0,
+        scores: bool = False,
+    ) -> float:
+        """Run all batches of one pass; each is handed to `sink` with its outputs before the next is asked for.
+
+        Returns:
+            The sum of importance at which the next row of the progress table is due.
+        """
+        seen = 0
+        for batch in batches:
+            holdout = (holdout_period, holdout_after, seen)
+            outputs, row_at = self.run_batch(batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores)
+            seen += len(batch)
+            if sink is not None:
+                sink(batch, outputs)
+        return row_at
+
+    def end_pass(self) -> None:
+        """Tell every layer that a pass over the data has ended."""
+        self.shared["pass"] += 1
+        for layer in reversed(self.layers):
+            layer.end_pass()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything a model file must hold, by name; the arrays are the live ones."""
+        found: dict[str, NDArray[Any]] = {"weights": self.weights}
+        for name in SHARED.names or ():
+            if name not in _ADDRESSES:
+                found[f"shared.{name}"] = self.shared[name]
+        for k, layer in enumerate(self.layers):
+            for name, array in layer.saved().items():
+                found[f"layer.{k}.{layer.name}.{name}"] = array
+        return found
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Copy a model's arrays into this chain.
+
+        Raises:
+            ModelError: an array is missing or of another shape.
+        """
+        for name, live in self.arrays().items():
+            if name not in arrays:
+                raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")
+            if arrays[name].shape != live.shape:
+                raise ModelError(f"{name}: got shape {arrays[name].shape}, wanted {live.shape}")
+            live[...] = arrays[name]
+        for layer in self.layers:
+            layer.loaded()

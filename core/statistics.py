@@ -1,0 +1,59 @@
+"""What a run has seen so far, read from the chain's shared record."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counters of a run.
+
+    Attributes:
+        examples: examples seen, those held out not counted.
+        features: features used, interactions and the constant included.
+        weighted_examples: sum of their importance.
+        weighted_labeled: the same over labelled examples.
+        weighted_labels: sum of importance times label.
+        sum_loss: sum of importance times progressive loss.
+        weighted_holdout, sum_loss_holdout: the same over examples held out.
+        queries: labels asked for by an active layer.
+    """
+
+    examples: int
+    features: int
+    weighted_examples: float
+    weighted_labeled: float
+    weighted_labels: float
+    sum_loss: float
+    weighted_holdout: float
+    sum_loss_holdout: float
+    queries: int
+
+    @classmethod
+    def of(cls, shared: NDArray[Any]) -> "Statistics":
+        """The counters in a SHARED record, an array of length 1."""
+        s = shared[0]
+        return cls(
+            examples=int(s["examples"]),
+            features=int(s["features"]),
+            weighted_examples=float(s["weighted_labeled"] + s["weighted_unlabeled"]),
+            weighted_labeled=float(s["weighted_labeled"]),
+            weighted_labels=float(s["weighted_labels"]),
+            sum_loss=float(s["sum_loss"]),
+            weighted_holdout=float(s["weighted_holdout"]),
+            sum_loss_holdout=float(s["sum_loss_holdout"]),
+            queries=int(s["queries"]),
+        )
+
+    @property
+    def average_loss(self) -> float:
+        """Progressive loss per unit of importance; NaN before the first label."""
+        return self.sum_loss / self.weighted_labeled if self.weighted_labeled > 0 else math.nan
+
+    @property
+    def holdout_loss(self) -> float:
+        """Loss on examples held out, per unit of importance; NaN without any."""
+        return self.sum_loss_holdout / self.weighted_holdout if self.weighted_holdout > 0 else math.nan

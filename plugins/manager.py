@@ -1,0 +1,178 @@
+"""Loading plugins: the default tuple, then everything installed under the entry-point group `hutch`."""
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import Distribution, distributions
+from typing import Any
+
+import pluggy
+
+from hutch.core.errors import HutchError
+from hutch.core.hooks import PROJECT
+from hutch.core.registry import Registry
+from hutch.plugins import hookspecs
+from hutch.plugins.defaults import DEFAULT_PLUGINS
+
+_REGISTERING = {
+    "hutch_register_losses": "losses",
+    "hutch_register_reductions": "reductions",
+    "hutch_register_readers": "readers",
+    "hutch_register_crowd_models": "crowd_models",
+    "hutch_register_em_models": "em_models",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One loaded plugin.
+
+    Attributes:
+        name: the entry point's name, or the module's for a built-in plugin.
+        distribution: what was installed.
+        version: the distribution's version.
+        hooks: names of the hooks it implements.
+        file: where its code lies.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    hooks: tuple[str, ...]
+    file: str
+
+
+def _warn(text: str) -> None:
+    print(f"hutch: {text}", file=sys.stderr)
+
+
+class Plugins:
+    """The plugins of this process and what they have registered.
+
+    Args:
+        only: names of third-party plugins or distributions to load; None loads all.
+        block: names of plugins or distributions to leave out.
+        trace: print every hook call on stderr.
+    """
+
+    def __init__(self, only: Iterable[str] | None = None, block: Iterable[str] = (), trace: bool = False) -> None:
+        self.manager = pluggy.PluginManager(PROJECT)
+        self.manager.add_hookspecs(hookspecs)
+        self.registry = Registry()
+        self._origins: dict[str, tuple[str, str]] = {}
+        self._trace = trace
+        blocked, wanted = set(block), None if only is None else set(only)
+        for module in DEFAULT_PLUGINS:
+            if module.rpartition(".")[2] not in blocked and module not in blocked:
+                self._add(module, importlib.import_module(module), "hutch", _version("hutch"))
+        for distribution, entry in _entry_points():
+            name, version = distribution.metadata["Name"], distribution.version
+            names = {entry.name, name}
+            if names & blocked or (wanted is not None and not names & wanted):
+                continue
+            try:
+                plugin = entry.load()
+            except Exception as error:  # a stranger's module may raise anything; the rest must go on
+                _warn(f"plugin {entry.name!r} ({name} {version}) left out: {type(error).__name__}: {error}")
+                continue
+            self._add(entry.name, plugin, name, version)
+        for plugin_name, plugin in self.manager.list_name_plugin():
+            self._register(plugin_name, plugin)
+
+    def _add(self, name: str, plugin: Any, distribution: str, version: str) -> None:
+        try:
+            self.manager.register(plugin, name=name)
+            self.manager.check_pending()
+        except (pluggy.PluginValidationError, ValueError) as error:
+            self.manager.unregister(name=name) if self.manager.has_plugin(name) else None
+            _warn(f"plugin {name!r} ({distribution} {version}) left out: {' '.join(str(error).split())}")
+            return
+        self._origins[name] = (distribution, version)
+
+    def _register(self, name: str, plugin: Any) -> None:
+        others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
+        for hook, kind in _REGISTERING.items():
+
+            def register(item: Any, name: str | None = None, *, kind: str = kind, origin: str = name or "") -> None:
+                self.registry.add(kind, name or getattr(item, "name", repr(item)), item, origin)
+
+            implementation = getattr(plugin, hook, None)
+            if implementation is None:
+                continue
+            if self._trace:
+                _warn(f"{hook}(register=...) of {name}")
+            try:
+                self.manager.subset_hook_caller(hook, others)(register=register)
+            except Exception as error:
+                distribution, version = self._origins[name]
+                signature = f"{hook}{inspect.signature(implementation)}"
+                _warn(
+                    f"plugin {name!r} ({distribution} {version}) failed in {signature}: {type(error).__name__}: {error}"
+                )
+
+    def on_progress(self, event: Any) -> None:
+        """Let every plugin see a progress event; one that raises is named and not asked again."""
+        for hook in list(self.manager.hook.hutch_on_progress.get_hookimpls()):
+            if self._trace:
+                _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
+            try:
+                hook.function(**({"event": event} if hook.argnames else {}))
+            except Exception as error:
+                _warn(f"plugin {hook.plugin_name!r} failed in hutch_on_progress: {type(error).__name__}: {error}")
+                self.manager.hook.hutch_on_progress._remove_plugin(hook.plugin)
+
+    def __iter__(self) -> Iterator[Plugin]:
+        for name, plugin in self.manager.list_name_plugin():
+            hooks = tuple(sorted(hook.name for hook in self.manager.get_hookcallers(plugin) or ()))
+            yield Plugin(
+                name,
+                *self._origins[name],
+                hooks,
+                str(getattr(plugin, "__file__", None) or inspect.getfile(type(plugin))),
+            )
+
+    def versions(self) -> dict[str, str]:
+        """Version of every distribution that has a plugin loaded; it goes into the model file."""
+        return dict(sorted(set(self._origins.values())))
+
+
+def _version(distribution: str) -> str:
+    return importlib.metadata.version(distribution)
+
+
+def _entry_points() -> Iterator[tuple[Distribution, Any]]:
+    for distribution in distributions():
+        for entry in distribution.entry_points:
+            if entry.group == PROJECT:
+                yield distribution, entry
+
+
+@cache
+def _installed(block: frozenset[str]) -> Plugins:
+    only = os.environ.get("HUTCH_LOAD_PLUGINS")
+    names = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    return Plugins(names, block, os.environ.get("HUTCH_TRACE_PLUGINS", "") not in ("", "0"))
+
+
+def installed(block: Iterable[str] = ()) -> Plugins:
+    """The plugins of this process, loaded once.
+
+    `HUTCH_LOAD_PLUGINS=a,b` loads only the third-party plugins named, `HUTCH_TRACE_PLUGINS=1` prints every hook call.
+
+    Args:
+        block: names of plugins or distributions to leave out.
+
+    Raises:
+        HutchError: a default plugin cannot be loaded.
+
+    >>> "linear" in installed().registry.reductions
+    True
+    """
+    try:
+        return _installed(frozenset(block))
+    except ImportError as error:
+        raise HutchError(f"this installation of hutch is incomplete: {error}") from error
