@@ -1,8 +1,8 @@
 """The kernel interface: one signature of scalars and addresses, so that the layers of a chain meet by address.
 
 A layer, an example and the shared state are C records at addresses. `view(dtype)` shows the record at an address as a
-typed array of length one, `array_at(type)` shows an array; after inlining both are plain loads. A call through an address
-costs about 1.5 ns; arrays passed by value would cost 50 ns, and closures over dispatchers would never be found in the
+typed array of length one, `array_at(type)` shows an array; after inlining both are plain loads. A call by address costs
+about 1.5 ns; arrays passed by value would cost 50 ns, and closures over dispatchers would never be found in the
 on-disk cache. Nothing here allocates, and nothing keeps alive what lies behind an address: the Python object that built
 the chain does.
 """
