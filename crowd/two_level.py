@@ -1,0 +1,160 @@
+"""The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from hutch.crowd import two_level_kernels as kernels
+from hutch.crowd.labels import Labels
+from hutch.crowd.model import Array, CrowdModel, Parameters, State, grown
+
+
+class TwoLevelParameters(Parameters):
+    """Parameters of `TwoLevel`."""
+
+    iterations: int = Field(12, ge=1, description="EM iterations at most")
+    clarity: float = Field(0.15, ge=0, le=1, description="share of answers to a murky item that its class decides")
+    habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
+    class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
+
+
+class TwoLevel(CrowdModel):
+    """Workers have confusion rows and habits; items are clear or murky.
+
+    The rows' prior lies between the population's confusion and a coin of the worker's own skill, with strengths that
+    are learned: where the evidence of a worker is thin it is close to one-coin, where it is rich it is Dawid-Skene. The
+    murky level stands for Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
+    """
+
+    name = "two_level"
+    summary = "hierarchical Dawid-Skene with clear and murky items (default)"
+    Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
+    parameters: TwoLevelParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors; counts of the history as they are."""
+        workers, classes = len(labels.worker_names), len(labels.classes)
+        state = empty_crowd(workers, labels.classes, self.parameters, history)
+        state.worker_names = labels.worker_names
+        for name in ("counts", "habits"):
+            state.workers[f"earlier_{name}"] = state.workers[name].copy()
+        for name in ("class_counts", "level_counts"):
+            state.shared[f"earlier_{name}"] = state.shared[name].copy()
+        votes = labels.vote_share()
+        gold = labels.gold >= 0
+        votes[gold] = np.eye(classes)[labels.gold[gold]]
+        state.items = {"posterior": np.empty((labels.items, 2 * classes)), "votes": votes}
+        kernels.start_posteriors(votes, state.items["posterior"])
+        state.workers["shares"] = np.empty((workers, classes, classes))
+        kernels.refresh_shares(crowd_of(state), classes, flat(state.workers["shares"]))
+        return state
+
+    def maximise(self, labels: Labels, state: State) -> None:
+        """Counts, then strengths, skills, population, and the priors of classes and levels."""
+        workers, shared, q = state.workers, state.shared, state.items["posterior"]
+        for name in ("counts", "habits"):
+            workers[name][...] = workers[f"earlier_{name}"]
+        workers["rows"][...] = workers["counts"].sum(axis=1)
+        workers["masses"][...] = workers["habits"].sum(axis=1)
+        crowd, classes = crowd_of(state), len(state.classes)
+        kernels.add_labels(
+            labels.item_ptr, labels.workers, labels.labels, q, flat(workers["shares"]), classes, crowd
+        )
+        kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"] > 0)
+        by_level = q.sum(axis=0).reshape(2, classes)
+        anchor = self.parameters.class_anchor * state.items["votes"].sum(axis=0)
+        shared["class_counts"][...] = shared["earlier_class_counts"] + by_level.sum(axis=0) + anchor
+        shared["level_counts"][...] = shared["earlier_level_counts"] + by_level.sum(axis=1)
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """Leave-one-out E step; then the labels' shares under the new counts."""
+        classes, crowd, shares = len(state.classes), crowd_of(state), flat(state.workers["shares"])
+        objective, change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
+            level_prior(state), classes, crowd, shares, learned, state.items["posterior"],
+        )  # fmt: skip
+        kernels.refresh_shares(crowd, classes, shares)
+        return objective, change
+
+    def posterior(self, state: State) -> Array:
+        """Sum over the levels."""
+        q, classes = state.items["posterior"], len(state.classes)
+        return np.asarray(q[:, :classes] + q[:, classes:])
+
+    def confusions(self, state: State) -> Array:
+        """Predictive rows of a clear item."""
+        population, coin_strength, _, _, _ = state.shared["strengths"]
+        skill, classes = state.workers["skill"][:, None, None], len(state.classes)
+        right = np.eye(classes)
+        coin = np.where(right, skill, (1 - skill) / max(classes - 1, 1))
+        rows = population * state.shared["population"] + coin_strength * coin + state.workers["counts"]
+        return np.asarray((rows / rows.sum(axis=1, keepdims=True)).transpose(0, 2, 1))
+
+    def class_prior(self, state: State) -> Array:
+        """Class counts plus one each, or what was given."""
+        fixed = self.fixed_prior(len(state.classes))
+        return fixed if fixed is not None else normalised(state.shared["class_counts"] + 1)
+
+
+def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, history: State | None) -> State:
+    """A state with the arrays of `two_level_kernels.Crowd` for `rows` workers or slots, filled from the history.
+
+    New workers have the mean skill; a new class gets the population row and the habit of a fresh start.
+    """
+    count = len(classes)
+    old = history or State([], [])
+    strengths = np.array([2.0, 2.0, 0.7, parameters.habit_strength, parameters.clarity])
+    if history:
+        strengths[:3] = history.shared["strengths"][:3]
+    population = np.where(np.eye(count), 0.7 if count > 1 else 1.0, 0.3 / max(count - 1, 1))
+    known = len(old.classes)
+    population[:known, :known] = old.shared.get("population", population[:0, :0])
+    habit = np.full(count, 1 / max(count, 1))
+    habit[:known] = old.shared.get("habit_prior", habit[:0]) * known / max(count, 1)
+    counts = grown(old.workers.get("counts"), (rows, count, count))
+    habits = grown(old.workers.get("habits"), (rows, count))
+    return State(
+        classes=classes,
+        worker_names=[],
+        workers={
+            "counts": counts,
+            "rows": counts.sum(axis=1),
+            "habits": habits,
+            "masses": habits.sum(axis=1),
+            "skill": grown(old.workers.get("skill"), (rows,), strengths[kernels.SKILL]),
+        },
+        shared={
+            "population": population / population.sum(axis=0),
+            "habit_prior": habit,
+            "strengths": strengths,
+            "class_counts": grown(old.shared.get("class_counts"), (count,)),
+            "level_counts": grown(old.shared.get("level_counts"), (2,), 0.0),
+        },
+    )
+
+
+def crowd_of(state: State) -> kernels.Crowd:
+    """The arrays of a state as the kernels want them."""
+    names = ("counts", "rows", "habits", "masses", "skill")
+    return kernels.Crowd(
+        *(flat(state.workers[name]) for name in names),
+        flat(state.shared["population"]),
+        state.shared["habit_prior"],
+        state.shared["strengths"],
+    )
+
+
+def level_prior(state: State) -> Array:
+    """P(clear), P(murky): counts plus 10 each."""
+    return normalised(state.shared["level_counts"] + 10)
+
+
+def normalised(weights: Array) -> Array:
+    """Weights over their sum."""
+    return np.asarray(weights / weights.sum())
+
+
+def flat(array: Array) -> Array:
+    """The same memory in one dimension."""
+    return array.reshape(-1)

@@ -1,0 +1,273 @@
+"""The arithmetic of the two-level model, item by item, on flat arrays.
+
+An item has a class and a level. A clear item is answered from the worker's confusion row, a murky one mostly from his
+habit:
+
+    p(x = l | z = k, d, w) = g_d c_w[k, l] + (1 - g_d) h_w[l],    g_clear = 1,  g_murky = clarity
+
+Rows have the additive prior `population_strength * m_k + coin_strength * coin(skill_w, k)`, habits the prior
+`habit_strength * x0`. Everything here reads predictive means, (prior + counts) / total, with the label's own share taken
+out where it is in the counts (leave-one-out, CVB0). Counts lie as [slot, label, class], so that one label meets
+consecutive memory; posteriors of an item as [clear classes, murky classes].
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hutch.core.kernel_cache import compiled
+from hutch.crowd.special import digamma
+
+POPULATION, COIN, SKILL, HABIT, CLARITY = range(5)
+"""Places in `Crowd.strengths`: of the population row, of the coin, mean skill, of the habit's prior, of murky items."""
+MAX_STRENGTH = 300.0
+_FLOOR = 1e-4
+_TINY, _HUGE = 1e-100, 1e100
+
+
+class Crowd(NamedTuple):
+    """What is known of the workers; all float64, one-dimensional.
+
+    Attributes:
+        counts: expected labels [slot, label, class].
+        rows: their sums over labels [slot, class].
+        habits: expected labels given from habit [slot, label].
+        masses: their sums [slot].
+        skill: probability of the right label under the coin [slot].
+        population: the mean confusion [label, class]; sums to 1 over labels.
+        habit_prior: the mean habit [label].
+        strengths: pseudo-counts and constants, see `POPULATION` and following.
+    """
+
+    counts: NDArray[np.float64]
+    rows: NDArray[np.float64]
+    habits: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    skill: NDArray[np.float64]
+    population: NDArray[np.float64]
+    habit_prior: NDArray[np.float64]
+    strengths: NDArray[np.float64]
+
+
+@njit(inline="always", error_model="numpy")
+def coin(skill, right, classes):  # type: ignore[no-untyped-def]
+    """Probability of one label under the one-coin model."""
+    return skill if right else (1.0 - skill) / max(classes - 1, 1)
+
+
+@njit(error_model="numpy")
+def likelihood(slot, label, classes, crowd, own, own_habit, clear):  # type: ignore[no-untyped-def]
+    """Predictive probability of a label under every class of a clear item (into `clear`); returns that of the habit.
+
+    Args:
+        slot, label: who said what.
+        own: float64 (classes), this label's share of the counts, zeros if it is not in them.
+        own_habit: its share of the habit's counts.
+    """
+    strengths = crowd.strengths
+    first, second = strengths[POPULATION], strengths[COIN]
+    skill, cell, row = crowd.skill[slot], (slot * classes + label) * classes, slot * classes
+    for k in range(classes):
+        prior = first * crowd.population[label * classes + k] + second * coin(skill, k == label, classes)
+        top = max(prior + crowd.counts[cell + k] - own[k], _FLOOR)
+        clear[k] = top / (first + second + crowd.rows[row + k] - own[k] + _FLOOR)
+    habit = crowd.habits[row + label] + strengths[HABIT] * crowd.habit_prior[label] - own_habit
+    return max(habit, _FLOOR) / (crowd.masses[slot] + strengths[HABIT] - own_habit + _FLOOR)
+
+
+@njit(inline="always", error_model="numpy")
+def share_of_confusion(clear, habit, clarity):  # type: ignore[no-untyped-def]
+    """Probability that a murky item's label came from the confusion row and not from the habit."""
+    return clarity * clear / (clarity * clear + (1.0 - clarity) * habit)
+
+
+@njit(error_model="numpy")
+def begin_posterior(prior, levels, gold, classes, q):  # type: ignore[no-untyped-def]
+    """The posterior of an item before its labels are read; a gold class excludes the others."""
+    for k in range(classes):
+        weight = prior[k] if gold < 0 or gold == k else 0.0
+        q[k], q[classes + k] = weight * levels[0], weight * levels[1]
+
+
+@njit(error_model="numpy")
+def take_label(clear, habit, clarity, classes, q):  # type: ignore[no-untyped-def]
+    """Multiply an item's posterior by one label's likelihood; returns the logarithm of the factor taken out."""
+    biggest = 0.0
+    for k in range(classes):
+        q[k] *= clear[k]
+        q[classes + k] *= clarity * clear[k] + (1.0 - clarity) * habit
+        biggest = max(biggest, q[k], q[classes + k])
+    if biggest >= _TINY:
+        return 0.0
+    for z in range(2 * classes):
+        q[z] *= _HUGE
+    return -math.log(_HUGE)
+
+
+@njit(error_model="numpy")
+def end_posterior(q):  # type: ignore[no-untyped-def]
+    """Normalise an item's posterior; returns the logarithm of its sum."""
+    total = 0.0
+    for value in q:
+        total += value
+    for z in range(len(q)):
+        q[z] /= total
+    return math.log(total)
+
+
+@njit(error_model="numpy")
+def start_posterior(votes, classes, q):  # type: ignore[no-untyped-def]
+    """The posterior that vote shares alone suggest: unanimous items are clear, split ones murky.
+
+    Args:
+        votes: float64 (classes), vote shares; all on the gold class where it is known.
+        q: out, float64 (2 classes).
+    """
+    top = 0.0
+    for k in range(classes):
+        top = max(top, votes[k])
+    agreement = (top - 1.0 / classes) / (1.0 - 1.0 / classes) if classes > 1 else 1.0
+    clear = 0.25 + math.exp(-8.0 * (agreement - 1.0) ** 2)
+    murky = 0.25 + math.exp(-8.0 * (agreement - 0.15) ** 2)
+    for k in range(classes):
+        q[k], q[classes + k] = votes[k] * clear / (clear + murky), votes[k] * murky / (clear + murky)
+
+
+@compiled
+def start_posteriors(votes, q):  # type: ignore[no-untyped-def]
+    """`start_posterior` of every item: votes (items, classes), q out (items, 2 classes)."""
+    for item in range(len(votes)):
+        start_posterior(votes[item], votes.shape[1], q[item])
+
+
+@compiled
+def refresh_shares(crowd, classes, shares):  # type: ignore[no-untyped-def]
+    """Fill `shares` [slot, label, class] with each label's share of confusion under the present counts."""
+    own, clear = np.zeros(classes), np.empty(classes)
+    clarity = crowd.strengths[CLARITY]
+    for slot in range(len(crowd.skill)):
+        for label in range(classes):
+            habit = likelihood(slot, label, classes, crowd, own, 0.0, clear)
+            cell = (slot * classes + label) * classes
+            for k in range(classes):
+                shares[cell + k] = share_of_confusion(clear[k], habit, clarity)
+
+
+@compiled
+def add_labels(item_ptr, workers, labels, q, shares, classes, crowd):  # type: ignore[no-untyped-def]
+    """Add every label's expected counts, under the posteriors `q`, to the crowd's."""
+    for item in range(len(item_ptr) - 1):
+        posterior = q[item]
+        for place in range(item_ptr[item], item_ptr[item + 1]):
+            slot, label = np.int64(workers[place]), np.int64(labels[place])
+            cell, row = (slot * classes + label) * classes, slot * classes
+            from_habit = 0.0
+            for k in range(classes):
+                murky = posterior[classes + k]
+                count = posterior[k] + murky * shares[cell + k]
+                from_habit += murky * (1.0 - shares[cell + k])
+                crowd.counts[cell + k] += count
+                crowd.rows[row + k] += count
+            crowd.habits[row + label] += from_habit
+            crowd.masses[slot] += from_habit
+
+
+@compiled
+def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, remove_own, q):  # type: ignore[no-untyped-def]
+    """E step over all items.
+
+    Args:
+        prior: class prior, float64 (1, classes), or (items, classes) for one of each item.
+        levels: level prior, float64 (2).
+        shares: those that made the counts; read only if `remove_own`.
+        remove_own: the labels are in the counts, under `q` and `shares`.
+        q: in and out, float64 (items, 2 classes).
+
+    Returns:
+        mean log-likelihood of an item's labels, largest change of a posterior.
+    """
+    own, clear, fresh = np.zeros(classes), np.empty(classes), np.empty(2 * classes)
+    objective, change = 0.0, 0.0
+    clarity = crowd.strengths[CLARITY]
+    for item in range(len(item_ptr) - 1):
+        posterior = q[item]
+        begin_posterior(prior[min(item, len(prior) - 1)], levels, gold[item], classes, fresh)
+        for place in range(item_ptr[item], item_ptr[item + 1]):
+            slot, label = np.int64(workers[place]), np.int64(labels[place])
+            own_habit = 0.0
+            if remove_own:
+                cell = (slot * classes + label) * classes
+                for k in range(classes):
+                    murky = posterior[classes + k]
+                    own[k] = posterior[k] + murky * shares[cell + k]
+                    own_habit += murky * (1.0 - shares[cell + k])
+            habit = likelihood(slot, label, classes, crowd, own, own_habit, clear)
+            objective += take_label(clear, habit, clarity, classes, fresh)
+        objective += end_posterior(fresh)
+        for z in range(2 * classes):
+            change = max(change, abs(fresh[z] - posterior[z]))
+            posterior[z] = fresh[z]
+    return objective / max(len(item_ptr) - 1, 1), change
+
+
+@compiled
+def fit_strengths(crowd, classes, used):  # type: ignore[no-untyped-def]
+    """Re-estimate skills, strengths, the population's confusion and habit from the counts, in place.
+
+    Expected table counts of a Dirichlet-multinomial (Minka's fixed point), split over the two additive parts of the
+    prior: for a cell with count n and prior alpha, t = psi(n + alpha) - psi(alpha) tables come from the population part
+    and from the coin in proportion to their pseudo-counts.
+
+    Args:
+        used: bool (slots), which slots have labels.
+    """
+    strengths = crowd.strengths
+    first, second, habit_strength = strengths[POPULATION], strengths[COIN], strengths[HABIT]
+    total, mean_skill = first + second, strengths[SKILL]
+    psi_total = digamma(total)
+    tables, habit_tables = np.zeros(classes * classes), np.ones(classes)
+    from_population, from_coin, rows, all_right, all_wrong = 0.0, 0.0, 0.0, 0.0, 0.0
+    psi_habit = np.array([digamma(habit_strength * p) for p in crowd.habit_prior])
+    for slot in range(len(crowd.skill)):
+        if not used[slot]:
+            continue
+        right, wrong = 0.0, 0.0
+        for label in range(classes):
+            for k in range(classes):
+                count = crowd.counts[(slot * classes + label) * classes + k]
+                if count <= 0.0:
+                    continue
+                part = first * crowd.population[label * classes + k]
+                other = second * coin(crowd.skill[slot], k == label, classes)
+                t = digamma(count + part + other) - digamma(part + other)
+                tables[label * classes + k] += part * t
+                from_population += part * t
+                if k == label:
+                    right += other * t
+                else:
+                    wrong += other * t
+            count = crowd.habits[slot * classes + label]
+            if count > 0.0:
+                part = habit_strength * crowd.habit_prior[label]
+                habit_tables[label] += part * (digamma(count + part) - psi_habit[label])
+        for k in range(classes):
+            if crowd.rows[slot * classes + k] > 0.0:
+                rows += digamma(crowd.rows[slot * classes + k] + total) - psi_total
+        crowd.skill[slot] = min(max((right + 2.0 * mean_skill) / (right + wrong + 2.0), 0.001), 0.999)
+        from_coin += right + wrong
+        all_right += right
+        all_wrong += wrong
+    strengths[POPULATION] = min((from_population + 0.5) / (rows + 0.25), MAX_STRENGTH)
+    strengths[COIN] = min((from_coin + 0.5) / (rows + 0.25), MAX_STRENGTH)
+    strengths[SKILL] = (all_right + 2.0) / (all_right + all_wrong + 3.0)
+    for k in range(classes):
+        norm = 0.0
+        for label in range(classes):
+            tables[label * classes + k] += 2.0 if label == k else 1.0 / (classes - 1)
+            norm += tables[label * classes + k]
+        for label in range(classes):
+            crowd.population[label * classes + k] = tables[label * classes + k] / norm
+    crowd.habit_prior[:] = habit_tables / habit_tables.sum()
