@@ -1,0 +1,145 @@
+"""Gradient flow of a linear prediction under a loss of which only the derivative is known.
+
+Learning from an example with importance h in infinitely many infinitesimal steps moves a linear prediction p along
+dp/dh = -rate · norm · l'(p). With the budget E = h · rate · norm the way from p to p' costs ∫ dp / |l'(p)|: `flow_to`
+follows it until the budget is spent, `flow_budget` prices the way to a target. Neither goes beyond the optimum.
+
+Where the way ends at an optimum b the variable is u = log((b - p₀) / (b - p)): the price is then smooth in u,
+whether the way takes forever (l' vanishes linearly) or not (l' jumps, as at a hinge).
+
+Source: N. Karampatziakis and J. Langford, "Online importance weight aware updates", UAI 2011, section 3.
+"""
+
+import math
+
+from numba import njit
+
+from hutch.core.abi import call_loss, loss_at
+
+_NODES = (0.0, 0.5384693101056831, 0.9061798459386640)  # Gauss and Legendre's rule with 5 points
+_WEIGHTS = (0.5688888888888889, 0.4786286704993665, 0.2369268850561891)
+_TOLERANCE = 1e-10
+_NARROWEST = 1e-7  # a panel that holds a kink is not cut further than this
+_NEAR = 27.0  # -log of the part of the way at which the optimum counts as reached
+
+
+@njit(error_model="numpy")
+def _slope(p, y, loss):  # type: ignore[no-untyped-def]
+    return call_loss(loss_at(loss)[0].derivative, p, y, 0.0, 0.0, loss)
+
+
+@njit(error_model="numpy")
+def _optimum(p, y, loss, downhill):  # type: ignore[no-untyped-def]
+    """The last point before l' changes its sign or vanishes; infinite if it never does."""
+    near, width = p, 1.0
+    far = p + downhill * width
+    while _slope(far, y, loss) * downhill < 0.0:
+        if width > 1e100:
+            return downhill * math.inf
+        near, width = far, 2.0 * width
+        far = p + downhill * width
+    for _ in range(200):
+        middle = 0.5 * (near + far)
+        if middle == near or middle == far:
+            break
+        if _slope(middle, y, loss) * downhill < 0.0:
+            near = middle
+        else:
+            far = middle
+    return near
+
+
+@njit(error_model="numpy")
+def _point(u, p, optimum, downhill):  # type: ignore[no-untyped-def]
+    """The prediction at the variable u, and |dp/du|."""
+    if math.isinf(optimum):
+        return p + downhill * u, 1.0
+    gap = (optimum - p) * math.exp(-u)
+    return optimum - gap, abs(gap)
+
+
+@njit(error_model="numpy")
+def _panel(u, width, p, y, loss, optimum, downhill):  # type: ignore[no-untyped-def]
+    """The price of the way from u to u + width by one rule."""
+    centre, half, total = u + 0.5 * width, 0.5 * width, 0.0
+    for k in range(3):
+        for side in range(1 if k == 0 else 2):
+            point, speed = _point(centre + half * (_NODES[k] if side else -_NODES[k]), p, optimum, downhill)
+            total += _WEIGHTS[k] * speed / abs(_slope(point, y, loss))
+    return total * half
+
+
+@njit(error_model="numpy")
+def _fraction(u, width, price, p, y, loss, optimum, downhill):  # type: ignore[no-untyped-def]
+    """The part of a panel that costs `price`: Newton's method within a shrinking bracket."""
+    low, high = 0.0, width
+    x = 0.5 * width
+    for _ in range(60):
+        excess = _panel(u, x, p, y, loss, optimum, downhill) - price
+        if excess > 0.0:
+            high = x
+        else:
+            low = x
+        point, speed = _point(u + x, p, optimum, downhill)
+        step = excess * abs(_slope(point, y, loss)) / speed
+        previous, x = x, x - step
+        if not low < x < high:
+            x = 0.5 * (low + high)
+        if abs(x - previous) <= 1e-14 * width:
+            break
+    return x
+
+
+@njit(error_model="numpy")
+def _march(p, y, loss, optimum, downhill, end, budget):  # type: ignore[no-untyped-def]
+    """Spend `budget` on the way from u = 0 to `end`; returns the u that is reached and what was spent."""
+    u, spent, width = 0.0, 0.0, min(0.25, end)
+    while u < end:
+        width = min(width, end - u)
+        whole = _panel(u, width, p, y, loss, optimum, downhill)
+        first = _panel(u, 0.5 * width, p, y, loss, optimum, downhill)
+        price = first + _panel(u + 0.5 * width, 0.5 * width, p, y, loss, optimum, downhill)
+        if abs(price - whole) > _TOLERANCE * price and width > _NARROWEST * (1.0 + u):
+            width *= 0.5
+        elif not spent + price < budget:
+            return u + _fraction(u, width, budget - spent, p, y, loss, optimum, downhill), budget
+        else:
+            u, spent, width = u + width, spent + price, 2.0 * width
+    return end, spent
+
+
+@njit(error_model="numpy")
+def flow_to(p, y, budget, loss):  # type: ignore[no-untyped-def]
+    """Where the prediction p arrives when it spends `budget`.
+
+    Args:
+        p, y: prediction and label, float64.
+        budget: importance · learning rate · norm, ≥ 0.
+        loss: address of the LOSS record.
+    """
+    slope = _slope(p, y, loss)
+    if not (abs(slope) > 0.0 and budget > 0.0):
+        return p
+    downhill = -math.copysign(1.0, slope)
+    optimum = _optimum(p, y, loss, downhill)
+    if optimum == p or math.isinf(budget):
+        return optimum
+    end = math.inf if math.isinf(optimum) else _NEAR
+    u, spent = _march(p, y, loss, optimum, downhill, end, budget)
+    return optimum if u >= end else _point(u, p, optimum, downhill)[0]
+
+
+@njit(error_model="numpy")
+def flow_budget(p, target, y, loss):  # type: ignore[no-untyped-def]
+    """The budget that carries the prediction p to `target`: 0 if it is there, inf if it never gets there."""
+    if p == target:
+        return 0.0
+    slope = _slope(p, y, loss)
+    downhill = -math.copysign(1.0, slope)
+    if not abs(slope) > 0.0 or (target - p) * downhill < 0.0:
+        return math.inf
+    optimum = _optimum(p, y, loss, downhill)
+    if (optimum - target) * downhill < 0.0:
+        return math.inf
+    end = abs(target - p) if math.isinf(optimum) else min(-math.log((optimum - target) / (optimum - p)), _NEAR)
+    return _march(p, y, loss, optimum, downhill, end, math.inf)[1]
