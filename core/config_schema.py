@@ -1,0 +1,44 @@
+"""JSON Schema of a chain, for editors that complete and check YAML."""
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from hutch.core.config import Frame
+from hutch.core.registry import Registry
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(registry: Registry) -> dict[str, Any]:
+    """The JSON Schema of every chain that can be made of the installed reductions.
+
+    Save it and begin a chain with `# yaml-language-server: $schema=chain.schema.json`.
+    """
+    models = {name: reduction.Parameters for name, reduction in sorted(registry.reductions.items())}
+    wanted = [(model, "validation") for model in dict.fromkeys((Frame, *models.values()))]
+    references, definitions = models_json_schema(wanted, ref_template="#/$defs/{model}")  # type: ignore[arg-type]
+    shared = definitions.get("$defs", {})
+    frame = shared.pop(references[Frame, "validation"]["$ref"].rpartition("/")[2])
+    layers: list[dict[str, Any]] = []
+    for name, model in models.items():
+        parameters = references[model, "validation"]
+        layers.append({"const": name})
+        layers.append(
+            {
+                "type": "object",
+                "properties": {name: {"anyOf": [parameters, {"type": "null"}]}},
+                "required": [name],
+                "additionalProperties": False,
+            }
+        )
+    chain = {"type": "array", "minItems": 1, "items": {"anyOf": layers}, "description": "the layers, from top to base"}
+    return {
+        "$schema": _DIALECT,
+        "title": "A chain of Hutch",
+        "type": "object",
+        "properties": {**frame["properties"], "chain": chain},
+        "required": ["chain"],
+        "additionalProperties": False,
+        "$defs": shared,
+    }
