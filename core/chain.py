@@ -9,22 +9,16 @@ from numpy.typing import NDArray
 
 from hutch.core.abi import EXAMPLE, LAYER, SHARED
 from hutch.core.batch import Batch
+from hutch.core.config import LayerConfig
 from hutch.core.driver import drive
 from hutch.core.errors import ConfigError, ModelError
+from hutch.core.hashing import namespace_id
 from hutch.core.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.registry import Registry
 from hutch.core.statistics import Statistics
-from hutch.core.text_parser import ParserOptions, namespace_id
+from hutch.core.text_parser import ParserOptions
 
 _ADDRESSES = ("weights",)
-
-
-@dataclass(frozen=True, slots=True)
-class LayerSpec:
-    """One layer of a chain that is to be built: reduction name and validated parameters."""
-
-    name: str
-    parameters: Any
 
 
 @dataclass(slots=True)
@@ -53,7 +47,7 @@ class Row(Protocol):
         """See example `i` of the batch; returns the sum of importance at which the next row is due."""
 
 
-def check_neighbours(layers: Sequence[LayerSpec], registry: Registry) -> tuple[Labels, Predictions]:
+def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple[Labels, Predictions]:
     """Check that every layer fits the one below it; returns what the whole chain takes and predicts.
 
     Raises:
@@ -101,7 +95,7 @@ class Engine:
 
     def __init__(
         self,
-        layers: Sequence[LayerSpec],
+        layers: Sequence[LayerConfig],
         registry: Registry,
         *,
         bits: int = 18,

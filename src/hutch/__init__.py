@@ -8,8 +8,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hutch.core.batch import Batch as Batch
     from hutch.chain import Chain as Chain
+    from hutch.core.batch import Batch as Batch
     from hutch.core.errors import HutchError as HutchError
     from hutch.core.hooks import hookimpl as hookimpl
 
