@@ -1,0 +1,164 @@
+"""VW's hashing of names to feature indices, so that models, readable weights and VW command lines agree.
+
+A name is hashed with MurmurHash3 (Austin Appleby's 32-bit x86 variant). In the default mode `strings` a name made of
+digits only is taken as a number and added to the seed instead, so that numbered features keep their order and never
+collide below 2^bits. A feature is hashed with the hash of its namespace as the seed. Everything is modulo 2^32; a
+parser keeps the low `bits`.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numba import njit, uint32, uint64
+
+from hutch.core.kernel_cache import compiled
+
+HashMode = Literal["strings", "all"]
+"""`strings`: names of digits are numbers; `all`: every name is hashed (VW's `--hash`)."""
+NamespaceMode = Literal["name", "letter"]
+"""`name`: namespaces are told apart by their full names; `letter`: by their first byte, as VW does."""
+
+ANONYMOUS_LETTER = 32
+"""Id of the anonymous namespace in letter mode (a blank, as in VW); in name mode it is murmur3_32(b"") = 0."""
+
+
+@njit(inline="always")
+def murmur_mix(h, k):  # type: ignore[no-untyped-def]
+    """Mix one little-endian 32-bit word into the hash."""
+    return murmur_rotate(h ^ murmur_scramble(k), uint32(13)) * uint64(5) + uint64(0xE6546B64) & uint64(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def murmur_scramble(k):  # type: ignore[no-untyped-def]
+    """What is xored into the hash for the word `k`; 0 for 0, so an empty tail needs no branch."""
+    k = (uint64(k) * uint64(0xCC9E2D51)) & uint64(0xFFFFFFFF)
+    return (murmur_rotate(k, uint32(15)) * uint64(0x1B873593)) & uint64(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def murmur_rotate(x, bits):  # type: ignore[no-untyped-def]
+    """Rotate 32 bits to the left."""
+    x = uint64(x)
+    return ((x << uint64(bits)) | (x >> uint64(32 - bits))) & uint64(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def murmur_finish(h, length):  # type: ignore[no-untyped-def]
+    """Xor the length and avalanche."""
+    h = uint64(h) ^ (uint64(length) & uint64(0xFFFFFFFF))
+    h = ((h ^ (h >> uint64(16))) * uint64(0x85EBCA6B)) & uint64(0xFFFFFFFF)
+    h = ((h ^ (h >> uint64(13))) * uint64(0xC2B2AE35)) & uint64(0xFFFFFFFF)
+    return uint32(h ^ (h >> uint64(16)))
+
+
+@njit
+def murmur3_32(text, start, stop, seed):  # type: ignore[no-untyped-def]
+    """MurmurHash3 x86_32 of `text[start:stop]` (uint8)."""
+    h = uint64(seed) & uint64(0xFFFFFFFF)
+    at = start
+    while at + 4 <= stop:
+        k = uint64(text[at]) | uint64(text[at + 1]) << uint64(8)
+        k |= uint64(text[at + 2]) << uint64(16) | uint64(text[at + 3]) << uint64(24)
+        h = murmur_mix(h, k)
+        at += 4
+    tail = uint64(0)
+    for i in range(stop - at):
+        tail |= uint64(text[at + i]) << uint64(8 * i)
+    return murmur_finish(h ^ murmur_scramble(tail), stop - start)
+
+
+@njit
+def hash_name(text, start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
+    """VW's hash of the name `text[start:stop]`: a number plus the seed if all are digits, else MurmurHash3; uint32.
+
+    Bytes up to 0x20 at both ends do not count unless `hash_all`.
+    """
+    if hash_all:
+        return murmur3_32(text, start, stop, seed)
+    while start < stop and text[start] <= 32:
+        start += 1
+    while start < stop and text[stop - 1] <= 32:
+        stop -= 1
+    number = uint64(0)
+    for at in range(start, stop):
+        digit = uint64(text[at]) - uint64(48)
+        if digit > 9:
+            return murmur3_32(text, start, stop, seed)
+        number = uint64(10) * number + digit
+    return uint32(number + uint64(seed))
+
+
+@njit
+def anonymous_hash(seed):  # type: ignore[no-untyped-def]
+    """Hash of the anonymous namespace; uint32."""
+    return uint32(0) if seed == 0 else murmur_finish(uint64(seed), 0)
+
+
+@compiled
+def _hash(text, seed, hash_all):  # type: ignore[no-untyped-def]
+    return hash_name(text, 0, len(text), uint32(seed), hash_all)
+
+
+def _bytes(name: str | bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    return np.frombuffer(name.encode() if isinstance(name, str) else name, np.uint8)
+
+
+def hash_namespace(namespace: str | bytes, seed: int = 0, mode: HashMode = "strings") -> int:
+    """The hash of a namespace's name: the seed of its features.
+
+    Args:
+        namespace: full name; empty or one blank for the anonymous namespace.
+        seed: VW's `--hash_seed`, below 2^32.
+        mode: how names of digits are treated.
+
+    Returns:
+        An integer below 2^32.
+
+    >>> hash_namespace("features"), hash_namespace(""), hash_namespace("12")
+    (2493003127, 0, 12)
+    """
+    if namespace in ("", " ", b"", b" "):
+        return 0 if seed == 0 else int(_hash(_bytes(b""), seed, True))
+    return int(_hash(_bytes(namespace), seed, mode == "all"))
+
+
+def hash_feature(namespace: str | bytes, name: str | bytes, seed: int = 0, mode: HashMode = "strings") -> int:
+    """The hash of a feature before masking; `hash & (2**bits - 1)` is its index in a table of 2^bits rows.
+
+    Args:
+        namespace: full name of its namespace; empty for the anonymous one.
+        name: the feature's name as it stands in a line. For a string value take `hash_namespace(value, seed)` with
+            this function's result for the name as the seed.
+        seed: VW's `--hash_seed`, below 2^32.
+        mode: how names of digits are treated.
+
+    Returns:
+        An integer below 2^32.
+
+    >>> hash_feature("f", "a") & (2**18 - 1)
+    14355
+    >>> hash_feature("", "12"), hash_feature("", "012")
+    (12, 12)
+    >>> hash_feature("f", "12", mode="all") & (2**18 - 1)
+    65340
+    """
+    return int(_hash(_bytes(name), hash_namespace(namespace, seed, mode), mode == "all"))
+
+
+def namespace_id(name: str | bytes, mode: NamespaceMode = "name") -> int:
+    """The id under which a namespace stands in `Batch.namespace_id`.
+
+    Args:
+        name: full name; empty or one blank for the anonymous namespace.
+        mode: `name` gives MurmurHash3 of the full name (whatever the hash options), `letter` the first byte.
+
+    Returns:
+        An integer below 2^32, or below 256 in letter mode.
+
+    >>> namespace_id("rater", "letter") == ord("r"), namespace_id("", "letter"), namespace_id("")
+    (True, 32, 0)
+    """
+    text = _bytes(b"" if name in (" ", b" ") else name)
+    if mode == "letter":
+        return int(text[0]) if len(text) else ANONYMOUS_LETTER
+    return int(_hash(text, 0, True))

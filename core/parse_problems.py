@@ -1,0 +1,171 @@
+"""What a line can have wrong: the kinds, where they stand, and how they are told to people.
+
+Kernels count every problem by kind and keep the places of the first few of each kind; `Problems` turns places into
+text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import DataError, at
+
+KEPT = 5
+"""How many places of each kind are kept for a parser's lifetime."""
+
+BAD_LABEL = 0
+BAD_IMPORTANCE = 1
+BAD_BASE = 2
+NEGATIVE_IMPORTANCE = 3
+TOO_MANY_LABEL_WORDS = 4
+BAD_CLASS = 5
+BAD_COST = 6
+MISSING_NAMESPACE_NAME = 7
+BAD_NAMESPACE_VALUE = 8
+NAN_NAMESPACE_VALUE = 9
+BAD_FEATURE_VALUE = 10
+NAN_FEATURE_VALUE = 11
+INFINITE_NUMBER = 12
+CARRIAGE_RETURN = 13
+NUL_BYTE = 14
+NUMBER_AS_TAG = 15
+BLANK_AFTER_COLON = 16
+VALUE_WITHOUT_DIGITS = 17
+
+
+class Kind(NamedTuple):
+    """One kind of problem: its name in summaries, what happened, what was wanted, and whether it is only a hint."""
+
+    name: str
+    what: str
+    wanted: str
+    hint: bool = False
+
+
+KINDS = (
+    Kind("bad label", "label is not a number: its numeric beginning, else 0, is the label", "a number"),
+    Kind("bad importance", "importance is not a number: its numeric beginning, else 0, is used", "a number ≥ 0"),
+    Kind("bad base", "base is not a number: its numeric beginning, else 0, is used", "a number"),
+    Kind("negative importance", "importance is negative: the example is not trained on", "a number ≥ 0"),
+    Kind("too many label words", "the example counts as unlabeled", "label [importance [base]] before the bar"),
+    Kind(
+        "bad class", "label is not a class: the example counts as unlabeled", "class [importance], class 0 to 16777216"
+    ),
+    Kind("bad cost", "not a cost: it is left out", "class[:cost], class an integer below 2^32, cost a number"),
+    Kind("missing namespace name", "the rest of the line is dropped", "a name, a blank or a bar after '|'"),
+    Kind("bad namespace value", "the features it multiplies are dropped", "a number after ':'"),
+    Kind("NaN namespace value", "1 is used", "a number"),
+    Kind("bad feature value", "the rest of the line is dropped", "a blank or a bar after the value"),
+    Kind("NaN feature value", "the feature is dropped", "a number"),
+    Kind("infinite number", "the number is beyond float32", "a number below 3.4e38"),
+    Kind("carriage return in the line", "the rest of the line is dropped", "a blank or the end of the line"),
+    Kind("NUL byte", "the line holds a NUL byte", "UTF-8 text"),
+    Kind(
+        "number as tag", "a word that touches the bar is a tag, so the example is unlabeled", "a blank before '|'", True
+    ),
+    Kind("blank after colon", "the next word is taken as the value", "a value right after ':'", True),
+    Kind("value without digits", "it is read as 0 and the feature is dropped", "a number"),
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One malformed place.
+
+    Attributes:
+        kind: index into `KINDS`.
+        source: file name.
+        line, column: counted from 1; columns in characters.
+        got: the offending text, shortened.
+    """
+
+    kind: int
+    source: str
+    line: int
+    column: int
+    got: str
+
+    def __str__(self) -> str:
+        kind = KINDS[self.kind]
+        text = f"{kind.name}: {kind.what}, got {self.got!r}, wanted {kind.wanted}"
+        return at(self.source, self.line, self.column, text)
+
+
+@dataclass
+class Problems:
+    """All problems that one parser has met.
+
+    Attributes:
+        counts: int64 (kinds), complete.
+        kept: the first few of each kind, in the order of the input.
+        places: where kernels write them: line, first byte, end byte; int64 (kinds, KEPT, 3).
+    """
+
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64))
+    kept: list[Problem] = field(default_factory=list)
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros((len(KINDS), KEPT, 3), np.int64), repr=False)
+    _told: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64), repr=False)
+
+    @property
+    def errors(self) -> int:
+        """How many places are wrong, hints left out."""
+        return int(sum(count for kind, count in zip(KINDS, self.counts, strict=True) if not kind.hint))
+
+    @property
+    def hints(self) -> int:
+        """How many places are allowed but look like mistakes."""
+        return int(self.counts.sum()) - self.errors
+
+    def summary(self) -> list[str]:
+        """One sentence a kind, the most frequent first: `3 x bad label, first at train.vw:12:1`."""
+        order = sorted(range(len(KINDS)), key=lambda kind: -self.counts[kind])
+        first = {problem.kind: problem for problem in reversed(self.kept)}
+        return [
+            f"{self.counts[kind]} x {KINDS[kind].name}, first at {first[kind].source}:{first[kind].line}:"
+            f"{first[kind].column}"
+            for kind in order
+            if self.counts[kind]
+        ]
+
+    def collect(self, text: memoryview, source: str, strict: bool) -> list[Problem]:
+        """Turn the places found since the last call into `Problem`s, while the text is still there.
+
+        Args:
+            text: what was parsed.
+            source: its name.
+            strict: raise at the first that is not a hint.
+
+        Returns:
+            The new ones among those kept, in the order of the text.
+
+        Raises:
+            DataError: in strict mode.
+        """
+        if np.array_equal(self._told, self.counts):
+            return []
+        found = sorted(
+            (tuple(int(x) for x in self.places[kind, i]) + (kind,))
+            for kind in range(len(KINDS))
+            for i in range(min(self._told[kind], KEPT), min(self.counts[kind], KEPT))
+        )
+        self._told[:] = self.counts
+        new = [self._problem(text, source, *place) for place in found]
+        self.kept += new
+        if strict:
+            for problem in new:
+                if not KINDS[problem.kind].hint:
+                    raise DataError(str(problem))
+        return new
+
+    @staticmethod
+    def _problem(text: memoryview, source: str, line: int, start: int, stop: int, kind: int) -> Problem:
+        before = bytes(text[:start])
+        before = before[before.rfind(b"\n") + 1 :].removeprefix(b"\xef\xbb\xbf")
+        got = bytes(text[start : min(stop, start + 40)]).decode(errors="replace") + ("…" if stop > start + 40 else "")
+        return Problem(kind, source, line, len(before.decode(errors="replace")) + 1, got)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.kept)

@@ -1,0 +1,115 @@
+"""Numbers as VW reads them, bit for bit.
+
+VW accumulates the digits in float32 and multiplies by a power of ten from a table made by repeated float32
+multiplication or division. The result is often one unit in the last place beside the correctly rounded number, and
+models depend on it. Only what that reader does not understand (`+3`, `1e+2`, `0x10`, `inf`, `nan`) goes to the C
+library's `strtof`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import float32, int64, njit, types, uint8
+from numpy.typing import NDArray
+
+LOWEST_POWER, HIGHEST_POWER = -37, 38
+
+
+def _powers() -> NDArray[np.float32]:
+    """10^-37 to 10^38, each made from its neighbour nearer to 1."""
+    ten, table = np.float32(10), np.ones(HIGHEST_POWER - LOWEST_POWER + 1, np.float32)
+    for power in range(1, HIGHEST_POWER + 1):
+        table[power - LOWEST_POWER] = table[power - 1 - LOWEST_POWER] * ten
+    for power in range(-1, LOWEST_POWER - 1, -1):
+        table[power - LOWEST_POWER] = table[power + 1 - LOWEST_POWER] / ten
+    return table
+
+
+POWERS = _powers()
+MAX_DECIMALS = 35
+"""Digits after the point beyond this many are read over."""
+
+_strtof: Any = types.ExternalFunction("strtof", types.float32(types.intp, types.intp))
+
+
+@njit(inline="always")
+def is_digit(byte):  # type: ignore[no-untyped-def]
+    """Whether a byte is an ASCII digit."""
+    return uint8(byte - uint8(48)) < uint8(10)
+
+
+@njit
+def has_digit(text, start, stop):  # type: ignore[no-untyped-def]
+    """Whether there is any ASCII digit in `text[start:stop]`."""
+    for at in range(start, stop):
+        if is_digit(text[at]):
+            return True
+    return False
+
+
+@njit(inline="always")
+def power_of_ten(exponent):  # type: ignore[no-untyped-def]
+    """VW's float32 power of ten: 0 below the table, infinity above it; the exponent wraps to 8 bits first."""
+    exponent = ((exponent + 128) & 255) - 128
+    if exponent > HIGHEST_POWER:
+        return float32(np.inf)
+    return float32(0) if exponent < LOWEST_POWER else POWERS[exponent - LOWEST_POWER]
+
+
+@njit
+def read_with_strtof(text, start, stop):  # type: ignore[no-untyped-def]
+    """Number at `text[start:stop]` by the C library; returns (float32, bytes used), 0 bytes if there is none.
+
+    The byte at `stop` must end any number: the library does not know where the piece ends.
+    """
+    first = start
+    while first < stop and (text[first] == 32 or 9 <= text[first] <= 13):
+        first += 1
+    if first == stop:
+        return float32(0), int64(0)
+    end = np.zeros(1, np.int64)
+    value = float32(_strtof(text.ctypes.data + first, end.ctypes.data))
+    used = end[0] - int64(text.ctypes.data) - start
+    return value, (used if used > first - start else int64(0))
+
+
+@njit
+def read_float(text, start, stop):  # type: ignore[no-untyped-def]
+    """Number at the beginning of `text[start:stop]` (uint8), which may be preceded by blanks.
+
+    The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
+    that there is no number. A sign, a dot or an `e` alone is 0, as in VW.
+    """
+    at, ten, zero = start, float32(10), float32(48)
+    while at < stop and text[at] == 32:
+        at += 1
+    negative = at < stop and text[at] == 45
+    if negative:
+        at += 1
+    number = float32(0)
+    while at < stop and is_digit(text[at]):
+        number = float32(float32(number * ten) + float32(text[at])) - zero  # in this order: VW's roundings
+        at += 1
+    decimals = int64(0)
+    if at < stop and text[at] == 46:
+        at += 1
+        while at < stop and is_digit(text[at]):
+            if decimals < MAX_DECIMALS:
+                number = float32(number * ten) + float32(text[at] - uint8(48))
+                decimals += 1
+            at += 1
+    exponent = int64(0)
+    if at < stop and (text[at] | 32) == 101:
+        at += 1
+        sign = int64(1)
+        if at < stop and text[at] == 45:
+            sign = int64(-1)
+            at += 1
+        while at < stop and is_digit(text[at]):
+            exponent = exponent * 10 + int64(text[at] - uint8(48))
+            at += 1
+        exponent *= sign
+    if at == stop or text[at] == 32 or text[at] == 9:
+        number = float32(number * power_of_ten(exponent - decimals))
+        return (-number if negative else number), int64(at - start)
+    return read_with_strtof(text, start, stop)

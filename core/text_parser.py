@@ -1,0 +1,165 @@
+"""VW's text format into batches.
+
+    [label [importance [base]]] [tag]|namespace[:value] feature[:value] ... |namespace ...
+
+Names are hashed, numbers read to VW's last bit, malformed places reported by line and column; see `parse_problems` for
+what is kept and what is dropped.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.errors import ConfigError
+from hutch.core.hashing import HashMode, NamespaceMode
+from hutch.core.kernel_cache import compiled
+from hutch.core.parse_problems import Problems
+from hutch.core.text_columns import LABEL_KINDS, Columns, Grammar, allocate, as_batch, clear
+from hutch.core.text_slow import parse_lines
+
+LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
+PADDING = 64
+"""Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParserOptions:
+    """How text is understood.
+
+    Attributes:
+        bits: indices are below 2^bits; 1 to 32.
+        hash: `strings` takes names of digits as numbers, `all` hashes them too.
+        hash_seed: seed of the namespaces' hashes, below 2^32.
+        constant: append the constant feature to each example.
+        namespaces: tell namespaces apart by full name, or by first letter as VW does.
+        label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
+            (class[:cost] ...) or `none` (only a tag; other words before the bar are ignored).
+        strict: raise `DataError` at the first malformed place instead of doing as VW does.
+    """
+
+    bits: int = 18
+    hash: HashMode = "strings"
+    hash_seed: int = 0
+    constant: bool = True
+    namespaces: NamespaceMode = "name"
+    label: LabelKind = "simple"
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        valid: dict[str, tuple[object, ...]] = {
+            "hash": ("strings", "all"),
+            "namespaces": ("name", "letter"),
+            "label": tuple(LABEL_KINDS),
+        }
+        for name, allowed in valid.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"{name}: got {getattr(self, name)!r}, wanted one of {', '.join(map(str, allowed))}")
+        if not 1 <= self.bits <= 32:
+            raise ConfigError(f"bits: got {self.bits}, wanted 1 to 32")
+        if not 0 <= self.hash_seed < 1 << 32:
+            raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
+
+    def grammar(self) -> Grammar:
+        """The same for kernels."""
+        return Grammar(
+            mask=np.uint32((1 << self.bits) - 1),
+            seed=np.uint32(self.hash_seed),
+            hash_all=self.hash == "all",
+            by_letter=self.namespaces == "letter",
+            constant=self.constant,
+            label=LABEL_KINDS[self.label],
+        )
+
+
+@compiled
+def _count_delimiters(text, start, stop):  # type: ignore[no-untyped-def]
+    found = 0
+    for at in range(start, stop):
+        found += text[at] <= 32 or text[at] == 58 or text[at] == 124
+    return found
+
+
+@compiled
+def _parse(text, start, stop, grammar, columns):  # type: ignore[no-untyped-def]
+    clear(columns)
+    parse_lines(text, start, stop, grammar, columns)
+
+
+class TextParser:
+    """Parses chunks of lines; buffers are allocated once and grow with the largest chunk.
+
+    Args:
+        options: how text is understood.
+        source_name: what error messages call the input.
+
+    Attributes:
+        problems: all malformed places met so far.
+        line: number of lines parsed of this source.
+
+    >>> parser = TextParser(ParserOptions(namespaces="letter"))
+    >>> batch = parser.parse(b"1 2 'first |f a:0.5 b\\n")
+    >>> batch.labels, batch.importance, batch.tag(0)
+    (array([1.], dtype=float32), array([2.], dtype=float32), b'first')
+    >>> batch.indices, batch.values
+    (array([ 14355, 146788, 116060], dtype=uint32), array([0.5, 1. , 1. ], dtype=float32))
+    """
+
+    def __init__(self, options: ParserOptions | None = None, source_name: str = "<input>") -> None:
+        self.options = options or ParserOptions()
+        self.source_name = source_name
+        self.problems = Problems()
+        self._grammar = self.options.grammar()
+        self._text = np.zeros(2 * PADDING, np.uint8)
+        self._counters = np.zeros(8, np.int64)
+        self._columns = self._allocate(0)
+        self._capacity = 0
+
+    @property
+    def line(self) -> int:
+        """Number of lines parsed of this source."""
+        return int(self._counters[5])
+
+    def start(self, source_name: str) -> None:
+        """Begin another source: lines count from 1 again, and a new group begins."""
+        self.source_name = source_name
+        self._counters[6] += self._counters[5] > 0
+        self._counters[5] = 0
+
+    def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8]) -> Batch:
+        """Parse whole lines; what follows the last line feed counts as a line too.
+
+        Args:
+            data: bytes that end with a line (a chunk of a file, or a file).
+
+        Returns:
+            A batch whose arrays are valid until the next call.
+
+        Raises:
+            DataError: at the first malformed place, if the options are strict.
+        """
+        size = self._take(np.frombuffer(data, np.uint8))
+        start, stop = PADDING, PADDING + size
+        delimiters = int(_count_delimiters(self._text, start, stop))
+        if delimiters > self._capacity or size > len(self._columns.tags):
+            self._columns = self._allocate(delimiters + delimiters // 4, size)
+            self._capacity = delimiters + delimiters // 4
+        _parse(self._text, start, stop, self._grammar, self._columns)
+        self.problems.collect(self._text.data, self.source_name, self.options.strict)
+        return as_batch(self._columns)
+
+    def _allocate(self, delimiters: int, size: int = 0) -> Columns:
+        return allocate(delimiters, size, self._counters, self.problems.counts, self.problems.places)
+
+    def _take(self, data: NDArray[Any]) -> int:
+        """Copy the text between paddings and end it with a line feed; returns its size."""
+        size = len(data)
+        if len(self._text) < size + 1 + 2 * PADDING:
+            self._text = np.zeros(size + size // 4 + 1 + 2 * PADDING, np.uint8)
+        self._text[PADDING : PADDING + size] = data
+        if size and data[-1] != 10:
+            self._text[PADDING + size] = 10
+            size += 1
+        return size
