@@ -40,13 +40,13 @@ class Document:
 
     Attributes:
         value: dicts, lists and scalars.
-        source: file name, or what stands for one.
+        name: file name, or what stands for one.
         keys: path -> place of the key (of the item, in a list).
         values: path -> place of the value.
     """
 
     value: Any
-    source: str
+    name: str
     keys: dict[Path, Place] = field(default_factory=dict)
     values: dict[Path, Place] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Document:
         for table in (self.keys, self.values) if key else (self.values,):
             if path in table:
                 return table[path]
-        return self.place(path[:-1]) if path else Place(self.source)
+        return self.place(path[:-1]) if path else Place(self.name)
 
     def written_at(self, path: Path, place: Place) -> None:
         """Everything at and below `path` is now written at `place`."""
@@ -133,7 +133,7 @@ def _place(source: str, mark: yaml.Mark | None) -> Place:
 
 
 def _value(loader: _Loader, document: Document, node: yaml.Node, path: Path) -> Any:
-    document.values[path] = _place(document.source, node.start_mark)
+    document.values[path] = _place(document.name, node.start_mark)
     if isinstance(node, yaml.MappingNode):
         return {
             key: _value(loader, document, value, (*path, key)) for key, value in _items(loader, document, node, path)
@@ -145,7 +145,7 @@ def _value(loader: _Loader, document: Document, node: yaml.Node, path: Path) -> 
 
 def _items(loader: _Loader, document: Document, node: yaml.MappingNode, path: Path) -> Iterator[tuple[str, yaml.Node]]:
     for key_node, value_node in node.value:
-        place = _place(document.source, key_node.start_mark)
+        place = _place(document.name, key_node.start_mark)
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str):
             raise ConfigError(place.says(f"got the key {key!r}, wanted a name"))
