@@ -91,7 +91,13 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):  # keeps YAML 1.1's scalars too, so that what they would change is quoted
-    pass
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Double quotes escape what other styles would lose, such as the line break U+0085."""
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 for _tag, _pattern, _first in _SCALARS:
