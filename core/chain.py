@@ -223,6 +223,8 @@ class Engine:
             batch.group,
         )
         costs = (batch.cost_ptr, batch.cost_classes, batch.costs)
+        if self.takes is not Labels.COST_SENSITIVE:
+            costs = (batch.cost_ptr[:0], batch.cost_classes[:0], batch.costs[:0])
         out = (outputs.predictions, outputs.raw, outputs.queries, outputs.losses, outputs.scores)
         period, after, before = holdout
         start = 0

@@ -6,8 +6,6 @@ from numba import njit, uint64
 from hutch.core.abi import UNLABELED, call, example_at, layer_at, shared_at
 from hutch.core.kernel_cache import compiled
 
-_NO_DUMP = np.inf
-
 
 @njit
 def _keep(indices, values, starts, ids, first, last, ignored, inverse, scratch):  # type: ignore[no-untyped-def]
@@ -18,7 +16,7 @@ def _keep(indices, values, starts, ids, first, last, ignored, inverse, scratch):
         listed = False
         for k in range(len(ignored)):
             listed |= ids[j] == ignored[k]
-        if listed != inverse or ids[j] == 128:  # the constant stays whatever is named
+        if listed == inverse or ids[j] == 128:  # the constant stays whatever is named
             kept_starts[count], kept_ids[count] = features, ids[j]
             count += 1
             for i in range(starts[j], starts[j + 1]):
