@@ -1,0 +1,169 @@
+"""Label requests and answers, and their JSON lines.
+
+A request is `{"id", "line", "prediction", "probability", "importance", "model"}`, an answer `{"id", "worker", "label"}`
+with the id of its request. An answer may carry an id of its own as `"answer"`, under which it is known to the tool that
+collected it; sent again, it is not counted again.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, TextIO
+
+from hutch.core.errors import DataError, at, did_you_mean
+
+SKIP = "skip"
+"""The label of a worker who passes a request on to another."""
+DONT_KNOW = "don't know"
+"""The label of a worker who cannot tell; the request is done, and nothing is learned from it."""
+
+_ANSWER_KEYS = {"id", "worker", "label", "answer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A label that was asked for.
+
+    Attributes:
+        id: unique in its store.
+        line: the example, without a label.
+        prediction: of the model when it asked.
+        probability: with which this example was asked for, in (0, 1]; frozen, however late the answer comes.
+        importance: of the example in an estimate over all examples seen: 1 / probability.
+        model: version of the model that asked.
+    """
+
+    id: str
+    line: str
+    prediction: float
+    probability: float
+    importance: float
+    model: str
+
+    def to_json(self) -> str:
+        """One JSON line, without its end."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a worker said to a request.
+
+    Attributes:
+        request: id of the request.
+        worker: name of the worker.
+        label: the label in its canonical form, `SKIP` or `DONT_KNOW`.
+        id: unique id of the answer itself.
+        place: (source, line, column) it was read from, for messages.
+    """
+
+    request: str
+    worker: str
+    label: str
+    id: str
+    place: tuple[str, int | None, int | None] = ("<answer>", None, None)
+
+
+def canonical_label(label: Any) -> str | None:
+    """A label as it is stored: numbers in their shortest form; None if it is no label.
+
+    >>> canonical_label(1.0), canonical_label("-1"), canonical_label(" Skip "), canonical_label("spam")
+    ('1', '-1', 'skip', None)
+    """
+    if isinstance(label, str) and label.strip().lower().replace("’", "'") in (SKIP, DONT_KNOW):
+        return label.strip().lower().replace("’", "'")
+    if isinstance(label, bool) or not isinstance(label, int | float | str):
+        return None
+    try:
+        value = float(label)
+    except (ValueError, OverflowError):
+        return None
+    if not math.isfinite(value):
+        return None
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def make_answer(
+    request: str, worker: str, label: Any, *, id: str = "", place: tuple[str, int | None, int | None] | None = None
+) -> Answer:
+    """An answer, its label in canonical form.
+
+    Args:
+        request: id of the request.
+        worker: not empty.
+        label: a number, text that reads as one, `"skip"` or `"don't know"`.
+        id: of the answer; left out, a worker has one label a request (skipping or not knowing first is no label).
+        place: where it was read, for messages.
+
+    Raises:
+        DataError: no such label, or an empty worker.
+    """
+    place = place or ("<answer>", None, None)
+    if not worker.strip():
+        raise DataError(at(*place, "worker: got an empty name, wanted who gave the label"))
+    text = canonical_label(label)
+    if text is None:
+        raise DataError(at(*place, f"label: got {label!r}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
+    parts = [request, worker, text] if text in (SKIP, DONT_KNOW) else [request, worker]
+    return Answer(request, worker, text, id or json.dumps(parts, ensure_ascii=False), place)
+
+
+def _column(text: str, key: str) -> int:
+    """Where the value of a key begins in a JSON line, counted from 1; the line's first column if it is not there."""
+    found = text.find(json.dumps(key, ensure_ascii=False))
+    colon = text.find(":", found + len(key) + 2) if found >= 0 else -1
+    if colon < 0:
+        return 1
+    return colon + 2 + (len(text) - colon - 1 - len(text[colon + 1 :].lstrip()))
+
+
+def _parse_answer(text: str, source: str, number: int) -> Answer:
+    def wrong(key: str, message: str) -> DataError:
+        return DataError(at(source, number, _column(text, key), message))
+
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(at(source, number, error.colno, f"not a JSON object: {error.msg}")) from None
+    if not isinstance(found, dict):
+        raise DataError(at(source, number, 1, f"got {text.strip()[:40]}, wanted an object with id, worker and label"))
+    for key in found:
+        if key not in _ANSWER_KEYS:
+            raise wrong(key, f"unknown key {key!r}; {did_you_mean(key, _ANSWER_KEYS)}")
+    for key in ("id", "worker", "label"):
+        if key not in found:
+            raise DataError(at(source, number, 1, f"{key!r} is missing, wanted id, worker and label"))
+    for key in ("id", "worker", "answer"):
+        if not isinstance(found.get(key, ""), str | int) or isinstance(found.get(key), bool):
+            raise wrong(key, f"{key}: got {found[key]!r}, wanted text")
+    if canonical_label(found["label"]) is None:
+        raise wrong("label", f"label: got {found['label']!r}, wanted a number, {SKIP!r} or {DONT_KNOW!r}")
+    place = (source, number, _column(text, "id"))
+    own = str(found.get("answer", ""))
+    return make_answer(str(found["id"]), str(found["worker"]), found["label"], id=own, place=place)
+
+
+def read_answers(lines: Iterable[str], source: str) -> Iterator[Answer]:
+    """The answers in JSON lines, one by one; empty lines are passed over.
+
+    Args:
+        lines: the lines, of a file or a pipe.
+        source: its name, for messages.
+
+    Raises:
+        DataError: the first line that is no answer, with its column.
+
+    >>> [answer.label for answer in read_answers(['{"id": "7", "worker": "ada", "label": -1}'], "answers.jsonl")]
+    ['-1']
+    """
+    for number, text in enumerate(lines, 1):
+        if text.strip():
+            yield _parse_answer(text, source, number)
+
+
+def write_requests(requests: Iterable[Request], file: TextIO) -> None:
+    """Write requests as JSON lines, each flushed, so that a pipe sees it at once."""
+    for request in requests:
+        file.write(request.to_json() + "\n")
+        file.flush()

@@ -1,0 +1,122 @@
+"""The tables of a label store, and how a store file is opened."""
+
+import secrets
+import sqlite3
+from pathlib import Path
+
+from hutch.core.errors import StoreError, at
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x48757463
+"""Marks an SQLite file as a label store ("Hutc")."""
+
+_TABLES = """
+CREATE TABLE store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- One row per run of `ask`: what its requests were drawn from.
+CREATE TABLE rounds (
+    round INTEGER PRIMARY KEY,
+    pool TEXT NOT NULL,
+    examples INTEGER NOT NULL,      -- lines the requests were drawn from
+    probability REAL NOT NULL,      -- sum over these lines: the labels expected
+    threshold REAL,                 -- of scalar predictions; NULL where classes are predicted
+    created REAL NOT NULL
+);
+
+CREATE TABLE requests (
+    number INTEGER PRIMARY KEY,     -- order of asking
+    id TEXT NOT NULL UNIQUE,
+    round INTEGER NOT NULL REFERENCES rounds,
+    line TEXT NOT NULL,
+    prediction REAL NOT NULL,
+    probability REAL NOT NULL CHECK (probability > 0 AND probability <= 1),
+    importance REAL NOT NULL CHECK (importance >= 1),
+    model TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'answered', 'unknown')),
+    wanted INTEGER NOT NULL DEFAULT 1 CHECK (wanted >= 1),
+    created REAL NOT NULL,
+    leased_until REAL NOT NULL DEFAULT 0,
+    leased_to TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX open_requests ON requests (number) WHERE state = 'open';
+
+CREATE TABLE labels (
+    number INTEGER PRIMARY KEY REFERENCES audit,  -- order of arrival
+    id TEXT NOT NULL UNIQUE,
+    request TEXT NOT NULL REFERENCES requests (id),
+    worker TEXT NOT NULL,
+    label TEXT NOT NULL,
+    time REAL NOT NULL
+);
+CREATE INDEX labels_of ON labels (request);
+
+-- All that happened, in order. A model has learned a prefix of it.
+CREATE TABLE audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    event TEXT NOT NULL CHECK (event IN ('ask', 'answer', 'line', 'learn')),
+    detail TEXT NOT NULL,           -- JSON
+    time REAL NOT NULL
+);
+CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+"""
+
+
+def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
+    """Open a store file, or make a new one.
+
+    Every commit is on disk before it returns; readers and one writer do not wait for each other.
+
+    Args:
+        path: the file.
+        create: make it if it is missing.
+
+    Raises:
+        StoreError: it is missing, no store, or of a newer version.
+    """
+
+    def fail(text: str) -> StoreError:
+        return StoreError(at(str(path), None, None, text))
+
+    if not create and not Path(path).is_file():
+        raise fail("no such store; `hutch active ask` makes one")
+    connection = None
+    try:
+        connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        mark = connection.execute("PRAGMA application_id").fetchone()[0]
+        empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if mark != APPLICATION_ID and not empty:
+            raise fail("an SQLite file, but not a label store")
+        if version > SCHEMA_VERSION:
+            raise fail(f"a store of version {version}, this Hutch reads up to {SCHEMA_VERSION}: install a newer one")
+        if empty:
+            _create(connection)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        raise fail(f"cannot be used as a label store: {error}") from None
+    except StoreError:
+        assert connection is not None
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    statement = ""
+    for line in _TABLES.splitlines(keepends=True):  # executescript() would commit first
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])

@@ -1,0 +1,399 @@
+"""The label store: requests, answers and all that happened, in one SQLite file that many processes may use at once.
+
+Every method that writes is one transaction; what has been accepted survives the death of any process. Answers are
+accepted at least once and counted once. The audit log is the order in which a model learns, so a model is rebuilt by
+running it again.
+"""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Self
+
+from hutch.active.records import DONT_KNOW, SKIP, Answer, Request
+from hutch.active.schema import open_store
+from hutch.core.errors import DataError, StoreError, at
+
+_REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What the requests of one run of `ask` were drawn from.
+
+    Attributes:
+        pool: name of the source.
+        examples: lines the requests were drawn from.
+        probability: sum of the probabilities of these lines, the number of labels expected.
+        threshold: scalar predictions above it mean the upper label; None where classes are predicted.
+    """
+
+    pool: str
+    examples: int
+    probability: float
+    threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of a set of answers: how many were new, and how many were known already."""
+
+    new: int
+    repeated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How far the labelling has come: requests by state, answers by kind."""
+
+    requests: int
+    open: int
+    answered: int
+    unknown: int
+    leased: int
+    answers: int
+    labels: int
+    skips: int
+    dont_knows: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the audit log.
+
+    Attributes:
+        number: its place in the log, from 1.
+        kind: `ask`, `answer`, `line` or `learn`.
+        detail: what happened.
+        time: seconds since 1970.
+    """
+
+    number: int
+    kind: str
+    detail: dict[str, Any]
+    time: float
+
+
+class Store:
+    """A label store in one file.
+
+    Args:
+        path: the file.
+        create: make it if it is missing.
+        clock: seconds since 1970.
+
+    Raises:
+        StoreError: the file is missing or no store of this version.
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = False, clock: Callable[[], float] = time.time) -> None:
+        self.path = Path(path)
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._connection = open_store(path, create=create)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of the block, or nothing of it."""
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise StoreError(at(str(self.path), None, None, f"cannot be written: {error}")) from None
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise StoreError(at(str(self.path), None, None, f"cannot be written: {error}")) from None
+                raise
+
+    def _rows(self, query: str, arguments: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(query, arguments).fetchall()
+
+    def _log(self, connection: sqlite3.Connection, kind: str, detail: dict[str, Any]) -> int:
+        cursor = connection.execute(
+            "INSERT INTO audit (event, detail, time) VALUES (?, ?, ?)",
+            [kind, json.dumps(detail, ensure_ascii=False), self._clock()],
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    @property
+    def identity(self) -> int:
+        """A random number that tells this store from all others."""
+        return int(self._rows("SELECT value FROM store WHERE key = 'identity'")[0][0])
+
+    @property
+    def labels_allowed(self) -> tuple[str, ...]:
+        """The labels a worker may give, in canonical form; empty: any number."""
+        found = self._rows("SELECT value FROM store WHERE key = 'labels'")
+        return tuple(json.loads(found[0][0])) if found else ()
+
+    def allow_labels(self, labels: Sequence[str]) -> None:
+        """Set the labels a worker may give, in canonical form.
+
+        Raises:
+            StoreError: the store has other labels already.
+        """
+        before = self.labels_allowed
+        if before and before != tuple(labels):
+            text = f"its labels are {', '.join(before)}, got {', '.join(labels)}: use another store for another task"
+            raise StoreError(at(str(self.path), None, None, text))
+        with self._writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO store VALUES ('labels', ?)", [json.dumps(list(labels))])
+
+    def line_of(self, request: str) -> str | None:
+        """The line of a request; None if there is no such request."""
+        found = self._rows("SELECT line FROM requests WHERE id = ?", [request])
+        return str(found[0][0]) if found else None
+
+    def ask(self, requests: Iterable[Request], round: Round, *, wanted: int = 1) -> int:
+        """Add requests, all or none.
+
+        Args:
+            requests: with ids the store does not have.
+            round: what they were drawn from.
+            wanted: labels wanted for each, from different workers.
+
+        Returns:
+            How many were added.
+
+        Raises:
+            StoreError: an id is taken.
+        """
+        ids = []
+        with self._writing() as connection:
+            number = self._insert_round(connection, round)
+            for request in requests:
+                self._insert_request(connection, request, number, wanted)
+                ids.append(request.id)
+            self._log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
+        return len(ids)
+
+    def answer(self, answers: Iterable[Answer]) -> Accepted:
+        """Accept answers, all or none; those known already are passed over.
+
+        Answers may come late, repeated, in any order and from several workers.
+
+        Raises:
+            DataError: a request or label that is not known, or an answer whose id had other content before; it names
+                the place the answer was read from.
+        """
+        new = repeated = 0
+        pending = list(answers)  # the source may be a slow pipe: read it before others have to wait
+        allowed = self.labels_allowed
+        with self._writing() as connection:
+            for answer in pending:
+                if self._accept(connection, answer, allowed, None) is None:
+                    repeated += 1
+                else:
+                    new += 1
+        return Accepted(new, repeated)
+
+    def _accept(
+        self, connection: sqlite3.Connection, answer: Answer, allowed: Sequence[str], line_event: int | None
+    ) -> int | None:
+        """Insert one answer; its number in the log, None if it was known."""
+        request = connection.execute("SELECT wanted, leased_to FROM requests WHERE id = ?", [answer.request]).fetchone()
+        if request is None:
+            ids = [row[0] for row in connection.execute("SELECT id FROM requests ORDER BY number DESC LIMIT 1000")]
+            near = get_close_matches(answer.request, ids, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DataError(at(*answer.place, f"id: there is no request {answer.request!r} in {self.path}{hint}"))
+        if allowed and answer.label not in (*allowed, SKIP, DONT_KNOW):
+            wanted = ", ".join(allowed)
+            text = f"label: got {answer.label!r} for request {answer.request!r}, wanted {wanted}, {SKIP} or {DONT_KNOW}"
+            raise DataError(at(*answer.place, text))
+        same = connection.execute("SELECT request, worker, label FROM labels WHERE id = ?", [answer.id]).fetchone()
+        if same is not None:
+            if same != (answer.request, answer.worker, answer.label):
+                text = (
+                    f"label: got {answer.label!r} from {answer.worker!r} for request {answer.request!r}, "
+                    f"but this answer was {same[2]!r} from {same[1]!r} for {same[0]!r} before"
+                )
+                raise DataError(at(*answer.place, text))
+            return None
+        if line_event is None:
+            detail = {"id": answer.request, "worker": answer.worker, "label": answer.label, "answer": answer.id}
+            line_event = self._log(connection, "answer", detail)
+        connection.execute(
+            "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)",
+            [line_event, answer.id, answer.request, answer.worker, answer.label, self._clock()],
+        )
+        if answer.label != SKIP:
+            self._close_if_done(connection, answer.request, request[0])
+        if request[1] == answer.worker:
+            connection.execute("UPDATE requests SET leased_until = 0, leased_to = '' WHERE id = ?", [answer.request])
+        return line_event
+
+    @staticmethod
+    def _close_if_done(connection: sqlite3.Connection, request: str, wanted: int) -> None:
+        query = "SELECT count(*), coalesce(sum(label != ?), 0) FROM labels WHERE request = ? AND label != ?"
+        answers, labels = connection.execute(query, [DONT_KNOW, request, SKIP]).fetchone()
+        if answers >= wanted:
+            state = "answered" if labels else "unknown"
+            connection.execute("UPDATE requests SET state = ? WHERE id = ?", [state, request])
+
+    def lease(self, worker: str, seconds: float) -> Request | None:
+        """The next open request for a worker, kept from others for a while; None if there is none.
+
+        A worker who holds a lease gets the same request again. Requests the worker has answered or skipped are not
+        offered again.
+
+        Args:
+            worker: name of the worker.
+            seconds: how long others do not see it.
+        """
+        now = self._clock()
+        with self._writing() as connection:
+            found = connection.execute(
+                f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE state = 'open'"
+                " AND (leased_until <= :now OR leased_to = :worker)"
+                " AND NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
+                " ORDER BY leased_until > :now DESC, number LIMIT 1",
+                {"now": now, "worker": worker},
+            ).fetchone()
+            if found is None:
+                return None
+            connection.execute(
+                "UPDATE requests SET leased_until = ?, leased_to = ? WHERE id = ?", [now + seconds, worker, found[0]]
+            )
+        return Request(*found)
+
+    def begin_round(self, round: Round) -> int:
+        """Begin a round whose requests come one by one; returns its number."""
+        with self._writing() as connection:
+            return self._insert_round(connection, round)
+
+    def _insert_round(self, connection: sqlite3.Connection, round: Round) -> int:
+        cursor = connection.execute(
+            "INSERT INTO rounds (pool, examples, probability, threshold, created) VALUES (?, ?, ?, ?, ?)",
+            [round.pool, round.examples, round.probability, round.threshold, self._clock()],
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def line(
+        self,
+        line: str,
+        *,
+        round: int,
+        probability: float | None = None,
+        request: Request | None = None,
+        answer: Answer | None = None,
+    ) -> int:
+        """Log a line that a running model saw, with the request it made or the answer it gave.
+
+        Args:
+            line: as it came.
+            round: number of the round that goes on.
+            probability: with which its label was asked for; None if it had a label.
+            request: the request it made.
+            answer: the answer it gave.
+
+        Returns:
+            Its number in the log.
+        """
+        with self._writing() as connection:
+            number = self._log(connection, "line", {"line": line})
+            if probability is not None:
+                query = "UPDATE rounds SET examples = examples + 1, probability = probability + ? WHERE round = ?"
+                connection.execute(query, [probability, round])
+            if request is not None:
+                self._insert_request(connection, request, round, 1)
+            if answer is not None:
+                self._accept(connection, answer, (), number)
+        return number
+
+    def _insert_request(self, connection: sqlite3.Connection, request: Request, round: int, wanted: int) -> None:
+        try:
+            connection.execute(
+                f"INSERT INTO requests ({_REQUEST_COLUMNS}, round, wanted, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [*asdict(request).values(), round, wanted, self._clock()],
+            )
+        except sqlite3.IntegrityError as error:
+            text = f"request {request.id!r} cannot be added: {error}"
+            raise StoreError(at(str(self.path), None, None, text)) from None
+
+    def learned(self, detail: dict[str, Any]) -> int:
+        """Log that a model has learned."""
+        with self._writing() as connection:
+            return self._log(connection, "learn", detail)
+
+    def log(self, after: int = 0) -> Iterator[Event]:
+        """The audit log behind entry number `after`, in order."""
+        while rows := self._rows(
+            "SELECT number, event, detail, time FROM audit WHERE number > ? ORDER BY number LIMIT 1000", [after]
+        ):
+            for number, kind, detail, seconds in rows:
+                yield Event(number, kind, json.loads(detail), seconds)
+            after = rows[-1][0]
+
+    def request(self, id: str) -> tuple[Request, int] | None:
+        """A request and how many labels it wants; None if there is none of that id."""
+        found = self._rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ?", [id])
+        return (Request(*found[0][:-1]), found[0][-1]) if found else None
+
+    def open_request_of(self, line: str) -> str | None:
+        """Id of the oldest open request with this line; None if there is none."""
+        query = "SELECT id FROM requests WHERE state = 'open' AND line = ? ORDER BY number LIMIT 1"
+        found = self._rows(query, [line])
+        return str(found[0][0]) if found else None
+
+    def rounds(self) -> list[tuple[int, Round]]:
+        """All rounds with their numbers."""
+        rows = self._rows("SELECT round, pool, examples, probability, threshold FROM rounds ORDER BY round")
+        return [(row[0], Round(*row[1:])) for row in rows]
+
+    def outcomes(self) -> list[tuple[int, float, float, str, float]]:
+        """(round, probability, prediction, label, share of the request's labels) of every label, in order of asking."""
+        return self._rows(
+            "SELECT r.round, r.probability, r.prediction, l.label,"
+            " 1.0 / (SELECT count(*) FROM labels WHERE request = r.id AND label NOT IN (:skip, :unknown))"
+            " FROM requests AS r JOIN labels AS l ON l.request = r.id WHERE l.label NOT IN (:skip, :unknown)"
+            " ORDER BY r.number, l.number",
+            {"skip": SKIP, "unknown": DONT_KNOW},
+        )
+
+    def counts(self) -> Counts:
+        """How far the labelling has come."""
+        states = dict(self._rows("SELECT state, count(*) FROM requests GROUP BY state"))
+        leased = self._rows("SELECT count(*) FROM requests WHERE state = 'open' AND leased_until > ?", [self._clock()])
+        answers, skips, unknown, workers = self._rows(
+            "SELECT count(*), coalesce(sum(label = ?), 0), coalesce(sum(label = ?), 0), count(DISTINCT worker)"
+            " FROM labels",
+            [SKIP, DONT_KNOW],
+        )[0]
+        return Counts(
+            requests=sum(states.values()),
+            open=states.get("open", 0),
+            answered=states.get("answered", 0),
+            unknown=states.get("unknown", 0),
+            leased=leased[0][0],
+            answers=answers,
+            labels=answers - skips - unknown,
+            skips=skips,
+            dont_knows=unknown,
+            workers=workers,
+        )

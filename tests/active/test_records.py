@@ -1,0 +1,83 @@
+"""JSON lines of requests and answers."""
+
+import io
+import json
+
+import pytest
+
+from hutch.active.records import DONT_KNOW, Request, canonical_label, read_answers, write_requests
+from hutch.core.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("label", "canonical"),
+    [
+        (1, "1"),
+        (-1.0, "-1"),
+        ("2", "2"),
+        ("0.5", "0.5"),
+        ("skip", "skip"),
+        ("Don’t know", DONT_KNOW),
+        (True, None),
+        (None, None),
+        ("ham", None),
+        ("nan", None),
+        ("1e999", None),
+        ([1], None),
+    ],
+)
+def test_canonical_label(label, canonical):
+    assert canonical_label(label) == canonical
+
+
+def test_answers_are_read_with_their_place():
+    lines = ['{"id": "a", "worker": "ada", "label": 1}\n', "\n", '{"answer":"x9","worker":"bob","label":"skip","id":7}']
+    first, second = read_answers(lines, "answers.jsonl")
+    assert (first.request, first.worker, first.label, first.place) == ("a", "ada", "1", ("answers.jsonl", 1, 8))
+    assert (second.request, second.id, second.label, second.place) == ("7", "x9", "skip", ("answers.jsonl", 3, 51))
+
+
+def test_a_worker_has_one_label_a_request_but_may_skip_first():
+    lines = [json.dumps({"id": "a", "worker": "ada", "label": label}) for label in ("skip", DONT_KNOW, 1, 2)]
+    ids = [answer.id for answer in read_answers(lines, "-")]
+    assert len(set(ids[:3])) == 3 and ids[2] == ids[3]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a", "worker": "ada" "label": 1}', "a.jsonl:1:29: not a JSON object: Expecting ',' delimiter"),
+        ("[1]", "a.jsonl:1:1: got [1], wanted an object with id, worker and label"),
+        ('{"id": "a", "worker": "ada", "lable": 1}', "a.jsonl:1:39: unknown key 'lable'; did you mean 'label'?"),
+        ('{"id": "a", "worker": "ada"}', "a.jsonl:1:1: 'label' is missing, wanted id, worker and label"),
+        ('{"id": null, "worker": "ada", "label": 1}', "a.jsonl:1:8: id: got None, wanted text"),
+        (
+            '{"id": "a", "worker": "ada", "label": "ham"}',
+            "a.jsonl:1:39: label: got 'ham', wanted a number, 'skip' or \"don't know\"",
+        ),
+        (
+            '{"id": "a", "worker": " ", "label": 1}',
+            "a.jsonl:1:8: worker: got an empty name, wanted who gave the label",
+        ),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_column(line, message):
+    with pytest.raises(DataError) as raised:
+        list(read_answers([line], "a.jsonl"))
+    assert str(raised.value) == message
+
+
+def test_requests_are_json_lines():
+    request = Request("7", "|f ä b", 0.25, 0.5, 2.0, "abc")
+    file = io.StringIO()
+    write_requests([request, request], file)
+    first, second = file.getvalue().splitlines()
+    assert first == second
+    assert json.loads(first) == {
+        "id": "7",
+        "line": "|f ä b",
+        "prediction": 0.25,
+        "probability": 0.5,
+        "importance": 2.0,
+        "model": "abc",
+    }

@@ -1,0 +1,230 @@
+"""The label store: at-least-once answers, leases, the audit log, and what survives the death of a process."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hutch.active.records import DONT_KNOW, SKIP, Request, make_answer
+from hutch.active.store import Accepted, Round, Store
+from hutch.core.errors import DataError, StoreError
+
+ROUND = Round("pool.vw", 100, 3.0, 0.0)
+
+
+def make_requests(n):
+    return [Request(f"r{i}", f"|f x{i}", 0.1, 0.5, 2.0, "m0") for i in range(n)]
+
+
+def answers(*triples):
+    return [
+        make_answer(request, worker, label, place=("answers.jsonl", line, 1))
+        for line, (request, worker, label) in enumerate(triples, 1)
+    ]
+
+
+@pytest.fixture
+def clock():
+    class Clock:
+        now = 1000.0
+
+        def __call__(self):
+            return self.now
+
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    with Store(tmp_path / "labels.db", create=True, clock=clock) as opened:
+        opened.ask(make_requests(3), ROUND)
+        opened.allow_labels(["-1", "1"])
+        yield opened
+
+
+def test_answers_are_counted_once_in_whatever_order_they_come(store):
+    assert store.answer(answers(("r2", "ada", 1), ("r0", "bob", -1))) == Accepted(2, 0)
+    assert store.answer(answers(("r0", "bob", -1), ("r2", "ada", 1), ("r2", "bob", 1))) == Accepted(1, 2)
+    counts = store.counts()
+    assert (counts.requests, counts.open, counts.answered, counts.labels, counts.workers) == (3, 1, 2, 3, 2)
+
+
+def test_a_skip_leaves_the_request_open_and_not_knowing_closes_it(store):
+    store.answer(answers(("r0", "ada", SKIP), ("r1", "ada", DONT_KNOW)))
+    assert (store.counts().open, store.counts().unknown, store.counts().skips, store.counts().dont_knows) == (
+        2,
+        1,
+        1,
+        1,
+    )
+    assert store.lease("ada", 60).id == "r2"
+    assert store.lease("bob", 60).id == "r0"
+    store.answer(answers(("r1", "bob", 1)))  # a late label of another worker
+    assert store.counts().answered == 1 and store.counts().unknown == 0
+
+
+@pytest.mark.parametrize(
+    ("third", "message"),
+    [
+        (("r9", "ada", 1), "answers.jsonl:3:1: id: there is no request 'r9'"),
+        (("r2", "ada", 5), "answers.jsonl:3:1: label: got '5' for request 'r2', wanted -1, 1, skip or don't know"),
+        (("r0", "ada", -1), "answers.jsonl:3:1: label: got '-1' from 'ada' for request 'r0', but this answer was '1'"),
+    ],
+)
+def test_one_wrong_answer_changes_nothing(store, third, message):
+    before = list(store.log())
+    with pytest.raises(DataError) as raised:
+        store.answer(answers(("r0", "ada", 1), ("r1", "ada", 1), third))
+    assert str(raised.value).startswith(message)
+    assert store.counts().answers == 0 and store.counts().open == 3
+    assert list(store.log()) == before
+
+
+def test_leases_keep_a_request_from_others_until_they_expire(store, clock):
+    assert store.lease("ada", 60).id == "r0"
+    assert store.lease("ada", 60).id == "r0"
+    assert [store.lease(worker, 60).id for worker in ("bob", "cy")] == ["r1", "r2"]
+    assert store.lease("dan", 60) is None and store.counts().leased == 3
+    clock.now += 61
+    assert store.lease("dan", 60).id == "r0"
+    store.answer(answers(("r0", "ada", 1)))  # late, and still welcome
+    assert store.counts().answered == 1
+    assert store.lease("dan", 60).id == "r1"
+
+
+def test_several_labels_may_be_wanted(tmp_path):
+    with Store(tmp_path / "s.db", create=True) as store:
+        store.ask(make_requests(1), ROUND, wanted=2)
+        store.answer(answers(("r0", "ada", 1)))
+        assert store.counts().open == 1 and store.lease("ada", 9) is None and store.lease("bob", 9).id == "r0"
+        store.answer(answers(("r0", "bob", -1)))
+        assert store.counts().answered == 1
+        assert [outcome[3:] for outcome in store.outcomes()] == [("1", 0.5), ("-1", 0.5)]
+
+
+def test_a_round_is_added_whole_or_not_at_all(store):
+    with pytest.raises(StoreError, match="request 'r0' cannot be added"):
+        store.ask([Request("new", "|f", 0.0, 0.5, 2.0, "m1"), *make_requests(1)], ROUND)
+    assert store.counts().requests == 3 and len(store.rounds()) == 1
+
+
+def test_the_audit_log_is_append_only(store, tmp_path):
+    store.answer(answers(("r0", "ada", 1)))
+    store.learned({"model": "m1"})
+    assert [event.kind for event in store.log()] == ["ask", "answer", "learn"]
+    assert [event.kind for event in store.log(after=1)] == ["answer", "learn"]
+    connection = sqlite3.connect(tmp_path / "labels.db")
+    for statement in ("DELETE FROM audit", "UPDATE audit SET detail = ''"):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            connection.execute(statement)
+    connection.close()
+
+
+def test_lines_of_a_running_model_are_logged_with_what_they_meant(store):
+    round = store.begin_round(Round("vw", 0, 0.0, 0.0))
+    store.line("|f a", round=round, probability=0.5, request=Request("t1", "|f a", 0.1, 0.5, 2.0, "m"))
+    store.line("|f b", round=round, probability=0.25)
+    store.line("1 2 't1|f a", round=round, answer=make_answer("t1", "tcp", 1))
+    assert dict(store.rounds())[round] == Round("vw", 2, 0.75, 0.0)
+    assert store.counts().labels == 1 and [e.kind for e in store.log()] == ["ask", "line", "line", "line"]
+
+
+def test_other_labels_need_another_store(store):
+    store.allow_labels(["-1", "1"])
+    with pytest.raises(StoreError, match="its labels are -1, 1, got 1, 2, 3"):
+        store.allow_labels(["1", "2", "3"])
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    with pytest.raises(StoreError, match="no such store; `hutch active ask` makes one"):
+        Store(tmp_path / "missing.db")
+    (tmp_path / "text").write_text("this is no database, and long enough to be read as one" * 99)
+    with pytest.raises(StoreError, match="cannot be used as a label store"):
+        Store(tmp_path / "text", create=True)
+    other = sqlite3.connect(tmp_path / "other.db")
+    other.execute("CREATE TABLE t (x)")
+    other.commit()
+    other.close()
+    with pytest.raises(StoreError, match="but not a label store"):
+        Store(tmp_path / "other.db", create=True)
+    Store(tmp_path / "newer.db", create=True).close()
+    newer = sqlite3.connect(tmp_path / "newer.db")
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(StoreError, match="a store of version 99, this Hutch reads up to 1"):
+        Store(tmp_path / "newer.db")
+
+
+def test_many_threads_and_connections_share_one_store(tmp_path):
+    path = tmp_path / "s.db"
+    with Store(path, create=True) as store:
+        store.ask(make_requests(60), ROUND)
+
+    def work(name):
+        given = []
+        with Store(path) as own:
+            while (request := own.lease(name, 60)) is not None:
+                own.answer([make_answer(request.id, name, 1)])
+                given.append(request.id)
+        return given
+
+    with ThreadPoolExecutor(6) as pool:
+        given = [request for part in pool.map(work, "abcdef") for request in part]
+    assert sorted(given) == sorted(request.id for request in make_requests(60))
+
+
+WORKER = """
+import sys
+from hutch.active.records import make_answer
+from hutch.active.store import Store
+path, name = sys.argv[1:]
+store = Store(path)
+while (request := store.lease(name, 0.2)) is not None:
+    store.answer([make_answer(request.id, name, 1)])
+    print(request.id, flush=True)
+"""
+
+
+def test_no_accepted_answer_is_lost_when_processes_are_killed(tmp_path):
+    path, total = tmp_path / "s.db", 150
+    with Store(path, create=True) as store:
+        store.ask(make_requests(total), ROUND)
+    acknowledged, randomness = [], random.Random(5)
+
+    def listen(process):
+        acknowledged.extend(line.strip() for line in process.stdout if line.endswith("\n"))
+
+    for generation in range(4):
+        group = [
+            subprocess.Popen(
+                [sys.executable, "-c", WORKER, path, f"w{generation}{i}"], stdout=subprocess.PIPE, text=True
+            )
+            for i in range(3)
+        ]
+        listeners = [threading.Thread(target=listen, args=[process]) for process in group]
+        for listener in listeners:
+            listener.start()
+        if generation < 3:
+            before = len(acknowledged)
+            deadline = time.monotonic() + 20
+            while len(acknowledged) < before + 5 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(randomness.random() * 0.05)
+            for process in group:
+                os.kill(process.pid, signal.SIGKILL)
+        for process, listener in zip(group, listeners, strict=True):
+            process.wait(timeout=60)
+            listener.join(timeout=60)
+            process.stdout.close()
+    with Store(path) as store:
+        assert store.counts().answered == total and store.counts().open == 0
+        labelled = [event.detail["id"] for event in store.log() if event.kind == "answer"]
+        assert set(acknowledged) <= set(labelled) and len(labelled) == store.counts().labels
+        assert store._rows("PRAGMA integrity_check") == [("ok",)]
