@@ -51,6 +51,7 @@ EXAMPLE = np.dtype(
         ("shared", "u8"),  # address of the SHARED record
         ("number", "u8"),  # counted from 0 within the run
         ("group", "i8"),  # number of the block of lines this one belongs to
+        ("last", "u8"),  # 1 on the last line of its block
         ("features", "u8"),  # out: features used, interactions included
         ("loss", "f8"),  # out: loss times importance; multiclass layers overwrite it
         ("base", "f4"),  # added to the prediction before any feature

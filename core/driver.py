@@ -95,6 +95,7 @@ def drive(  # type: ignore[no-untyped-def]
         if scores.shape[1] > 0:
             e.scores = uint64(scores.ctypes.data) + uint64(4 * scores.shape[1] * i)
         e.base, e.label, e.importance, e.group = base[i], label, weight, group[i]
+        e.last = uint64(i + 1 == len(labels) or group[i + 1] != group[i])
         e.loss, e.query, e.raw = 0.0, np.float32(-1), np.float32(0)
         e.features, e.number = uint64(length), shared.examples
         counter += 1
