@@ -68,13 +68,21 @@ class Labels:
         """The item of each label."""
         return np.repeat(np.arange(self.items, dtype=np.int32), np.diff(self.item_ptr))
 
-    def vote_share(self) -> NDArray[np.float64]:
-        """Share of each class among an item's labels (items, classes); uniform where there are none."""
+    def vote_share(self, gold: bool = False) -> NDArray[np.float64]:
+        """Share of each class among an item's labels (items, classes); uniform where there are none.
+
+        Args:
+            gold: give all to the gold class where it is known.
+        """
         classes = max(len(self.classes), 1)
         cells = self.label_items.astype(np.int64) * classes + self.labels
         votes = np.bincount(cells, minlength=self.items * classes).reshape(self.items, classes).astype(np.float64)
         total = votes.sum(axis=1, keepdims=True)
-        return np.divide(votes, total, out=np.full_like(votes, 1 / classes), where=total > 0)
+        shares = np.divide(votes, total, out=np.full_like(votes, 1 / classes), where=total > 0)
+        if gold:
+            known = self.gold >= 0
+            shares[known] = np.eye(classes)[self.gold[known]]
+        return shares
 
 
 def class_order(names: Iterable[str]) -> list[str]:

@@ -39,12 +39,11 @@ class TwoLevel(CrowdModel):
         state.worker_names = labels.worker_names
         for name in ("counts", "habits"):
             state.workers[f"earlier_{name}"] = state.workers[name].copy()
-        for name in ("class_counts", "level_counts"):
-            state.shared[f"earlier_{name}"] = state.shared[name].copy()
-        votes = labels.vote_share()
-        gold = labels.gold >= 0
-        votes[gold] = np.eye(classes)[labels.gold[gold]]
-        state.items = {"posterior": np.empty((labels.items, 2 * classes)), "votes": votes}
+        votes = labels.vote_share(gold=True)
+        anchor = self.parameters.class_anchor * votes.sum(axis=0)
+        state.shared["earlier_class_counts"] = state.shared["class_counts"] + anchor
+        state.shared["earlier_level_counts"] = state.shared["level_counts"].copy()
+        state.items["posterior"] = np.empty((labels.items, 2 * classes))
         kernels.start_posteriors(votes, state.items["posterior"])
         state.workers["shares"] = np.empty((workers, classes, classes))
         kernels.refresh_shares(crowd_of(state), classes, flat(state.workers["shares"]))
@@ -63,8 +62,7 @@ class TwoLevel(CrowdModel):
         )
         kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"] > 0)
         by_level = q.sum(axis=0).reshape(2, classes)
-        anchor = self.parameters.class_anchor * state.items["votes"].sum(axis=0)
-        shared["class_counts"][...] = shared["earlier_class_counts"] + by_level.sum(axis=0) + anchor
+        shared["class_counts"][...] = shared["earlier_class_counts"] + by_level.sum(axis=0)
         shared["level_counts"][...] = shared["earlier_level_counts"] + by_level.sum(axis=1)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
