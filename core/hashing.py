@@ -9,9 +9,10 @@ parser keeps the low `bits`.
 from typing import Literal
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import int64, njit, uint32, uint64
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.raw_bytes import byte_at, half_at
 
 HashMode = Literal["strings", "all"]
 """`strings`: names of digits are numbers; `all`: every name is hashed (VW's `--hash`)."""
@@ -20,6 +21,8 @@ NamespaceMode = Literal["name", "letter"]
 
 ANONYMOUS_LETTER = 32
 """Id of the anonymous namespace in letter mode (a blank, as in VW); in name mode it is murmur3_32(b"") = 0."""
+
+PADDING = 4
 
 
 @njit(inline="always")
@@ -52,39 +55,35 @@ def murmur_finish(h, length):  # type: ignore[no-untyped-def]
 
 
 @njit
-def murmur3_32(text, start, stop, seed):  # type: ignore[no-untyped-def]
-    """MurmurHash3 x86_32 of `text[start:stop]` (uint8)."""
+def murmur3_32(start, stop, seed):  # type: ignore[no-untyped-def]
+    """MurmurHash3 x86_32 of the bytes at addresses `start` to `stop`; up to 3 bytes more are loaded."""
     h = uint64(seed) & uint64(0xFFFFFFFF)
     at = start
     while at + 4 <= stop:
-        k = uint64(text[at]) | uint64(text[at + 1]) << uint64(8)
-        k |= uint64(text[at + 2]) << uint64(16) | uint64(text[at + 3]) << uint64(24)
-        h = murmur_mix(h, k)
+        h = murmur_mix(h, half_at(at))
         at += 4
-    tail = uint64(0)
-    for i in range(stop - at):
-        tail |= uint64(text[at + i]) << uint64(8 * i)
+    tail = half_at(at) & ((uint64(1) << uint64(8 * (stop - at))) - uint64(1))
     return murmur_finish(h ^ murmur_scramble(tail), stop - start)
 
 
 @njit
-def hash_name(text, start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
-    """VW's hash of the name `text[start:stop]`: a number plus the seed if all are digits, else MurmurHash3; uint32.
+def hash_name(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
+    """VW's hash of the name at `start` to `stop`: a number plus the seed if all are digits, else MurmurHash3; uint32.
 
     Bytes up to 0x20 at both ends do not count unless `hash_all`.
     """
     if hash_all:
-        return murmur3_32(text, start, stop, seed)
-    while start < stop and text[start] <= 32:
+        return murmur3_32(start, stop, seed)
+    while start < stop and byte_at(start) <= 32:
         start += 1
-    while start < stop and text[stop - 1] <= 32:
+    while start < stop and byte_at(stop - 1) <= 32:
         stop -= 1
     number = uint64(0)
     for at in range(start, stop):
-        digit = uint64(text[at]) - uint64(48)
-        if digit > 9:
-            return murmur3_32(text, start, stop, seed)
-        number = uint64(10) * number + digit
+        byte = byte_at(at)
+        if byte < 48 or byte > 57:
+            return murmur3_32(start, stop, seed)
+        number = uint64(10) * number + uint64(byte - 48)
     return uint32(number + uint64(seed))
 
 
@@ -96,11 +95,12 @@ def anonymous_hash(seed):  # type: ignore[no-untyped-def]
 
 @compiled
 def _hash(text, seed, hash_all):  # type: ignore[no-untyped-def]
-    return hash_name(text, 0, len(text), uint32(seed), hash_all)
+    start = int64(text.ctypes.data)
+    return hash_name(start, start + len(text) - PADDING, uint32(seed), hash_all)
 
 
 def _bytes(name: str | bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return np.frombuffer(name.encode() if isinstance(name, str) else name, np.uint8)
+    return np.frombuffer((name.encode() if isinstance(name, str) else name) + bytes(PADDING), np.uint8)
 
 
 def hash_namespace(namespace: str | bytes, seed: int = 0, mode: HashMode = "strings") -> int:
@@ -160,5 +160,5 @@ def namespace_id(name: str | bytes, mode: NamespaceMode = "name") -> int:
     """
     text = _bytes(b"" if name in (" ", b" ") else name)
     if mode == "letter":
-        return int(text[0]) if len(text) else ANONYMOUS_LETTER
+        return int(text[0]) if len(text) > PADDING else ANONYMOUS_LETTER
     return int(_hash(text, 0, True))

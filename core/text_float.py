@@ -9,8 +9,10 @@ library's `strtof`.
 from typing import Any
 
 import numpy as np
-from numba import float32, int64, njit, types, uint8
+from numba import float32, int64, njit, types
 from numpy.typing import NDArray
+
+from hutch.core.raw_bytes import byte_at
 
 LOWEST_POWER, HIGHEST_POWER = -37, 38
 
@@ -35,14 +37,14 @@ _strtof: Any = types.ExternalFunction("strtof", types.float32(types.intp, types.
 @njit(inline="always")
 def is_digit(byte):  # type: ignore[no-untyped-def]
     """Whether a byte is an ASCII digit."""
-    return uint8(byte - uint8(48)) < uint8(10)
+    return 48 <= byte <= 57
 
 
 @njit
-def has_digit(text, start, stop):  # type: ignore[no-untyped-def]
-    """Whether there is any ASCII digit in `text[start:stop]`."""
+def has_digit(start, stop):  # type: ignore[no-untyped-def]
+    """Whether there is any ASCII digit in the bytes at `start` to `stop`."""
     for at in range(start, stop):
-        if is_digit(text[at]):
+        if is_digit(byte_at(at)):
             return True
     return False
 
@@ -57,59 +59,58 @@ def power_of_ten(exponent):  # type: ignore[no-untyped-def]
 
 
 @njit
-def read_with_strtof(text, start, stop):  # type: ignore[no-untyped-def]
-    """Number at `text[start:stop]` by the C library; returns (float32, bytes used), 0 bytes if there is none.
+def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
+    """Number at the beginning of the bytes at `start` to `stop` by the C library; returns what `read_float` returns.
 
     The byte at `stop` must end any number: the library does not know where the piece ends.
     """
     first = start
-    while first < stop and (text[first] == 32 or 9 <= text[first] <= 13):
+    while first < stop and (byte_at(first) == 32 or 9 <= byte_at(first) <= 13):
         first += 1
     if first == stop:
         return float32(0), int64(0)
     end = np.zeros(1, np.int64)
-    value = float32(_strtof(text.ctypes.data + first, end.ctypes.data))
-    used = end[0] - int64(text.ctypes.data) - start
-    return value, (used if used > first - start else int64(0))
+    value = float32(_strtof(first, end.ctypes.data))
+    return value, (end[0] - start if end[0] > first else int64(0))
 
 
 @njit
-def read_float(text, start, stop):  # type: ignore[no-untyped-def]
-    """Number at the beginning of `text[start:stop]` (uint8), which may be preceded by blanks.
+def read_float(start, stop):  # type: ignore[no-untyped-def]
+    """Number at the beginning of the bytes at `start` to `stop`, which may be preceded by blanks.
 
     The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
     that there is no number. A sign, a dot or an `e` alone is 0, as in VW.
     """
     at, ten, zero = start, float32(10), float32(48)
-    while at < stop and text[at] == 32:
+    while at < stop and byte_at(at) == 32:
         at += 1
-    negative = at < stop and text[at] == 45
+    negative = at < stop and byte_at(at) == 45
     if negative:
         at += 1
     number = float32(0)
-    while at < stop and is_digit(text[at]):
-        number = float32(float32(number * ten) + float32(text[at])) - zero  # in this order: VW's roundings
+    while at < stop and is_digit(byte_at(at)):
+        number = float32(float32(number * ten) + float32(byte_at(at))) - zero  # in this order: VW's roundings
         at += 1
     decimals = int64(0)
-    if at < stop and text[at] == 46:
+    if at < stop and byte_at(at) == 46:
         at += 1
-        while at < stop and is_digit(text[at]):
+        while at < stop and is_digit(byte_at(at)):
             if decimals < MAX_DECIMALS:
-                number = float32(number * ten) + float32(text[at] - uint8(48))
+                number = float32(number * ten) + float32(byte_at(at) - 48)
                 decimals += 1
             at += 1
     exponent = int64(0)
-    if at < stop and (text[at] | 32) == 101:
+    if at < stop and (byte_at(at) | 32) == 101:
         at += 1
         sign = int64(1)
-        if at < stop and text[at] == 45:
+        if at < stop and byte_at(at) == 45:
             sign = int64(-1)
             at += 1
-        while at < stop and is_digit(text[at]):
-            exponent = exponent * 10 + int64(text[at] - uint8(48))
+        while at < stop and is_digit(byte_at(at)):
+            exponent = exponent * 10 + byte_at(at) - 48
             at += 1
         exponent *= sign
-    if at == stop or text[at] == 32 or text[at] == 9:
+    if at == stop or byte_at(at) == 32 or byte_at(at) == 9:
         number = float32(number * power_of_ten(exponent - decimals))
         return (-number if negative else number), int64(at - start)
-    return read_with_strtof(text, start, stop)
+    return read_with_strtof(start, stop)

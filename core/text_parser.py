@@ -17,8 +17,10 @@ from hutch.core.errors import ConfigError
 from hutch.core.hashing import HashMode, NamespaceMode
 from hutch.core.kernel_cache import compiled
 from hutch.core.parse_problems import Problems
-from hutch.core.text_columns import LABEL_KINDS, Columns, Grammar, allocate, as_batch, clear
-from hutch.core.text_slow import parse_lines
+from hutch.core.raw_bytes import byte_at
+from hutch.core.text_scan import scan
+from hutch.core.text_slow import parse_line
+from hutch.core.text_state import LABEL_KINDS, Buffers, clear, state_at
 
 LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
 PADDING = 64
@@ -62,30 +64,21 @@ class ParserOptions:
         if not 0 <= self.hash_seed < 1 << 32:
             raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
 
-    def grammar(self) -> Grammar:
-        """The same for kernels."""
-        return Grammar(
-            mask=np.uint32((1 << self.bits) - 1),
-            seed=np.uint32(self.hash_seed),
-            hash_all=self.hash == "all",
-            by_letter=self.namespaces == "letter",
-            constant=self.constant,
-            label=LABEL_KINDS[self.label],
-        )
-
 
 @compiled
-def _count_delimiters(text, start, stop):  # type: ignore[no-untyped-def]
-    found = 0
-    for at in range(start, stop):
-        found += text[at] <= 32 or text[at] == 58 or text[at] == 124
-    return found
-
-
-@compiled
-def _parse(text, start, stop, grammar, columns):  # type: ignore[no-untyped-def]
-    clear(columns)
-    parse_lines(text, start, stop, grammar, columns)
+def _parse(state, size):  # type: ignore[no-untyped-def]
+    if scan(state, size) < 0:
+        return False
+    clear(state)
+    start = state_at(state)[0].text
+    stop = start + size
+    while start < stop:
+        end = start
+        while byte_at(end) != 10:
+            end += 1
+        parse_line(state, start, end)
+        start = end + 1
+    return True
 
 
 class TextParser:
@@ -110,23 +103,27 @@ class TextParser:
     def __init__(self, options: ParserOptions | None = None, source_name: str = "<input>") -> None:
         self.options = options or ParserOptions()
         self.source_name = source_name
-        self.problems = Problems()
-        self._grammar = self.options.grammar()
         self._text = np.zeros(2 * PADDING, np.uint8)
-        self._counters = np.zeros(8, np.int64)
-        self._columns = self._allocate(0)
-        self._capacity = 0
+        self._buffers = Buffers(
+            mask=(1 << self.options.bits) - 1,
+            seed=self.options.hash_seed,
+            hash_all=self.options.hash == "all",
+            by_letter=self.options.namespaces == "letter",
+            constant=self.options.constant,
+            label_kind=LABEL_KINDS[self.options.label],
+        )
+        self.problems = Problems(self._buffers.problem_counts, self._buffers.problem_places)
 
     @property
     def line(self) -> int:
         """Number of lines parsed of this source."""
-        return int(self._counters[5])
+        return int(self._buffers.record["line"][0])
 
     def start(self, source_name: str) -> None:
         """Begin another source: lines count from 1 again, and a new group begins."""
         self.source_name = source_name
-        self._counters[6] += self._counters[5] > 0
-        self._counters[5] = 0
+        self._buffers.record["group"] += self.line > 0
+        self._buffers.record["line"] = 0
 
     def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8]) -> Batch:
         """Parse whole lines; what follows the last line feed counts as a line too.
@@ -141,23 +138,18 @@ class TextParser:
             DataError: at the first malformed place, if the options are strict.
         """
         size = self._take(np.frombuffer(data, np.uint8))
-        start, stop = PADDING, PADDING + size
-        delimiters = int(_count_delimiters(self._text, start, stop))
-        if delimiters > self._capacity or size > len(self._columns.tags):
-            self._columns = self._allocate(delimiters + delimiters // 4, size)
-            self._capacity = delimiters + delimiters // 4
-        _parse(self._text, start, stop, self._grammar, self._columns)
-        self.problems.collect(self._text.data, self.source_name, self.options.strict)
-        return as_batch(self._columns)
-
-    def _allocate(self, delimiters: int, size: int = 0) -> Columns:
-        return allocate(delimiters, size, self._counters, self.problems.counts, self.problems.places)
+        while not _parse(self._buffers.address, size):
+            self._buffers.reserve(2 * int(self._buffers.record["room"][0]), size)
+        self.problems.collect(self._text[PADDING:].data, self.source_name, self.options.strict)
+        return self._buffers.batch()
 
     def _take(self, data: NDArray[Any]) -> int:
         """Copy the text between paddings and end it with a line feed; returns its size."""
         size = len(data)
         if len(self._text) < size + 1 + 2 * PADDING:
             self._text = np.zeros(size + size // 4 + 1 + 2 * PADDING, np.uint8)
+            self._buffers.record["text"] = self._text.ctypes.data + PADDING
+            self._buffers.reserve(len(self._text) // 4, len(self._text))
         self._text[PADDING : PADDING + size] = data
         if size and data[-1] != 10:
             self._text[PADDING + size] = 10
