@@ -175,6 +175,11 @@ class Engine:
         return self.layers[0].score_count
 
     @property
+    def last_features(self) -> int:
+        """Features used by the example run last, interactions and the constant included."""
+        return int(self._example["features"][0])
+
+    @property
     def statistics(self) -> Statistics:
         """What the chain has seen so far."""
         return Statistics.of(self.shared)
