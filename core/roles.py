@@ -1,0 +1,119 @@
+"""What each column of a table, or each key of a record, stands for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
+
+from hutch.core.errors import ConfigError, did_you_mean
+
+REST = "*"
+"""Stands for all columns that nothing else names."""
+
+
+class FeatureColumn(NamedTuple):
+    """A column that gives features: its place in the table, its name, and its namespace."""
+
+    position: int
+    name: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What each column stands for.
+
+    A role that is None is played by the column of that role's own name if there is one; an empty name means nobody.
+
+    Attributes:
+        label: the label; missing or NaN where an example has none.
+        importance: importance, ≥ 0.
+        base: what is added to the prediction.
+        tag: the tag.
+        group: rows in sequence with the same value form one group.
+        namespaces: names of the feature columns by namespace, in the order of the line; `*` (or the list `["*"]`) stands
+            for all columns that nothing else names. None puts those into the anonymous namespace.
+        categorical: columns whose values are always words, as ids are, even where they look like numbers.
+        ignore: columns to leave out.
+    """
+
+    label: str | None = None
+    importance: str | None = None
+    base: str | None = None
+    tag: str | None = None
+    group: str | None = None
+    namespaces: Mapping[str, str | Sequence[str | int]] | None = None
+    categorical: Sequence[str | int] = ()
+    ignore: Sequence[str | int] = ()
+
+    @classmethod
+    def of(cls, given: "Roles | Mapping[str, Any] | None") -> Self:
+        """Roles from a mapping with the attributes as keys.
+
+        Raises:
+            ConfigError: an unknown key.
+
+        >>> Roles.of({"label": "clicked", "namespaces": {"ad": ["size", "colour"], "user": "*"}}).label
+        'clicked'
+        """
+        if isinstance(given, cls):
+            return given
+        if given is not None and not isinstance(given, Mapping):
+            raise ConfigError(f"columns: got {type(given).__name__}, wanted a mapping such as {{'label': 'clicked'}}")
+        known = [field.name for field in fields(cls)]
+        for key in given or {}:
+            if key not in known:
+                raise ConfigError(f"columns.{key}: unknown key; {did_you_mean(str(key), known)}")
+        return cls(**(given or {}))  # type: ignore[arg-type]
+
+    def position(self, role: str, names: Sequence[str]) -> int | None:
+        """Which of the columns `names` plays a role; None if nobody does.
+
+        Raises:
+            ConfigError: the column named for it is not there.
+        """
+        wanted = getattr(self, role)
+        if wanted is None:
+            return names.index(role) if role in names else None
+        return None if wanted == "" else _find(f"columns.{role}", str(wanted), names)
+
+    def key(self, role: str) -> str:
+        """The key of a record that plays a role."""
+        wanted = getattr(self, role)
+        return role if wanted is None else str(wanted)
+
+    def features(self, names: Sequence[str]) -> list[FeatureColumn]:
+        """The feature columns among `names`, in the order of the line.
+
+        Raises:
+            ConfigError: a column that is not there or that is named twice.
+        """
+        taken = {self.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
+        taken |= {_find("columns.ignore", str(name), names) for name in self.ignore}
+        for name in self.categorical:
+            _find("columns.categorical", str(name), names)
+        spaces = {"": REST} if self.namespaces is None else self.namespaces
+        listed: list[tuple[str, int | None]] = []  # None: the rest
+        for namespace, columns in spaces.items():
+            for column in [columns] if isinstance(columns, str) else columns:
+                if column == REST:
+                    listed.append((namespace, None))
+                    continue
+                position = _find(f"columns.namespaces.{namespace}", str(column), names)
+                if position in taken:
+                    raise ConfigError(f"columns.namespaces.{namespace}: column {names[position]!r} is named twice")
+                taken.add(position)
+                listed.append((namespace, position))
+        if sum(position is None for _, position in listed) > 1:
+            raise ConfigError(f"columns.namespaces: {REST!r} stands in two places, wanted one")
+        rest = [position for position in range(len(names)) if position not in taken]
+        found = []
+        for namespace, place in listed:
+            positions = rest if place is None else [place]
+            found += [FeatureColumn(position, names[position], namespace) for position in positions]
+        return found
+
+
+def _find(path: str, name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        raise ConfigError(f"{path}: no column {name!r}; {did_you_mean(name, names)}")
+    return names.index(name)

@@ -1,0 +1,93 @@
+"""Everything a chain accepts as examples, by its type, as batches."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from hutch.core.batch import Batch
+from hutch.core.errors import DataError
+from hutch.core.matrix import is_matrix, matrix_batches
+from hutch.core.records import record_batches
+from hutch.core.roles import Roles
+from hutch.core.tables import is_table, table_batches
+from hutch.core.text_parser import ParserOptions, TextParser
+
+ACCEPTED = (
+    "a Batch, a line or lines of text (str or bytes), dicts, a NumPy array, a SciPy sparse matrix, "
+    "an Arrow-compatible table (pandas, polars, duckdb, pyarrow), or an iterable of batches, lines or dicts"
+)
+_LINES = 1 << 12
+
+
+def to_batches(
+    examples: Any,
+    options: ParserOptions,
+    columns: Roles | Mapping[str, Any] | None = None,
+    *,
+    labels: Any = None,
+    importance: Any = None,
+) -> Iterator[Batch]:
+    """Examples of any accepted kind as batches; each is valid until the next one is asked for.
+
+    Args:
+        examples: one of `ACCEPTED`. A `str` is text, never a path.
+        options: how names are hashed, and the kind of the labels.
+        columns: what the columns of a table, the columns of a matrix or the keys of dicts stand for; see
+            `hutch.core.roles.Roles`.
+        labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. For matrices only.
+        importance: importances of a matrix's rows, shape (examples,). For matrices only.
+
+    Raises:
+        TypeError: something else; the message says what is accepted.
+        ConfigError: columns that are not there.
+        DataError: examples that cannot be used.
+
+    >>> [batch] = to_batches([{"label": 1, "f": {"a": 0.5, "colour": "red: a|b"}}], ParserOptions())
+    >>> batch.labels, batch.values
+    (array([1.], dtype=float32), array([0.5, 1. , 1. ], dtype=float32))
+    """
+    if is_matrix(examples):
+        return matrix_batches(examples, options, columns, labels, importance)
+    if labels is not None or importance is not None:
+        raise TypeError("labels and importance go with a matrix; elsewhere they stand in the examples themselves")
+    if isinstance(examples, Batch):
+        return iter([examples])
+    if isinstance(examples, str | bytes | bytearray | memoryview):
+        return _text([examples], options)
+    if is_table(examples):
+        return table_batches(examples, options, columns)
+    if isinstance(examples, Mapping):
+        return record_batches([examples], options, columns)
+    if isinstance(examples, Iterable):
+        return _several(iter(examples), options, columns)
+    raise TypeError(f"got {type(examples).__name__}, wanted {ACCEPTED}")
+
+
+def _several(
+    examples: Iterator[Any], options: ParserOptions, columns: Roles | Mapping[str, Any] | None
+) -> Iterator[Batch]:
+    """Batches, lines or dicts; the first item tells which."""
+    first = next(examples, None)
+    if first is None:
+        return iter([])
+    examples = chain([first], examples)
+    if isinstance(first, Batch):
+        return examples
+    if isinstance(first, str | bytes | bytearray | memoryview):
+        return _text(examples, options)
+    if isinstance(first, Mapping):
+        return record_batches(examples, options, columns)
+    raise TypeError(f"got an iterable of {type(first).__name__}, wanted {ACCEPTED}")
+
+
+def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: ParserOptions) -> Iterator[Batch]:
+    parser, left, number = TextParser(options, "<lines>"), iter(lines), 0
+    while piece := list(islice(left, _LINES)):
+        for i, line in enumerate(piece):
+            if not isinstance(line, str | bytes | bytearray | memoryview):
+                raise DataError(f"<lines>:{number + i + 1}: got {type(line).__name__}, wanted str or bytes")
+        encoded = [line.encode() if isinstance(line, str) else bytes(line) for line in piece]
+        number += len(piece)
+        batch = parser.parse(b"".join(line if line.endswith(b"\n") else line + b"\n" for line in encoded))
+        if len(batch):
+            yield batch
