@@ -2,14 +2,17 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hutch.core.errors import ConfigError, at, did_you_mean
+from hutch.core.errors import ConfigError, UsageError, at, did_you_mean
 from hutch.crowd.labels import Labels
+
+if TYPE_CHECKING:
+    from hutch.crowd.online import Stream
 
 Array = NDArray[np.float64]
 
@@ -137,6 +140,14 @@ class CrowdModel(ABC):
             iteration += 1
             converged = change <= self.parameters.tolerance
         return Fit(state, self.posterior(state), iteration, objective, converged)
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "Stream":
+        """The online form of the model, if it has one.
+
+        Raises:
+            UsageError: it has none.
+        """
+        raise UsageError(f"{self.name} has no online form; two_level and nominal have")
 
     def infer(self, labels: Labels, history: State) -> Fit:
         """Posteriors under what earlier runs learned; nothing is learned from these labels."""

@@ -1,6 +1,6 @@
 """Mineiro's nominal model: worker confusion, item difficulty and a population mean as hyperprior."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -9,6 +9,9 @@ from hutch.crowd import nominal_kernels as kernels
 from hutch.crowd.labels import Labels
 from hutch.crowd.model import Array, CrowdModel, Parameters, State, grown
 
+if TYPE_CHECKING:
+    from hutch.crowd.nominal_stream import NominalStream
+
 
 class NominalParameters(Parameters):
     """Parameters of `Nominal`."""
@@ -16,6 +19,11 @@ class NominalParameters(Parameters):
     symmetric: bool = Field(False, description="alpha[k, l] = alpha[l, k]: half the parameters")
     difficulty: bool = Field(True, description="learn each item's beta; else it stays at its prior mean")
     steps: int = Field(2, ge=1, description="steps of log beta in each E step, of alpha in each M step")
+    learning_rate: float = Field(1.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
+    initial_t: float = Field(100.0, gt=0, description="online: items that the first step counts as seen")
+    decay: float = Field(0.5, ge=0, le=1, description="online: rho in the step")
+    n_items: int = Field(1000, ge=1, description="online: prior strength; the workers' prior is shared among so many")
+    item_steps: int = Field(5, ge=1, description="online: EM steps of (beta, q) for an item at most")
 
 
 class Nominal(CrowdModel):
@@ -91,6 +99,12 @@ class Nominal(CrowdModel):
         """Rows at the prior mean of log beta."""
         weights = np.exp(-state.workers["alpha"] * np.exp(kernels.MEAN_LOG_BETA))
         return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "NominalStream":
+        """The online form."""
+        from hutch.crowd.nominal_stream import NominalStream
+
+        return NominalStream(self, classes, slots, history)
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given (`priorz`)."""

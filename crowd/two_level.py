@@ -1,6 +1,6 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -8,6 +8,9 @@ from pydantic import Field
 from hutch.crowd import two_level_kernels as kernels
 from hutch.crowd.labels import Labels
 from hutch.crowd.model import Array, CrowdModel, Parameters, State, grown
+
+if TYPE_CHECKING:
+    from hutch.crowd.two_level_stream import TwoLevelStream
 
 
 class TwoLevelParameters(Parameters):
@@ -17,6 +20,8 @@ class TwoLevelParameters(Parameters):
     clarity: float = Field(0.15, ge=0, le=1, description="share of answers to a murky item that its class decides")
     habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
     class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
+    decay: float = Field(0.8, ge=0.5, le=1, description="online: the step is (labels of the worker)^-decay")
+    warm_up: int = Field(500, ge=0, description="online: items until posteriors weigh as much as vote shares")
 
 
 class TwoLevel(CrowdModel):
@@ -88,6 +93,12 @@ class TwoLevel(CrowdModel):
         coin = np.where(right, skill, (1 - skill) / max(classes - 1, 1))
         rows = population * state.shared["population"] + coin_strength * coin + state.workers["counts"]
         return np.asarray((rows / rows.sum(axis=1, keepdims=True)).transpose(0, 2, 1))
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "TwoLevelStream":
+        """The online form."""
+        from hutch.crowd.two_level_stream import TwoLevelStream
+
+        return TwoLevelStream(self, classes, slots, history)
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given."""
