@@ -1,5 +1,6 @@
 """Boundaries of a stream: from a column that names the class, or from a test that sees the likelihood fall."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, DataError
 from hutch.em.learner import Learner
+from hutch.em.model import Array
 
 _WARM_UP = 8
 _REFERENCE = 8
@@ -75,7 +77,13 @@ def learn_classes(learner: Learner[Any], rows: NDArray[Any], classes: NDArray[An
     return len(cuts)
 
 
-def learn_drifting(learner: Learner[Any], rows: NDArray[Any], detector: DriftDetector, block: int = 1) -> list[int]:
+def learn_drifting(
+    learner: Learner[Any],
+    rows: NDArray[Any],
+    detector: DriftDetector,
+    block: int = 1,
+    score: Callable[[NDArray[Any]], Array] | None = None,
+) -> list[int]:
     """Learn rows in their order with a boundary wherever the detector sees one.
 
     Args:
@@ -83,6 +91,7 @@ def learn_drifting(learner: Learner[Any], rows: NDArray[Any], detector: DriftDet
         rows: (samples, ...).
         detector: sees the likelihood of each row under what was learned before its block.
         block: rows scored at a time, ≥ 1.
+        score: log-likelihood of each row; by default under the learner's estimate.
 
     Returns:
         The first rows of the new segments.
@@ -90,8 +99,8 @@ def learn_drifting(learner: Learner[Any], rows: NDArray[Any], detector: DriftDet
     cuts, first = [], 0
     while first < len(rows):
         ahead = rows[first : first + block]
-        scores = learner.log_likelihood(ahead)
-        drift = next((i for i, score in enumerate(scores) if detector.drifted(float(score))), None)
+        scores = (score or learner.log_likelihood)(ahead)
+        drift = next((i for i, value in enumerate(scores) if detector.drifted(float(value))), None)
         if drift is None:
             learner.learn(ahead)
             first += len(ahead)

@@ -53,6 +53,7 @@ class OnlineEM(Learner[P]):
         model: the model.
         parameters: where to start; its expected statistics count as one sample.
         schedule: the step sizes γ.
+        block: samples of a step, ≥ 1; what comes is learned in blocks of this many, a shorter one last.
         burn_in: samples, ≥ 0, before the first M-step; the first statistics alone are nearly singular.
         average_from: samples, ≥ 0, after which the statistics are averaged; the estimate is then the M-step of
             their mean (Polyak-Ruppert averaging, in the statistics, whose mean is always valid). None: no averaging.
@@ -76,10 +77,13 @@ class OnlineEM(Learner[P]):
         parameters: P,
         schedule: Schedule = Schedule(),  # noqa: B008 - immutable
         *,
+        block: int = 1,
         burn_in: int = 20,
         average_from: int | None = None,
         constraint: Constraint[P] | None = None,
     ) -> None:
+        if block < 1:
+            raise ConfigError(f"block: got {block}, wanted at least 1")
         if burn_in < 0:
             raise ConfigError(f"burn_in: got {burn_in}, wanted at least 0")
         if average_from is not None and average_from < 0:
@@ -88,6 +92,7 @@ class OnlineEM(Learner[P]):
             constraint.check(model)
         self.model = model
         self.schedule = schedule
+        self.block = block
         self.burn_in = burn_in
         self.average_from = average_from
         self.constraint = constraint
@@ -107,9 +112,11 @@ class OnlineEM(Learner[P]):
 
     def learn(self, batch: Any) -> None:
         batch = self.model.validate(batch)
+        for first in range(0, len(batch), self.block):
+            self._step(batch[first : first + self.block])
+
+    def _step(self, batch: Any) -> None:
         count = len(batch)
-        if count == 0:
-            return
         statistics = self.model.statistics(batch, self._current)
         self._statistics += self.schedule.step(self._samples, count) * (statistics - self._statistics)
         self._samples += count

@@ -64,6 +64,11 @@ class ClassPPCA(Learner[PPCAParameters]):
     def parameters(self) -> PPCAParameters:
         return self._merged(self.past).parameters()
 
+    def current_log_likelihood(self, batch: Any) -> Array:
+        """Log-likelihood of each sample under the current class alone: what a drift test should watch."""
+        rows = checked_rows(batch, self._start.mean.size, missing=True)
+        return log_likelihood(rows, self._current.parameters())
+
     def _merged(self, past: float) -> Sketch:
         before, now, classes = self._counts
         if classes == 0:
