@@ -15,6 +15,15 @@ import math
 from numba import njit
 
 from hutch.core.abi import call_loss, loss_at
+from hutch.core.loss_kinds import (
+    KIND_CLASSIC,
+    KIND_EXPECTILE,
+    KIND_HINGE,
+    KIND_LOGISTIC,
+    KIND_POISSON,
+    KIND_QUANTILE,
+    KIND_SQUARED,
+)
 
 _NODES = (0.0, 0.5384693101056831, 0.9061798459386640)  # Gauss and Legendre's rule with 5 points
 _WEIGHTS = (0.5688888888888889, 0.4786286704993665, 0.2369268850561891)
@@ -143,3 +152,45 @@ def flow_budget(p, target, y, loss):  # type: ignore[no-untyped-def]
         return math.inf
     end = abs(target - p) if math.isinf(optimum) else min(-math.log((optimum - target) / (optimum - p)), _NEAR)
     return _march(p, y, loss, optimum, downhill, end, math.inf)[1]
+
+
+@njit(error_model="numpy")
+def _share_budget(share):  # type: ignore[no-untyped-def]
+    """-log(1 - share): the price of a share of the way to an optimum that is approached exponentially."""
+    return -math.log1p(-share) if 0.0 <= share < 1.0 else math.inf
+
+
+@njit(error_model="numpy")
+def _straight_budget(p, target, end, speed):  # type: ignore[no-untyped-def]
+    """The price of a way to `end` that is walked at constant speed."""
+    towards = (target - p) * (end - p) >= 0.0 and abs(target - p) <= abs(end - p)
+    return abs(target - p) / speed if towards else math.inf
+
+
+@njit(error_model="numpy")
+def budget_to(p, target, y, loss):  # type: ignore[no-untyped-def]
+    """`flow_budget` in closed form where the kind of the loss has one.
+
+    Args:
+        p, target, y: prediction, wanted prediction and label, float64.
+        loss: address of the LOSS record.
+    """
+    record = loss_at(loss)[0]
+    kind, tau = record.kind, record.parameter
+    if p == target:
+        return 0.0
+    if kind == KIND_SQUARED or kind == KIND_CLASSIC:
+        return 0.5 * _share_budget((target - p) / (y - p))
+    if kind == KIND_EXPECTILE:
+        return 0.5 * _share_budget((target - p) / (y - p)) / (tau if p < y else 1.0 - tau)
+    if kind == KIND_QUANTILE:
+        return _straight_budget(p, target, y, tau if p < y else 1.0 - tau)
+    if kind == KIND_HINGE and abs(y) == 1.0:
+        return _straight_budget(p, target, y, 1.0) if y * p < 1.0 else math.inf
+    if kind == KIND_LOGISTIC and (y == record.lower or y == record.upper):
+        sign = 1.0 if y == record.upper else -1.0
+        way = sign * (target - p)
+        return way + math.exp(sign * p) * math.expm1(way) if way > 0.0 else math.inf
+    if kind == KIND_POISSON and y > 0.0:
+        return _share_budget(math.expm1(p - target) / math.expm1(p - math.log(y))) / y
+    return flow_budget(p, target, y, loss)

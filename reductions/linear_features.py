@@ -1,0 +1,220 @@
+"""The features a linear learner sees: those of the example, and the interactions of its namespaces, made in the kernel.
+
+Rows of the weight table and values are written once into a buffer that grows when it must; every pass over the features
+of the example then reads the buffer. An interaction of features i and j has the index (FNV · i) xor j, one of three
+(FNV · ((FNV · i) xor j)) xor k, and so on; its value is the product of theirs, from left to right.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import int64, njit, uint64
+from numpy.typing import NDArray
+
+from hutch.core.abi import example_at, float32s_at, int64s_at, prefetch, shared_at, uint32s_at, view
+from hutch.reductions.linear_memory import Buffer, reserve
+from hutch.reductions.linear_terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
+
+FEATURES = np.dtype(
+    [
+        ("terms", "u8"),  # address of a TERMS record, 0 without interactions
+        ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces only their interactions are used of
+        ("left_out_count", "u8"),
+        ("table", "u8"),  # BUFFER of COLUMNS arrays of `room`: rows uint32, values float32, scratch float32
+        ("room", "u8"),
+        ("walk", "u8"),  # address of int64[3, MAX_ORDER]: where the walk through a term stands
+    ]
+)
+COLUMNS = 5
+
+features_at = view(FEATURES)
+
+_FNV = np.uint64(16777619)
+
+
+class Features:
+    """What features a learner makes of an example.
+
+    Args:
+        terms: the interactions, None for none.
+        left_out: ids of namespaces of which only the interactions are used.
+
+    Attributes:
+        record: FEATURES array of length 1.
+    """
+
+    def __init__(self, terms: Terms | None, left_out: Sequence[int]) -> None:
+        self._terms, self._table = terms, Buffer()
+        self._left_out: NDArray[np.uint32] = np.array(left_out, np.uint32)
+        self._walk = np.zeros((3, MAX_ORDER), np.int64)
+        self.record = np.zeros(1, FEATURES)
+        record = self.record[0]
+        record["terms"] = terms.record.ctypes.data if terms else 0
+        record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
+        record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
+
+
+@njit(inline="always")
+def rows_of(features, length):  # type: ignore[no-untyped-def]
+    """Rows of the weight table of the features gathered last, uint32[length]."""
+    return uint32s_at(reserve(features.table, uint64(0)), length)
+
+
+@njit(inline="always")
+def column_of(features, k, length):  # type: ignore[no-untyped-def]
+    """Column k of the features gathered last, float32[length]: 1 holds the values, 2 to 4 are scratch."""
+    return float32s_at(reserve(features.table, uint64(0)) + uint64(4 * k) * features.room, length)
+
+
+@njit
+def _repeats(term, k):  # type: ignore[no-untyped-def]
+    """Whether part k of a term is the namespace of the part before it."""
+    return k > 0 and term[1 + k] == term[k]
+
+
+@njit
+def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
+    """How many features a term has: a namespace of n that stands in r adjacent places gives (n + r - 1 choose r)."""
+    size, run = 1, 0
+    for k in range(term[0]):
+        run = run + 1 if _repeats(term, k) and not permutations else 0
+        size = size * (starts[term[1 + k] + 1] - starts[term[1 + k]] + run) // (run + 1)
+    return size
+
+
+@njit
+def _interact(features, e, term, starts, permutations, rows, values, n, multiplier, offset, mask):  # type: ignore[no-untyped-def]
+    """Write the features of one term behind the n that are there; returns how many there are then."""
+    order, first = term[0], starts[0]
+    indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    at = int64s_at(features.walk, MAX_ORDER)
+    hashes = int64s_at(features.walk + uint64(8 * MAX_ORDER), MAX_ORDER)
+    products = float32s_at(features.walk + uint64(16 * MAX_ORDER), MAX_ORDER)
+    k = 0
+    at[0] = starts[term[1]] - first
+    while True:
+        end = starts[term[1 + k] + 1] - first
+        if k == order - 1:
+            half, product = uint64(hashes[k - 1]), products[k - 1]
+            for j in range(at[k], end):
+                rows[n] = ((half ^ uint64(indices[j])) * multiplier + offset) & mask
+                values[n] = product * x[j]
+                n += 1
+            at[k] = end
+        if at[k] == end:
+            if k == 0:
+                return n
+            k -= 1
+            at[k] += 1
+            continue
+        i = at[k]
+        hashes[k] = np.int64(_FNV * (uint64(indices[i]) if k == 0 else uint64(hashes[k - 1]) ^ uint64(indices[i])))
+        products[k] = x[i] if k == 0 else products[k - 1] * x[i]
+        k += 1
+        at[k] = i if _repeats(term, k) and not permutations else starts[term[1 + k]] - first
+
+
+@njit
+def _is_left_out(features, name):  # type: ignore[no-untyped-def]
+    listed = False
+    for k in range(int64(features.left_out_count)):
+        listed |= uint32s_at(features.left_out, features.left_out_count)[k] == name
+    return listed
+
+
+@njit
+def gather(features, example, offset):  # type: ignore[no-untyped-def]
+    """Write rows and values of all features of an example; returns how many there are.
+
+    Args:
+        features: FEATURES record.
+        example: address of the EXAMPLE.
+        offset: of the sub-model, in rows.
+    """
+    e = example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    multiplier, mask = shared.multiplier, shared.mask
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    count, length = int64(e.namespace_count), int64(e.length)
+    ids = uint32s_at(e.namespace_ids, e.namespace_count)
+    total, terms, permutations, found = length, 0, False, uint64(0)
+    if features.terms != uint64(0):
+        record = terms_record_at(features.terms)[0]
+        terms, permutations = find_terms(features.terms, ids, count), record.permutations == 1
+        found = reserve(record.found, uint64(0))
+        for t in range(terms):
+            total += _size_of(term_at(found, t), starts, permutations)
+    if total > int64(features.room):
+        room = uint64(2 * total)
+        if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
+            return 0  # out of memory: better no features than a crash
+        features.room = room
+    rows, values = rows_of(features, total), column_of(features, 1, total)
+    indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    n = 0
+    if features.left_out_count == uint64(0):
+        n = length
+        for i in range(n):
+            rows[i] = (uint64(indices[i]) * multiplier + offset) & mask
+            values[i] = x[i]
+    else:
+        for j in range(count):
+            if not _is_left_out(features, ids[j]):
+                for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+                    rows[n] = (uint64(indices[i]) * multiplier + offset) & mask
+                    values[n] = x[i]
+                    n += 1
+    for t in range(terms):
+        term = term_at(found, t)
+        n = _interact(features, e, term, starts, permutations, rows, values, n, multiplier, offset, mask)
+    size = uint64(4) * shared.stride
+    for i in range(n):
+        prefetch(shared.weights + uint64(rows[i]) * size)
+    return n
+
+
+@njit
+def _sum_of_squares(x, start, stop):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for i in range(start, stop):
+        total += x[i] * x[i]
+    return total
+
+
+@njit
+def _run_of_squares(x, start, stop, run, sums):  # type: ignore[no-untyped-def]
+    """Sum of squares of all products of `run` features in order, repetition allowed."""
+    for k in range(run):
+        sums[k] = np.float32(0)
+    for i in range(start, stop):
+        square = x[i] * x[i]
+        sums[0] += square
+        for k in range(1, run):
+            sums[k] += sums[k - 1] * square
+    return sums[run - 1]
+
+
+@njit
+def squared_length(features, example):  # type: ignore[no-untyped-def]
+    """Sum of the squares of all features, in VW's order: a sum for each namespace, then a product for each term."""
+    e = example_at(example)[0]
+    x = float32s_at(e.values, e.length)
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    total, interactions = np.float32(0), np.float32(0)
+    for j in range(int64(e.namespace_count)):
+        total += _sum_of_squares(x, starts[j] - starts[0], starts[j + 1] - starts[0])
+    if features.terms == uint64(0):
+        return total
+    record = terms_record_at(features.terms)[0]
+    sums = float32s_at(features.walk, MAX_ORDER)
+    for t in range(int64(record.term_count)):
+        term = term_at(reserve(record.found, uint64(0)), t)
+        product, k = np.float32(1), 0
+        while k < term[0]:
+            start, stop, run = starts[term[1 + k]] - starts[0], starts[term[1 + k] + 1] - starts[0], 1
+            while record.permutations == 0 and k + run < term[0] and _repeats(term, k + run):
+                run += 1
+            product *= _run_of_squares(x, start, stop, run, sums)
+            k += run
+        interactions += product
+    return total + interactions
