@@ -152,10 +152,10 @@ class Engine:
             found = getattr(kernels, name)
             return found.address if found else 0
 
-        size = LAYER.itemsize
+        size, wanted = LAYER.itemsize, {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
         for k, (layer, kernels) in enumerate(zip(self.layers, self._kernels, strict=True)):
             record = self._records[k]
-            for name in ("learn", "predict", "importance_to", "sensitivity"):
+            for name in wanted:
                 record[name] = address(kernels, name)
             record["next"] = self._records.ctypes.data + (k + 1) * size if k + 1 < len(self.layers) else 0
             record["state"], record["step"] = layer.state.ctypes.data, layer.context.step

@@ -94,6 +94,7 @@ class Reduction(ABC):
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
+        calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
         parameters: the validated parameters of this layer.
         context: the chain around it.
         state: structured array of length 1 that the kernels see through the layer's `state` address.
@@ -105,6 +106,7 @@ class Reduction(ABC):
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions] | None] = None
     is_base: ClassVar[bool] = False
+    calls: ClassVar[tuple[str, ...]] = ()
 
     parameters: Any
     context: Context
