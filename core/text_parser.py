@@ -17,10 +17,9 @@ from hutch.core.errors import ConfigError
 from hutch.core.hashing import HashMode, NamespaceMode
 from hutch.core.kernel_cache import compiled
 from hutch.core.parse_problems import Problems
-from hutch.core.raw_bytes import byte_at
+from hutch.core.text_fast import parse_text
 from hutch.core.text_scan import scan
-from hutch.core.text_slow import parse_line
-from hutch.core.text_state import LABEL_KINDS, Buffers, clear, state_at
+from hutch.core.text_state import LABEL_KINDS, Buffers, clear
 
 LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
 PADDING = 64
@@ -67,18 +66,11 @@ class ParserOptions:
 
 @compiled
 def _parse(state, size):  # type: ignore[no-untyped-def]
-    if scan(state, size) < 0:
-        return False
-    clear(state)
-    start = state_at(state)[0].text
-    stop = start + size
-    while start < stop:
-        end = start
-        while byte_at(end) != 10:
-            end += 1
-        parse_line(state, start, end)
-        start = end + 1
-    return True
+    delimiters = scan(state, size)
+    if delimiters >= 0:
+        clear(state)
+        parse_text(state, delimiters)
+    return delimiters >= 0
 
 
 class TextParser:

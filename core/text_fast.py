@@ -1,0 +1,219 @@
+"""The second stage: from delimiter to delimiter, for all lines that are written as usual.
+
+Numbers and names of up to eight bytes are one word, taken apart without a loop. A line with anything unusual (control
+characters, a value that a bar follows, a namespace in several pieces, malformed places) is left to `text_slow`.
+"""
+
+import numpy as np
+from numba import float32, int64, njit, uint32, uint64
+
+from hutch.core.abi import UNLABELED, float32s_at, int64s_at, uint32s_at
+from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE
+from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
+from hutch.core.raw_bytes import byte_at, trailing_zeros, word_at
+from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, read_float
+from hutch.core.text_label import read_label
+from hutch.core.text_slow import parse_line
+from hutch.core.text_state import MULTICLASS, SIMPLE, close_row, set_label, state_at
+
+BLANK, TAB, RETURN, FEED, COLON, BAR, MINUS = 32, 9, 13, 10, 58, 124, 45
+EXACT = (1 << 24) - 64
+"""VW's sums of digits are exact below this."""
+MANY_NAMESPACES = 16
+"""More in one line are looked up by the slow parser's hash table instead of one by one."""
+
+_ZEROS = uint64(0x3030303030303030)
+_DOTS = uint64(0x1E1E1E1E1E1E1E1E)  # dots once zeros are xored away
+_ONES = uint64(0x0101010101010101)
+_HIGH_BITS = uint64(0x8080808080808080)
+_SIXES = uint64(0x0606060606060606)
+_HIGH_HALVES = uint64(0xF0F0F0F0F0F0F0F0)
+
+
+@njit(inline="always")
+def are_digits(word):  # type: ignore[no-untyped-def]
+    """Whether all 8 bytes are at most 9."""
+    return ((word + _SIXES) | word) & _HIGH_HALVES == 0
+
+
+@njit(inline="always")
+def digits_value(word):  # type: ignore[no-untyped-def]
+    """The number that 8 bytes of at most 9 spell, the lowest byte first."""
+    word = (word * uint64(10) + (word >> uint64(8))) & uint64(0x00FF00FF00FF00FF)
+    word = (word * uint64(100) + (word >> uint64(16))) & uint64(0x0000FFFF0000FFFF)
+    return (word * uint64(10000) + (word >> uint64(32))) & uint64(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def last_bytes(stop, length):  # type: ignore[no-untyped-def]
+    """The last 1 to 8 bytes before `stop` with zeros xored away, filled up with 0 from below."""
+    return (word_at(stop - 8) ^ _ZEROS) & (~uint64(0) << uint64(64 - 8 * length))
+
+
+@njit(inline="always")
+def short_number(start, stop):  # type: ignore[no-untyped-def]
+    """A number of up to 8 bytes after its sign, as VW reads it; returns (float32, whether it is one)."""
+    negative = byte_at(start) == MINUS
+    length = stop - start - negative
+    if length < 1 or length > 8:
+        return float32(0), False
+    word = last_bytes(stop, length)
+    decimals = int64(0)
+    difference = word ^ _DOTS
+    dots = (difference - _ONES) & ~difference & _HIGH_BITS
+    if dots != 0:
+        if length == 1:
+            return float32(0), False
+        decimals = (63 - trailing_zeros(dots)) >> 3
+        below = (dots & (~dots + uint64(1))) - uint64(1)  # all bits below the dot byte's highest
+        word = (word & ~((below << uint64(1)) | uint64(1))) | ((word & (below >> uint64(7))) << uint64(8))
+    number = digits_value(word)
+    value = float32(int64(number)) * POWERS[-decimals - LOWEST_POWER]
+    return (-value if negative else value), are_digits(word) and number < EXACT
+
+
+@njit
+def any_number(start, stop):  # type: ignore[no-untyped-def]
+    """A longer number; returns (float32, whether all of `start` to `stop` is one and finite)."""
+    value, used = read_float(start, stop)
+    return value, used == stop - start and abs(value) < np.inf and (value != 0 or has_digit(start, stop))
+
+
+@njit(inline="always")
+def short_hash(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
+    """`hash_name` for a name without control characters, quick up to 16 bytes."""
+    length = stop - start
+    if hash_all:
+        return murmur3_32(start, stop, seed)
+    if length <= 8:
+        word = last_bytes(stop, length)
+        if are_digits(word):
+            return uint32(digits_value(word) + uint64(seed))
+    elif length > 16 or (are_digits(word_at(start) ^ _ZEROS) and are_digits(word_at(stop - 8) ^ _ZEROS)):
+        return hash_name(start, stop, seed, hash_all)
+    return murmur3_32(start, stop, seed)
+
+
+@njit
+def parse_text(state, delimiters):  # type: ignore[no-untyped-def]
+    """Parse a text whose delimiters `scan` has found; it must end with a line feed."""
+    s = state_at(state)[0]
+    text, room, mask, hash_all, by_letter = s.text, s.room, uint32(s.mask), s.hash_all, s.by_letter
+    seed, constant, label_kind = uint32(s.seed), s.constant, s.label_kind
+    positions, indices, values = uint32s_at(s.positions, room), uint32s_at(s.indices, room), float32s_at(s.values, room)
+    ids, begins = uint32s_at(s.namespace_id, room), int64s_at(s.namespace_ptr, room)
+    one, two = uint64(1), uint64(2)
+    k, line, end = uint64(0), text, uint64(delimiters)
+    while k < end:
+        at = text + int64(positions[k])
+        byte = byte_at(at)
+        if byte == FEED and at == line:
+            s.line += 1
+            s.group += 1
+            k += one
+            line = at + 1
+            continue
+        usual = byte_at(line) != 0xEF  # perhaps a byte order mark
+        while byte != BAR and byte != FEED:
+            usual = usual and (byte >= BLANK or byte == TAB)
+            k += one
+            at = text + int64(positions[k])
+            byte = byte_at(at)
+        bar = at
+        features, namespaces = uint64(s.features), uint64(s.namespaces)
+        first_namespace = namespaces
+        begin = features
+        namespace_hash, namespace_value, nameless = uint32(0), float32(1), uint32(0)
+        while usual and byte != FEED:
+            if byte == BLANK or byte == TAB:
+                name = at + 1
+                at = text + int64(positions[k + one])
+                byte = byte_at(at)
+                if byte == COLON:
+                    colon = at
+                    at = text + int64(positions[k + two])
+                    byte = byte_at(at)
+                    number, good = short_number(colon + 1, at)
+                    if not good:
+                        number, good = any_number(colon + 1, at)
+                    value = number * namespace_value
+                    usual = good and byte != BAR and byte != COLON and abs(value) < np.inf
+                    if colon == name:
+                        index = namespace_hash + nameless
+                        nameless += uint32(1)
+                    else:
+                        index = short_hash(name, colon, namespace_hash, hash_all)
+                    k += two
+                else:
+                    k += one
+                    if at == name:
+                        continue
+                    value = namespace_value
+                    index = short_hash(name, at, namespace_hash, hash_all)
+                indices[features] = index & mask
+                values[features] = value
+                features += uint64(value != 0)
+            elif byte == BAR:
+                namespaces += uint64(features > begin)
+                name = at + 1
+                at = text + int64(positions[k + one])
+                byte = byte_at(at)
+                k += one
+                namespace_value, nameless = float32(1), uint32(0)
+                if at == name:
+                    usual = byte != COLON
+                    namespace_hash = anonymous_hash(seed)
+                    identity = uint32(ANONYMOUS_LETTER) if by_letter else uint32(0)
+                else:
+                    namespace_hash = short_hash(name, at, seed, hash_all)
+                    identity = uint32(byte_at(name)) if by_letter else murmur3_32(name, at, uint32(0))
+                    if byte == COLON:
+                        colon = at
+                        at = text + int64(positions[k + one])
+                        byte = byte_at(at)
+                        k += one
+                        namespace_value, good = any_number(colon + 1, at)
+                        usual = good and byte != BAR and byte != COLON
+                begin = features
+                for j in range(first_namespace, namespaces):
+                    usual = usual and ids[j] != identity
+                usual = usual and namespaces - first_namespace < MANY_NAMESPACES
+                ids[namespaces], begins[namespaces] = identity, int64(begin)
+            elif byte == RETURN and byte_at(at + 1) == FEED:
+                k += one
+                at += 1
+                byte = FEED
+            else:
+                usual = False
+        if usual:
+            namespaces += uint64(features > begin)
+            if constant:
+                indices[features], values[features] = uint32(CONSTANT_INDEX) & mask, float32(1)
+                ids[namespaces], begins[namespaces] = uint32(CONSTANT_NAMESPACE), int64(features)
+                features += one
+                namespaces += one
+            s.features, s.namespaces = int64(features), int64(namespaces)
+            s.line += 1
+            label_bar(state, line, bar, label_kind)
+            close_row(state)
+        else:
+            while byte_at(at) != FEED:
+                k += one
+                at = text + int64(positions[k])
+            parse_line(state, line, at)
+        k += one
+        line = at + 1
+
+
+@njit
+def label_bar(state, line, bar, kind):  # type: ignore[no-untyped-def]
+    """Read the label before the bar: at once if there is none or only a short number and a blank."""
+    if bar == line:
+        set_label(state, UNLABELED, float32(1), float32(0))
+        return
+    if byte_at(bar - 1) == BLANK and (kind == SIMPLE or (kind == MULTICLASS and bar - line == 2)):
+        value, good = short_number(line, bar - 1)
+        if good:
+            set_label(state, value, float32(1), float32(0))
+            return
+    read_label(state, line, bar)
