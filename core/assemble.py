@@ -141,8 +141,8 @@ def assemble(
         source: what messages call the input.
         first_row: number of the first row in messages, counted from 1.
         name_of: the name of a feature by its number, for messages.
-        columns: the batch's `labels`, `importance`, `base`, `group`, `tag_ptr`, `tags`, `cost_ptr` and so on; those left
-            out are as if nothing had been given.
+        columns: the batch's `labels`, `importance`, `base`, `group`, `tag_ptr`, `tags`, `cost_ptr` and so on; those
+            left out are as if nothing had been given.
 
     Raises:
         DataError: an infinite value, a bad importance or a class that is not one.

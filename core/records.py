@@ -194,8 +194,8 @@ def record_batches(
     """Batches of records.
 
     Args:
-        records: each maps namespaces to features: a mapping of names to numbers or words, a list of names, or one name;
-            and holds the label (costs by class for a cost-sensitive chain), importance, base, tag and group beside them.
+        records: each maps namespaces to features (a mapping of names to numbers or words, a list of names, or one
+            name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group.
         options: how names are hashed, and the kind of the labels.
         columns: under which keys these lie, if not under their own names.
         source: what messages call the records.

@@ -30,8 +30,8 @@ class Roles:
         base: what is added to the prediction.
         tag: the tag.
         group: rows in sequence with the same value form one group.
-        namespaces: names of the feature columns by namespace, in the order of the line; `*` (or the list `["*"]`) stands
-            for all columns that nothing else names. None puts those into the anonymous namespace.
+        namespaces: names of the feature columns by namespace, in the order of the line; `*` stands for all columns that
+            nothing else names. None puts those into the anonymous namespace.
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
         ignore: columns to leave out.
     """

@@ -1,7 +1,8 @@
-"""Tables that speak the Arrow PyCapsule protocol as batches: kernels over the columns' buffers, no text, no rows in Python.
+"""Tables that speak the Arrow PyCapsule protocol as batches: kernels over the columns' buffers, no text between.
 
-pandas, polars, duckdb, Hugging Face `datasets` and pyarrow itself hand their columns over without copying them. A number
-is the feature `name` with that value; a word is the feature that the text `name:word` would be, whatever bytes it holds.
+pandas, polars, duckdb, Hugging Face `datasets` and pyarrow itself hand their columns over without copying them. A
+number is the feature `name` with that value; a word is the feature that the text `name:word` would be, whatever bytes
+it holds.
 """
 
 from collections.abc import Iterator, Mapping
