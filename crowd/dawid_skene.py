@@ -68,18 +68,19 @@ def count_state(labels: Labels, history: State | None) -> State:
     return State(
         classes=labels.classes,
         worker_names=labels.worker_names,
-        workers={"counts": counts, "earlier_counts": counts.copy()},
-        shared={"class_counts": class_counts, "earlier_class_counts": class_counts.copy()},
+        workers={"counts": counts},
+        shared={"class_counts": class_counts},
         items={"posterior": labels.vote_share(gold=True)},
+        scratch={"counts": counts.copy(), "class_counts": class_counts.copy()},
     )
 
 
 def count_labels(labels: Labels, state: State) -> None:
     """Counts of the history plus those expected under the posteriors."""
     counts, q = state.workers["counts"], state.items["posterior"]
-    counts[...] = state.workers["earlier_counts"]
+    counts[...] = state.scratch["counts"]
     kernels.add_labels(labels.item_ptr, labels.workers, labels.labels, q, counts)
-    state.shared["class_counts"][...] = state.shared["earlier_class_counts"] + q.sum(axis=0)
+    state.shared["class_counts"][...] = state.scratch["class_counts"] + q.sum(axis=0)
 
 
 def expect_table(labels: Labels, state: State, prior: Array, log_table: Array) -> tuple[float, float]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.reader import Chunks
 from hutch.crowd import scan
-from hutch.crowd.files import display_name, read_bytes
 
 ROLES = ("worker", "task", "label")
 HEADERS = {
@@ -78,7 +78,7 @@ class Labels:
         cells = self.label_items.astype(np.int64) * classes + self.labels
         votes = np.bincount(cells, minlength=self.items * classes).reshape(self.items, classes).astype(np.float64)
         total = votes.sum(axis=1, keepdims=True)
-        shares = np.divide(votes, total, out=np.full_like(votes, 1 / classes), where=total > 0)
+        shares: NDArray[np.float64] = np.divide(votes, total, out=np.full_like(votes, 1 / classes), where=total > 0)
         if gold:
             known = self.gold >= 0
             shares[known] = np.eye(classes)[self.gold[known]]
@@ -105,6 +105,7 @@ def from_codes(
     item_names: list[str],
     label_names: list[str],
     classes: Sequence[str] = (),
+    workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
 ) -> Labels:
     """Build `Labels` from rows of (worker, item, label) codes.
@@ -112,34 +113,32 @@ def from_codes(
     Args:
         codes: int32 (rows, 3).
         worker_names, item_names, label_names: what the codes stand for.
-        classes: classes known beforehand; they keep their numbers, new ones follow.
+        classes, workers: those known beforehand; they keep their numbers, new ones follow.
         gold: true class of some tasks.
     """
     gold = gold or {}
     item_code = {name: code for code, name in enumerate(item_names)} if gold else {}
     matched = {item_code[task]: label for task, label in gold.items() if task in item_code}
-    known = set(classes)
-    ordered = list(classes) + [c for c in class_order([*label_names, *matched.values()]) if c not in known]
+    ordered = _known_first(classes, class_order([*label_names, *matched.values()]))
+    people = _known_first(workers, worker_names)
     class_code = {name: code for code, name in enumerate(ordered)}
-    recode = np.array([class_code[name] for name in label_names], np.int32)
-    anonymous = worker_names.index("") if "" in worker_names else -1
-    pointer, workers, labels, duplicates, contradictions = scan.group_by_item(
-        np.ascontiguousarray(codes[:, 0]),
+    pointer, coded_workers, coded_labels, duplicates, contradictions = scan.group_by_item(
+        _recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
         np.ascontiguousarray(codes[:, 1]),
-        recode[codes[:, 2]] if len(codes) else np.zeros(0, np.int32),
+        _recoded(codes[:, 2], label_names, ordered),
         len(item_names),
-        len(worker_names),
-        anonymous,
+        len(people),
+        people.index("") if "" in people else -1,
     )
     truth = np.full(len(item_names), -1, np.int32)
     for item, label in matched.items():
         truth[item] = class_code[label]
     return Labels(
         item_ptr=pointer,
-        workers=workers,
-        labels=labels,
+        workers=coded_workers,
+        labels=coded_labels,
         item_names=item_names,
-        worker_names=worker_names,
+        worker_names=people,
         classes=ordered,
         gold=truth,
         duplicates=duplicates,
@@ -148,10 +147,24 @@ def from_codes(
     )
 
 
+def _known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The known names as they are, then the others in their order."""
+    return list(dict.fromkeys([*known, *names]))
+
+
+def _recoded(codes: NDArray[np.int32], names: Sequence[str], order: Sequence[str]) -> NDArray[np.int32]:
+    """Codes into `names` as codes into `order`."""
+    place = {name: code for code, name in enumerate(order)}
+    return np.array([place[name] for name in names], np.int32)[codes] if len(codes) else np.zeros(0, np.int32)
+
+
 def from_triples(
-    triples: Iterable[tuple[str, str, str]], classes: Sequence[str] = (), gold: dict[str, str] | None = None
+    triples: Iterable[tuple[str, str, str]],
+    classes: Sequence[str] = (),
+    workers: Sequence[str] = (),
+    gold: dict[str, str] | None = None,
 ) -> Labels:
-    """Build `Labels` from (worker, task, label) strings.
+    """Build `Labels` from (worker, task, label) strings; the other arguments are those of `read_labels`.
 
     >>> labels = from_triples([("ann", "t1", "cat"), ("bob", "t1", "dog"), ("ann", "t1", "cat")])
     >>> labels.classes, len(labels), labels.duplicates
@@ -162,10 +175,12 @@ def from_triples(
     for triple in triples:
         codes.extend(known.setdefault(name, len(known)) for known, name in zip(names, triple, strict=True))
     rows = np.array(codes, np.int32).reshape(-1, 3)
-    return from_codes(rows, list(names[0]), list(names[1]), list(names[2]), classes, gold)
+    return from_codes(rows, list(names[0]), list(names[1]), list(names[2]), classes, workers, gold)
 
 
-def read_labels(path: str | Path, classes: Sequence[str] = (), gold: dict[str, str] | None = None) -> Labels:
+def read_labels(
+    path: str | Path, classes: Sequence[str] = (), workers: Sequence[str] = (), gold: dict[str, str] | None = None
+) -> Labels:
     """Read labels from a file.
 
     Tab- or comma-separated text (`worker task label`, or any order under a header that names them), gzip or Zstandard,
@@ -173,20 +188,20 @@ def read_labels(path: str | Path, classes: Sequence[str] = (), gold: dict[str, s
 
     Args:
         path: the file.
-        classes: classes known beforehand; they keep their numbers.
+        classes, workers: those known beforehand; they keep their numbers, new ones follow.
         gold: true class of some tasks, as from `read_gold`.
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
     """
-    data, name = read_bytes(path), display_name(path)
+    data, name = _read(path)
     if name.removesuffix(".gz").removesuffix(".zst").endswith(".json") or re.match(rb"\s*\[\s*[\[{]", data):
         from hutch.crowd.label_studio import triples
 
-        return from_triples(triples(data, name), classes, gold)
-    codes, names = read_table(data, name, ROLES, optional="worker")
+        return from_triples(triples(data, name), classes, workers, gold)
+    codes, (people, tasks, answers) = read_table(data, name, ROLES, optional="worker")
     del data
-    return from_codes(codes, *names, classes, gold)
+    return from_codes(codes, people, tasks, answers, classes, workers, gold)
 
 
 def read_gold(path: str | Path) -> dict[str, str]:
@@ -195,14 +210,19 @@ def read_gold(path: str | Path) -> dict[str, str]:
     Raises:
         DataError: the file cannot be read, a place in it is wrong, or a task has two different classes.
     """
-    name = display_name(path)
-    codes, (tasks, labels) = read_table(read_bytes(path), name, ("task", "label"))
+    data, name = _read(path)
+    codes, (tasks, labels) = read_table(data, name, ("task", "label"))
     gold: dict[str, str] = {}
     for task, label in codes.tolist():
         if gold.setdefault(tasks[task], labels[label]) != labels[label]:
             text = f"gold of task {tasks[task]!r}: got both {gold[tasks[task]]!r} and {labels[label]!r}, wanted one"
             raise DataError(at(name, None, None, text))
     return gold
+
+
+def _read(path: str | Path) -> tuple[bytes, str]:
+    """The whole content of a source, unpacked, and its name in messages."""
+    return b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
 
 
 def read_table(
@@ -277,9 +297,7 @@ def _columns(
     return np.array([found[role][0] for role in roles]), len(fields), True
 
 
-def _names(
-    data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], quoted: bool, source: str
-) -> list[str]:
+def _names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], quoted: bool, source: str) -> list[str]:
     names = []
     for place, length in zip(places.tolist(), lengths.tolist(), strict=True):
         try:

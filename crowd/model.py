@@ -37,7 +37,8 @@ class State:
         worker_names: whose rows the worker arrays hold, by code; empty if the rows are hashed slots.
         workers: arrays with one row a worker: what is carried over to the next run.
         shared: arrays of the whole crowd, carried over too.
-        items: arrays with one row an item of the present labels, never saved.
+        items: arrays with one row an item of the present labels; never saved, as is `scratch`.
+        scratch: whatever else a run needs.
     """
 
     classes: list[str]
@@ -45,6 +46,7 @@ class State:
     workers: dict[str, Array] = field(default_factory=dict)
     shared: dict[str, Array] = field(default_factory=dict)
     items: dict[str, Array] = field(default_factory=dict)
+    scratch: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Fit:
         iterations: EM iterations or passes done.
         objective: the model's own, a mean over items; comparable between runs of one model on the same labels.
         converged: the last iteration changed less than the tolerance.
+        informative: how much a label of each item depends on its class, 0 to 1 (items).
     """
 
     state: State
@@ -64,6 +67,7 @@ class Fit:
     iterations: int
     objective: float
     converged: bool
+    informative: Array
 
 
 class CrowdModel(ABC):
@@ -125,6 +129,10 @@ class CrowdModel(ABC):
     def class_prior(self, state: State) -> Array:
         """P(class) (classes)."""
 
+    def informative(self, state: State) -> Array:
+        """How much a label of each item depends on its class, 0 to 1; 1 where the model knows no difficulty."""
+        return np.ones(len(self.posterior(state)))
+
     def fit(self, labels: Labels, history: State | None = None) -> Fit:
         """Batch EM.
 
@@ -139,7 +147,7 @@ class CrowdModel(ABC):
             objective, change = self.expect(labels, state, learned=True)
             iteration += 1
             converged = change <= self.parameters.tolerance
-        return Fit(state, self.posterior(state), iteration, objective, converged)
+        return Fit(state, self.posterior(state), iteration, objective, converged, self.informative(state))
 
     def stream(self, classes: list[str], slots: int, history: State | None = None) -> "Stream":
         """The online form of the model, if it has one.
@@ -153,7 +161,7 @@ class CrowdModel(ABC):
         """Posteriors under what earlier runs learned; nothing is learned from these labels."""
         state = self.start(labels, history)
         objective, _ = self.expect(labels, state, learned=False)
-        return Fit(state, self.posterior(state), 0, objective, True)
+        return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
 
     def fixed_prior(self, classes: int) -> Array | None:
         """The given class prior, normalised, or None if it is to be learned.
@@ -168,7 +176,7 @@ class CrowdModel(ABC):
         if len(prior) != classes or not np.all(prior >= 0) or not np.isfinite(prior.sum()) or prior.sum() == 0:
             text = f"got {list(given)}, wanted {classes} numbers of at least 0 that are not all 0"
             raise ConfigError(at(f"{self.name}.class_prior", None, None, text))
-        return prior / prior.sum()
+        return np.asarray(prior / prior.sum())
 
 
 def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:
@@ -183,5 +191,7 @@ def _explain(model: str, parameters: type[Parameters], error: ValidationError) -
     first = error.errors()[0]
     place = ".".join([model, *map(str, first["loc"])])
     if first["type"] == "extra_forbidden":
-        return at(place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), parameters.model_fields)}")
+        return at(
+            place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), parameters.model_fields)}"
+        )
     return at(place, None, None, f"{first['msg'][0].lower()}{first['msg'][1:]}, got {first['input']!r}")

@@ -54,12 +54,13 @@ class Nominal(CrowdModel):
         return State(
             classes=labels.classes,
             worker_names=labels.worker_names,
-            workers={"alpha": alpha, "bend": bend, "earlier_alpha": alpha.copy(), "earlier_bend": bend.copy()},
-            shared={"gamma": gamma, "class_counts": class_counts, "earlier_class_counts": class_counts.copy()},
+            workers={"alpha": alpha, "bend": bend},
+            shared={"gamma": gamma, "class_counts": class_counts},
             items={
                 "posterior": labels.vote_share(gold=True),
                 "log_beta": np.full(labels.items, kernels.MEAN_LOG_BETA),
             },
+            scratch={"alpha": alpha.copy(), "bend": bend.copy(), "class_counts": class_counts.copy()},
         )
 
     def maximise(self, labels: Labels, state: State) -> None:
@@ -70,17 +71,24 @@ class Nominal(CrowdModel):
         for _ in range(self.parameters.steps):
             slope, bend = np.zeros_like(alpha), np.zeros_like(alpha)
             kernels.slopes(
-                labels.item_ptr, labels.workers, labels.labels, items["posterior"], items["log_beta"], alpha, slope, bend
+                labels.item_ptr,
+                labels.workers,
+                labels.labels,
+                items["posterior"],
+                items["log_beta"],
+                alpha,
+                slope,
+                bend,
             )
-            slope -= workers["earlier_bend"] * (alpha - workers["earlier_alpha"])
-            bend += workers["earlier_bend"]
+            slope -= state.scratch["bend"] * (alpha - state.scratch["alpha"])
+            bend += state.scratch["bend"]
             if self.parameters.symmetric:
                 slope, bend = slope + slope.transpose(0, 2, 1), bend + bend.transpose(0, 2, 1)
             # where p is almost 0 the bound is only good nearby, hence no step above 1
             alpha += off * np.clip((slope - (alpha - shared["gamma"])) / (bend + 1), -1, 1)
             shared["gamma"][...] = off * (1 + alpha.sum(axis=0)) / (len(alpha) + 1)
         workers["bend"][...] = bend
-        shared["class_counts"][...] = shared["earlier_class_counts"] + items["posterior"].sum(axis=0)
+        shared["class_counts"][...] = state.scratch["class_counts"] + items["posterior"].sum(axis=0)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """Steps of log beta, then q; the objective holds the priors of alpha and gamma too."""
@@ -95,10 +103,13 @@ class Nominal(CrowdModel):
         """The posteriors."""
         return state.items["posterior"]
 
+    def informative(self, state: State) -> Array:
+        """beta, 1 from the usual difficulty on."""
+        return usual_difficulty(state.items["log_beta"])
+
     def confusions(self, state: State) -> Array:
         """Rows at the prior mean of log beta."""
-        weights = np.exp(-state.workers["alpha"] * np.exp(kernels.MEAN_LOG_BETA))
-        return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+        return softmax_rows(state.workers["alpha"])
 
     def stream(self, classes: list[str], slots: int, history: State | None = None) -> "NominalStream":
         """The online form."""
@@ -118,3 +129,15 @@ class Nominal(CrowdModel):
         off = 1 - np.eye(len(gamma))
         sides = 2 if self.parameters.symmetric else 1
         return float(-0.5 * (np.sum((alpha - gamma) ** 2) + np.sum(off * (gamma - 1) ** 2)) / sides)
+
+
+def softmax_rows(alpha: Array) -> Array:
+    """p(l | k) at the prior mean of log beta (workers, classes, labels)."""
+    scores = -alpha * np.exp(kernels.MEAN_LOG_BETA)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+
+def usual_difficulty(log_beta: Array) -> Array:
+    """beta over its usual value, at most 1."""
+    return np.asarray(np.minimum(np.exp(log_beta - kernels.MEAN_LOG_BETA), 1.0))

@@ -120,8 +120,8 @@ def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):  
 def slopes(item_ptr, workers, labels, q, log_beta, alpha, slope, bend):  # type: ignore[no-untyped-def]
     """Add to `slope` the derivative of the expected log-likelihood in alpha, to `bend` a bound of its curvature.
 
-        d/d alpha_w[k, l] = sum_i q_ik beta_i (p_w[k, l](beta_i) - 1[l_iw = l])      l != k
-        bend              = sum_i q_ik beta_i^2 p_w[k, l](beta_i)
+    d/d alpha_w[k, l] = sum_i q_ik beta_i (p_w[k, l](beta_i) - 1[l_iw = l])      l != k
+    bend              = sum_i q_ik beta_i^2 p_w[k, l](beta_i)
     """
     classes = q.shape[1]
     row = np.empty(classes)

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hutch.core.kernel_cache import compiled
 from hutch.crowd import nominal_kernels as kernels
 from hutch.crowd.labels import Labels
 from hutch.crowd.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
 from hutch.crowd.model import Array, State, grown
-from hutch.crowd.nominal import NominalParameters
+from hutch.crowd.nominal import NominalParameters, softmax_rows, usual_difficulty
 from hutch.crowd.nominal_kernels import fit_item, label_row
 from hutch.crowd.online import Progress, Stream
 
@@ -93,10 +94,10 @@ def move_worker(slot, prior, distance, step):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def learn_items(
+def learn_items(  # type: ignore[no-untyped-def]
     item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, class_counts, counters, schedule, items,
     steps, symmetric, first_pass, objectives, posteriors,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """For each item: EM on (beta, q) with the workers fixed, then one step of its workers, then forget it.
 
     Args:
@@ -205,20 +206,27 @@ class NominalStream(Stream):
         )  # fmt: skip
         return progress
 
-    def score(self, labels: Labels) -> tuple[Array, float]:
+    def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """EM on (beta, q) of every item; workers that were never met are the population."""
-        state, parameters, classes = self.state, self._parameters, len(self.state.classes)
+        parameters, classes = self._parameters, len(self.state.classes)
         used, places = np.unique(labels.workers, return_inverse=True)
-        fixed, counts = self._fixed(), state.shared["class_counts"] + 1
         q, log_beta = np.zeros((labels.items, classes)), np.full(labels.items, kernels.MEAN_LOG_BETA)
         objective, _ = kernels.expect(
             labels.item_ptr, places.astype(np.int32), labels.labels, labels.gold,
-            fixed if len(fixed) else counts / counts.sum(), self.alpha(used),
-            20 if parameters.difficulty else 0, log_beta, q,
+            self.class_prior(), self.alpha(used), 20 if parameters.difficulty else 0, log_beta, q,
         )  # fmt: skip
-        return q, objective
+        return q, usual_difficulty(log_beta), objective
 
-    def alpha(self, slots: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Array:
+    def confusions(self, slots: NDArray[np.int32]) -> Array:
+        """Rows at the prior mean of log beta."""
+        return softmax_rows(self.alpha(slots))
+
+    def class_prior(self) -> Array:
+        """Class counts plus one each, or what was given."""
+        fixed, counts = self._fixed(), self.state.shared["class_counts"] + 1
+        return fixed if len(fixed) else np.asarray(counts / counts.sum())
+
+    def alpha(self, slots: NDArray[np.int32]) -> Array:
         """alpha of some slots, their priors applied up to now (slots, classes, classes)."""
         prior, counters = self.state.shared["prior"], self.state.shared["counters"]
         parameters, touched = self._parameters, self.state.workers["touched"][slots]

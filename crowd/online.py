@@ -50,8 +50,16 @@ class Stream(ABC):
         """Learn from every item once, in order; `labels.workers` are slots."""
 
     @abstractmethod
-    def score(self, labels: Labels) -> tuple[Array, float]:
-        """Posteriors (items, classes) and mean objective under what is known now; learns nothing."""
+    def score(self, labels: Labels) -> tuple[Array, Array, float]:
+        """Posteriors (items, classes), informativeness (items), mean objective; learns nothing."""
+
+    @abstractmethod
+    def confusions(self, slots: NDArray[np.int32]) -> Array:
+        """P(label l | class k) of some slots on an item of usual difficulty (slots, k, l)."""
+
+    @abstractmethod
+    def class_prior(self) -> Array:
+        """P(class) (classes)."""
 
     def end_pass(self) -> None:
         """Called between two passes over the same labels."""
@@ -92,8 +100,8 @@ def run(
         progress = stream.learn(hashed, first_pass=number == 0)
         if report:
             report(labels, progress)
-    posterior, objective = stream.score(hashed)
-    return Fit(stream.state, posterior, passes, objective, True)
+    posterior, informative, objective = stream.score(hashed)
+    return Fit(stream.state, posterior, passes, objective, True, informative)
 
 
 class Table:
@@ -134,7 +142,7 @@ class Table:
             self._print(-1, -1, -1)
 
     def _next(self) -> int:
-        return 2**self.step + self.step - 1
+        return int(2**self.step) + self.step - 1
 
     def _add(self, value: float, items: int) -> None:
         self.total, self.since, self.items = self.total + value, self.since + value, self.items + items
@@ -143,4 +151,3 @@ class Table:
         average, recent = self.total / self.items, self.since / (self.items - self.printed)
         self.write(f"{average:<9.4f} {recent:<9.4f} {self.items:>10} {label:>9} {predicted:>9} {ratings:>9}")
         self.since, self.printed = 0.0, self.items
-

@@ -13,7 +13,7 @@ _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 @njit
 def _field_end(text, start, separator):  # type: ignore[no-untyped-def]
-    """Where the content of the field at `start` begins and ends, and where the field itself ends (-1: unclosed quote)."""
+    """Begin and end of the content of the field at `start`, and end of the field itself (-1: unclosed quote)."""
     size = len(text)
     if separator == _TAB or start >= size or text[start] != _QUOTE:
         end = start

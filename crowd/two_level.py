@@ -43,36 +43,36 @@ class TwoLevel(CrowdModel):
         state = empty_crowd(workers, labels.classes, self.parameters, history)
         state.worker_names = labels.worker_names
         for name in ("counts", "habits"):
-            state.workers[f"earlier_{name}"] = state.workers[name].copy()
+            state.scratch[name] = state.workers[name].copy()
         votes = labels.vote_share(gold=True)
         anchor = self.parameters.class_anchor * votes.sum(axis=0)
-        state.shared["earlier_class_counts"] = state.shared["class_counts"] + anchor
-        state.shared["earlier_level_counts"] = state.shared["level_counts"].copy()
+        state.scratch["class_counts"] = state.shared["class_counts"] + anchor
+        state.scratch["level_counts"] = state.shared["level_counts"].copy()
         state.items["posterior"] = np.empty((labels.items, 2 * classes))
         kernels.start_posteriors(votes, state.items["posterior"])
-        state.workers["shares"] = np.empty((workers, classes, classes))
-        kernels.refresh_shares(crowd_of(state), classes, flat(state.workers["shares"]))
+        state.scratch["shares"] = np.empty((workers, classes, classes))
+        kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
         return state
 
     def maximise(self, labels: Labels, state: State) -> None:
         """Counts, then strengths, skills, population, and the priors of classes and levels."""
         workers, shared, q = state.workers, state.shared, state.items["posterior"]
         for name in ("counts", "habits"):
-            workers[name][...] = workers[f"earlier_{name}"]
+            workers[name][...] = state.scratch[name]
         workers["rows"][...] = workers["counts"].sum(axis=1)
         workers["masses"][...] = workers["habits"].sum(axis=1)
         crowd, classes = crowd_of(state), len(state.classes)
         kernels.add_labels(
-            labels.item_ptr, labels.workers, labels.labels, q, flat(workers["shares"]), classes, crowd
+            labels.item_ptr, labels.workers, labels.labels, q, flat(state.scratch["shares"]), classes, crowd
         )
         kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"] > 0)
         by_level = q.sum(axis=0).reshape(2, classes)
-        shared["class_counts"][...] = shared["earlier_class_counts"] + by_level.sum(axis=0)
-        shared["level_counts"][...] = shared["earlier_level_counts"] + by_level.sum(axis=1)
+        shared["class_counts"][...] = state.scratch["class_counts"] + by_level.sum(axis=0)
+        shared["level_counts"][...] = state.scratch["level_counts"] + by_level.sum(axis=1)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """Leave-one-out E step; then the labels' shares under the new counts."""
-        classes, crowd, shares = len(state.classes), crowd_of(state), flat(state.workers["shares"])
+        classes, crowd, shares = len(state.classes), crowd_of(state), flat(state.scratch["shares"])
         objective, change = kernels.expect(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
             level_prior(state), classes, crowd, shares, learned, state.items["posterior"],
@@ -85,14 +85,13 @@ class TwoLevel(CrowdModel):
         q, classes = state.items["posterior"], len(state.classes)
         return np.asarray(q[:, :classes] + q[:, classes:])
 
+    def informative(self, state: State) -> Array:
+        """1 for a clear item, `clarity` for a murky one."""
+        return level_weight(state.items["posterior"], self.parameters.clarity)
+
     def confusions(self, state: State) -> Array:
         """Predictive rows of a clear item."""
-        population, coin_strength, _, _, _ = state.shared["strengths"]
-        skill, classes = state.workers["skill"][:, None, None], len(state.classes)
-        right = np.eye(classes)
-        coin = np.where(right, skill, (1 - skill) / max(classes - 1, 1))
-        rows = population * state.shared["population"] + coin_strength * coin + state.workers["counts"]
-        return np.asarray((rows / rows.sum(axis=1, keepdims=True)).transpose(0, 2, 1))
+        return predictive_rows(state.workers["counts"], state.workers["skill"], state.shared)
 
     def stream(self, classes: list[str], slots: int, history: State | None = None) -> "TwoLevelStream":
         """The online form."""
@@ -143,15 +142,39 @@ def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, h
     )
 
 
+def predictive_rows(counts: Array, skill: Array, shared: dict[str, Array]) -> Array:
+    """Prior plus counts, normalised: P(label | class) on a clear item (workers, classes, labels).
+
+    Args:
+        counts: (workers, labels, classes).
+        skill: (workers).
+        shared: of the state.
+    """
+    strengths, classes = shared["strengths"], counts.shape[1]
+    wrong = (1 - skill[:, None, None]) / max(classes - 1, 1)
+    coin = np.where(np.eye(classes), skill[:, None, None], wrong)
+    rows = counts + strengths[kernels.POPULATION] * shared["population"] + strengths[kernels.COIN] * coin
+    return np.asarray((rows / rows.sum(axis=1, keepdims=True)).transpose(0, 2, 1))
+
+
 def crowd_of(state: State) -> kernels.Crowd:
     """The arrays of a state as the kernels want them."""
-    names = ("counts", "rows", "habits", "masses", "skill")
+    workers, shared = state.workers, state.shared
     return kernels.Crowd(
-        *(flat(state.workers[name]) for name in names),
-        flat(state.shared["population"]),
-        state.shared["habit_prior"],
-        state.shared["strengths"],
+        counts=flat(workers["counts"]),
+        rows=flat(workers["rows"]),
+        habits=flat(workers["habits"]),
+        masses=workers["masses"],
+        skill=workers["skill"],
+        population=flat(shared["population"]),
+        habit_prior=shared["habit_prior"],
+        strengths=shared["strengths"],
     )
+
+
+def level_weight(q: Array, clarity: float) -> Array:
+    """P(clear) + clarity P(murky) of posteriors (items, 2 classes)."""
+    return np.asarray(clarity + (1 - clarity) * q[:, : q.shape[1] // 2].sum(axis=1))
 
 
 def level_prior(state: State) -> Array:

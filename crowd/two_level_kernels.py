@@ -6,8 +6,8 @@ habit:
     p(x = l | z = k, d, w) = g_d c_w[k, l] + (1 - g_d) h_w[l],    g_clear = 1,  g_murky = clarity
 
 Rows have the additive prior `population_strength * m_k + coin_strength * coin(skill_w, k)`, habits the prior
-`habit_strength * x0`. Everything here reads predictive means, (prior + counts) / total, with the label's own share taken
-out where it is in the counts (leave-one-out, CVB0). Counts lie as [slot, label, class], so that one label meets
+`habit_strength * x0`. Everything here reads predictive means, (prior + counts) / total, with the label's own share
+taken out where it is in the counts (leave-one-out, CVB0). Counts lie as [slot, label, class], so that one label meets
 consecutive memory; posteriors of an item as [clear classes, murky classes].
 """
 
@@ -191,7 +191,10 @@ def add_labels(item_ptr, workers, labels, q, shares, classes, crowd):  # type: i
         posterior = q[item]
         for place in range(item_ptr[item], item_ptr[item + 1]):
             slot, label = np.int64(workers[place]), np.int64(labels[place])
-            counts, rows = cell_of(crowd.counts, slot, label, classes), crowd.rows[slot * classes : (slot + 1) * classes]
+            counts, rows = (
+                cell_of(crowd.counts, slot, label, classes),
+                crowd.rows[slot * classes : (slot + 1) * classes],
+            )
             from_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
             for k in range(classes):
                 counts[k] += own[k]

@@ -2,13 +2,22 @@
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hutch.core.kernel_cache import compiled
 from hutch.crowd import two_level_kernels as kernels
 from hutch.crowd.labels import Labels
 from hutch.crowd.model import Array, State, grown
 from hutch.crowd.online import Progress, Stream
-from hutch.crowd.two_level import TwoLevelParameters, crowd_of, empty_crowd, flat, level_prior, normalised
+from hutch.crowd.two_level import (
+    TwoLevelParameters,
+    crowd_of,
+    empty_crowd,
+    level_prior,
+    level_weight,
+    normalised,
+    predictive_rows,
+)
 from hutch.crowd.two_level_kernels import (
     CLARITY,
     begin_posterior,
@@ -50,7 +59,10 @@ def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):  
     for cell in range(slot * classes * classes, (slot + 1) * classes * classes):
         crowd.counts[cell] *= keep
     cells = kernels.cell_of(crowd.counts, slot, label, classes)
-    rows, habits = crowd.rows[slot * classes : (slot + 1) * classes], crowd.habits[slot * classes : (slot + 1) * classes]
+    rows, habits = (
+        crowd.rows[slot * classes : (slot + 1) * classes],
+        crowd.habits[slot * classes : (slot + 1) * classes],
+    )
     for k in range(classes):
         cells[k] += weight * counts[k]
         rows[k] = keep * rows[k] + weight * counts[k]
@@ -60,10 +72,10 @@ def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):  
 
 
 @compiled
-def learn_items(
+def learn_items(  # type: ignore[no-untyped-def]
     item_ptr, slots, labels, gold, votes, fixed_prior, crowd, touches, seen, class_counts, level_counts, clock,
     first_pass, decay, warm_up, anchor, objectives, posteriors,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Read, score and learn every item in order.
 
     Args:
@@ -169,7 +181,7 @@ class TwoLevelStream(Stream):
         )  # fmt: skip
         return progress
 
-    def score(self, labels: Labels) -> tuple[Array, float]:
+    def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """E step under freshly estimated strengths; the stream itself keeps its own until they are due."""
         classes = len(self.state.classes)
         state = State(
@@ -181,14 +193,22 @@ class TwoLevelStream(Stream):
         crowd = crowd_of(state)
         if len(labels):
             fit_strengths(crowd, classes, state.workers["touches"] > 0)
-        fixed = self._fixed()
-        prior = fixed if len(fixed) else normalised(state.shared["class_counts"] + 1)
         q = np.zeros((labels.items, 2 * classes))
         objective, _ = kernels.expect(
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], level_prior(state), classes,
-            crowd, np.zeros(0), False, q,
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior()[None], level_prior(state),
+            classes, crowd, np.zeros(0), False, q,
         )  # fmt: skip
-        return q[:, :classes] + q[:, classes:], objective
+        return q[:, :classes] + q[:, classes:], level_weight(q, self._parameters.clarity), objective
+
+    def confusions(self, slots: NDArray[np.int32]) -> Array:
+        """Predictive rows of a clear item."""
+        workers = self.state.workers
+        return predictive_rows(workers["counts"][slots], workers["skill"][slots], self.state.shared)
+
+    def class_prior(self) -> Array:
+        """Class counts plus one each, or what was given."""
+        fixed = self._fixed()
+        return fixed if len(fixed) else normalised(self.state.shared["class_counts"] + 1)
 
     def end_pass(self) -> None:
         """Strengths from all counts."""

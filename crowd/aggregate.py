@@ -1,0 +1,130 @@
+"""From labels to what is true and who labels well, in one call."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from hutch.core.errors import ModelError, UsageError, at
+from hutch.core.model_file import load_model, save_model
+from hutch.crowd.calibration import calibrate
+from hutch.crowd.labels import Labels
+from hutch.crowd.model import Array, CrowdModel, Fit, State
+from hutch.crowd.online import DEFAULT_SLOTS, Progress, hash_workers, run
+
+Method = Literal["batch", "online"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to aggregate.
+
+    Attributes:
+        method: `batch` EM over stored labels, or `online`, one item at a time.
+        passes: online: over the labels.
+        slots: online: rows of the worker table.
+        test: learn nothing, only score.
+    """
+
+    method: Method = "batch"
+    passes: int = 1
+    slots: int = DEFAULT_SLOTS
+    test: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What the labels say.
+
+    Attributes:
+        labels: as given.
+        fit: the model's own result.
+        probability: float64 (items, classes): calibrated posteriors.
+        confusions: float64 (workers, classes, labels): P(label | class) of every worker.
+        class_prior: float64 (classes).
+    """
+
+    labels: Labels
+    fit: Fit
+    probability: Array
+    confusions: Array
+    class_prior: Array
+
+
+def aggregate(
+    labels: Labels,
+    model: CrowdModel,
+    options: Options | None = None,
+    history: State | None = None,
+    report: Callable[[Labels, Progress], None] | None = None,
+) -> Aggregate:
+    """Infer the class of every item and the confusions of every worker.
+
+    Args:
+        labels: if there is a history, read with its classes and workers.
+        model: the explanation of the labels.
+        options: batch by default.
+        history: the state of an earlier run of the same model and method.
+        report: online, called after each pass.
+
+    Raises:
+        UsageError: the model has no online form, or there is nothing to test with.
+
+    >>> from hutch.crowd.labels import from_triples
+    >>> from hutch.crowd.two_level import TwoLevel
+    >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
+    >>> result = aggregate(from_triples(votes), TwoLevel())
+    >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]
+    ['cat', 'dog']
+    """
+    options = options or Options()
+    if options.test and history is None:
+        raise UsageError("nothing to test with: testing needs a saved model (-i)")
+    if options.method == "online":
+        stream = model.stream(labels.classes, options.slots, history)
+        fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
+        confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
+        prior = stream.class_prior()
+    else:
+        fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
+        confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
+    probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
+    return Aggregate(labels, fit, probability, confusions, prior)
+
+
+def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
+    """Write what a run learned; another run continues from it.
+
+    Raises:
+        HutchError: the file cannot be written.
+    """
+    arrays = {f"workers.{name}": array for name, array in state.workers.items()}
+    arrays |= {f"shared.{name}": array for name, array in state.shared.items()}
+    arrays["worker_names"] = np.frombuffer(json.dumps(state.worker_names).encode(), np.uint8)
+    metadata = {
+        "model": model.name,
+        "parameters": model.parameters.model_dump(),
+        "method": options.method,
+        "slots": options.slots,
+        "classes": state.classes,
+    }
+    save_model(path, arrays, metadata, kind="crowd")
+
+
+def load(path: str) -> tuple[dict[str, Any], State]:
+    """Read what `save` wrote: its metadata (model, parameters, method, slots) and the state.
+
+    Raises:
+        ModelError: the file is missing, damaged, foreign or newer than this version.
+    """
+    arrays, metadata = load_model(path, kind="crowd")
+    try:
+        state = State(list(metadata["classes"]), json.loads(arrays.pop("worker_names").tobytes()))
+        for name, array in arrays.items():
+            part, _, key = name.partition(".")
+            {"workers": state.workers, "shared": state.shared}[part][key] = array
+    except (KeyError, ValueError) as error:
+        raise ModelError(at(path, None, None, f"the crowd model lacks {error}")) from None
+    return metadata, state

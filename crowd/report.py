@@ -1,0 +1,149 @@
+"""Who labels how well: a row for each worker, and the agreement of all."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.kernel_cache import compiled
+from hutch.crowd.labels import Labels
+from hutch.crowd.model import Array
+
+SPAM_PRIOR = 0.1
+"""Share of spammers expected before any label is seen."""
+ROW_STRENGTH = 4.0
+"""Pseudo-counts of the population's row in the evidence for and against spam."""
+_NORMAL_95 = 1.959964
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """One entry for each worker code.
+
+    Attributes:
+        labels: labels given (workers).
+        accuracy: probability of a right label on an item of usual difficulty, over the class prior.
+        low, high: its 95 % interval.
+        spam: probability that the labels do not depend on the true classes.
+        gold_labels: labels on gold items.
+        gold_accuracy: share of those that are right, NaN without any.
+        confusions: P(label | class) (workers, classes, labels).
+    """
+
+    labels: NDArray[np.int64]
+    accuracy: Array
+    low: Array
+    high: Array
+    spam: Array
+    gold_labels: NDArray[np.int64]
+    gold_accuracy: Array
+    confusions: Array
+
+    def top_confusions(self, worker: int, classes: list[str], count: int = 3) -> list[tuple[str, str, float]]:
+        """The most probable wrong labels: (true class, label, probability)."""
+        wrong = self.confusions[worker] * (1 - np.eye(len(classes)))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:count]
+        places = zip(*np.unravel_index(order, wrong.shape), strict=True)
+        return [(classes[k], classes[label], float(wrong[k, label])) for k, label in places if k != label]
+
+
+def report(labels: Labels, posterior: Array, confusions: Array, class_prior: Array) -> WorkerReport:
+    """Report on every worker.
+
+    Args:
+        labels: with gold where it is known.
+        posterior: the model's own (items, classes), not calibrated.
+        confusions: P(label | class) of every worker (workers, classes, labels).
+        class_prior: (classes).
+    """
+    workers = len(labels.worker_names)
+    counts = np.bincount(labels.workers, minlength=workers)
+    accuracy = np.einsum("k,wkk->w", class_prior, confusions)
+    low, high = wilson(accuracy, counts + 2)
+    truth = labels.gold[labels.label_items]
+    known = truth >= 0
+    gold_labels = np.bincount(labels.workers[known], minlength=workers)
+    right = np.bincount(labels.workers[known], weights=labels.labels[known] == truth[known], minlength=workers)
+    gold_accuracy = np.divide(right, gold_labels, out=np.full(workers, np.nan), where=gold_labels > 0)
+    spam = spam_probability(labels, posterior, confusions)
+    return WorkerReport(counts, accuracy, low, high, spam, gold_labels, gold_accuracy, confusions)
+
+
+def wilson(share: Array, trials: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Wilson's 95 % interval of a share (Journal of the American Statistical Association 22, 1927).
+
+    >>> [round(float(x[0]), 3) for x in wilson(np.array([0.5]), np.array([100]))]
+    [0.404, 0.596]
+    """
+    z2 = _NORMAL_95**2
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = _NORMAL_95 * np.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def spam_probability(labels: Labels, posterior: Array, confusions: Array) -> Array:
+    """P(a worker's labels do not depend on the classes), by the evidence of two Dirichlet-multinomial models.
+
+    A spammer has one row for all classes, a prior of all workers' label shares; an honest worker, or an adversary, has
+    a row for each class, a prior of the population's row. The classes are the items' posteriors without the worker's
+    own label.
+    """
+    workers, classes = len(labels.worker_names), len(labels.classes)
+    if classes < 2 or not len(labels):
+        return np.full(workers, SPAM_PRIOR)
+    counts = np.zeros((workers, classes, classes))
+    others_say(labels.item_ptr, labels.workers, labels.labels, posterior, confusions, counts)
+    weight = counts.sum(axis=(1, 2))
+    population = np.einsum("w,wkl->kl", weight, confusions) / weight.sum()
+    shares = counts.sum(axis=(0, 1)) + 1
+    habit = np.broadcast_to(shares / shares.sum(), (1, classes))
+    spammer = _evidence(counts.sum(axis=1, keepdims=True), habit)
+    honest = _evidence(counts, population)
+    odds = math.log(SPAM_PRIOR / (1 - SPAM_PRIOR)) + spammer - honest
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+
+
+def _evidence(counts: Array, mean: Array) -> Array:
+    """log P(counts) of independent Dirichlet-multinomial rows with prior ROW_STRENGTH * mean; (workers)."""
+    prior = ROW_STRENGTH * np.maximum(mean, 1e-6)
+    totals = _lgamma(prior.sum(axis=1)) - _lgamma(counts.sum(axis=2) + prior.sum(axis=1))
+    return np.asarray((_lgamma(counts + prior) - _lgamma(prior)).sum(axis=(1, 2)) + totals.sum(axis=1))
+
+
+def _lgamma(values: Array) -> Array:
+    return np.array([math.lgamma(x) for x in values.reshape(-1).tolist()]).reshape(values.shape)
+
+
+@compiled
+def others_say(item_ptr, workers, labels, posterior, confusions, counts):  # type: ignore[no-untyped-def]
+    """Add to counts[worker, k, label] what the other labels of the item say of class k: q_k / c_w[k, label]."""
+    classes = posterior.shape[1]
+    others = np.empty(classes)
+    for item in range(len(item_ptr) - 1):
+        for place in range(item_ptr[item], item_ptr[item + 1]):
+            worker, label = workers[place], labels[place]
+            total = 0.0
+            for k in range(classes):
+                others[k] = posterior[item, k] / max(confusions[worker, k, label], 1e-12)
+                total += others[k]
+            for k in range(classes):
+                counts[worker, k, label] += others[k] / total
+
+
+def krippendorff_alpha(labels: Labels) -> float:
+    """Krippendorff's alpha for nominal data: 1 - observed / expected disagreement; NaN if it is not defined.
+
+    Over the items with at least two labels: coincidences of item i weigh 1 / (m_i - 1). K. Krippendorff, "Computing
+    Krippendorff's alpha-reliability", 2011.
+    """
+    classes = len(labels.classes)
+    ratings = np.diff(labels.item_ptr)
+    votes = labels.vote_share() * ratings[:, None]
+    votes, ratings = votes[ratings > 1], ratings[ratings > 1]
+    total, by_class = ratings.sum(), votes.sum(axis=0)
+    expected = total**2 - np.sum(by_class**2)
+    if classes < 2 or expected <= 0:
+        return math.nan
+    observed = np.sum((ratings**2 - np.sum(votes**2, axis=1)) / (ratings - 1))
+    return float(1 - (total - 1) * observed / expected)
