@@ -9,6 +9,7 @@ from math import log, pi
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, DataError
 from hutch.em import ppca_fisher, ppca_missing
@@ -139,6 +140,18 @@ class PPCA(FisherModel[PPCAParameters], MarginalModel[PPCAParameters]):
         """Random loadings, `scale` standard deviations long; loadings of 0 are a saddle that EM never leaves."""
         loadings = np.random.default_rng(seed).standard_normal((self.rank, self.dimension))
         return PPCAParameters(self.origin.copy(), scale * self.variance**0.5 * loadings, self.variance)
+
+    def constants(self) -> dict[str, NDArray[Any]]:
+        numbers = {"rank": self.rank, "variance": self.variance, "missing": self.missing}
+        recentred = np.array(self.m_step == "recentred")
+        return {name: np.array(v) for name, v in numbers.items()} | {"origin": self.origin, "recentred": recentred}
+
+    @classmethod
+    def from_constants(cls, constants: dict[str, NDArray[Any]]) -> Self:
+        """Undo `constants`."""
+        rank, variance, missing = (constants[name].item() for name in ("rank", "variance", "missing"))
+        m_step: Literal["joint", "recentred"] = "recentred" if constants["recentred"] else "joint"
+        return cls(len(constants["origin"]), rank, constants["origin"].copy(), variance, missing, m_step)
 
     def validate(self, batch: Any) -> Rows:
         return checked_rows(batch, self.dimension, self.missing)

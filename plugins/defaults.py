@@ -2,5 +2,9 @@
 
 DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.core.losses",
+    "hutch.core.readers_csv",
+    "hutch.core.readers_parquet",
+    "hutch.core.readers_svmlight",
+    "hutch.em.models",
     "hutch.reductions.linear",
 )

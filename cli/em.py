@@ -1,0 +1,212 @@
+"""`hutch em`: fit a latent-variable model to a stream of rows by online EM, and use it."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hutch.core.errors import PluginError, UsageError
+
+if TYPE_CHECKING:
+    from hutch.em.fit import Settings
+    from hutch.em.learner import Learner
+    from hutch.em.rows import Table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Online EM for models with hidden variables.",
+)
+_START = 100
+"""Rows that set where a fit starts."""
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=".npy, .npz or .csv; a row a sample.")]
+Missing = Annotated[bool, typer.Option("--missing", help="NaN, or an empty cell, is a missing value.")]
+Classes = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Column of a .csv or array of an .npz that names each row's class.")
+]
+
+
+@app.command()
+def fit(
+    data: Data,
+    model: Annotated[str, typer.Option(help="What to fit.")] = "ppca",
+    rank: Annotated[int, typer.Option(help="Latent dimension.")] = 10,
+    regularizer: Annotated[
+        str, typer.Option(help="exact (the natural step, solved), nat_oem, or none (plain online EM).")
+    ] = "exact",
+    mode: Annotated[
+        str | None, typer.Option(help="Anchor: step (before each step) or class (where a class ended).")
+    ] = None,
+    form: Annotated[str | None, typer.Option(help="Of nat_oem: kl, implicit or literal.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Of implicit and literal: complete, marginal or identity.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Strength of nat_oem, 0 or more [default: 1].")] = None,
+    exponent: Annotated[
+        float | None, typer.Option(help="Steps fade as samples^-exponent [default: exact 1, nat_oem 0.6, none 0.8].")
+    ] = None,
+    scale: Annotated[float | None, typer.Option(help="Step at the first sample, up to 1.")] = None,
+    block: Annotated[int | None, typer.Option(help="Rows of a step [default: exact 256, missing 16, else 1].")] = None,
+    sketch: Annotated[int | None, typer.Option(help="Of exact steps: keep this many times the rank.")] = None,
+    past: Annotated[float | None, typer.Option(help="Of exact classes: weight of the past, less is plastic.")] = None,
+    balanced: Annotated[bool, typer.Option("--balanced", help="Of exact classes: weigh classes alike.")] = False,
+    classes: Classes = None,
+    drift: Annotated[
+        float | None, typer.Option(metavar="THRESHOLD", help="Find where classes end by a drift test; try 6.")
+    ] = None,
+    missing: Missing = False,
+    passes: Annotated[int, typer.Option(min=1, help="How often the rows are learned.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the random start.")] = 0,
+    test: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to score at the end.")] = None,
+    initial: Annotated[
+        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Go on learning this model.")
+    ] = None,
+    final: Annotated[Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Learn the rows of a file, in their order.
+
+    Example: hutch em fit digits.npz --rank 10 --mode class --classes y -f digits.model
+    """
+    from dataclasses import asdict
+
+    from hutch.core.atomic import check_writable
+    from hutch.em.drift import DriftDetector
+    from hutch.em.fit import Settings, create, find, load, save
+    from hutch.em.rows import read_rows
+
+    if final is not None:
+        check_writable(final)
+    entries = _entries()
+    asked: dict[str, Any] = {
+        "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
+        "beta": beta, "exponent": exponent, "scale": scale, "block": block, "sketch": sketch, "past": past,
+        "balanced": balanced or None, "missing": missing, "seed": seed,
+    }  # fmt: skip
+    learner, settings = (None, Settings(**asked)) if initial is None else load(initial, entries)
+    if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):
+        raise UsageError(f"--{other[0]}: the model of -i goes on with its own settings")
+    entry = find(settings.model, entries)
+    detector = None if drift is None else DriftDetector(drift)
+    _check_boundaries(settings, classes, drift)
+    table = read_rows(data, classes, settings.missing)
+    held_out = None if test is None else read_rows(test, classes, settings.missing).rows
+    if learner is None:
+        learner = create(settings, table.rows[:_START], entry)
+    boundaries = 0
+    for _ in range(passes):
+        boundaries += _learn(learner, table, detector)
+    report: dict[str, Any] = {
+        "model": settings.model,
+        "regularizer": settings.regularizer,
+        "rank": settings.rank,
+        "dimension": table.rows.shape[1],
+        "samples": learner.samples,
+        "boundaries": boundaries,
+        "log_likelihood": float(learner.log_likelihood(table.rows).mean()),
+    }
+    if held_out is not None:
+        report["test_log_likelihood"] = float(learner.log_likelihood(held_out).mean())
+    report |= _constraint_report(learner)
+    if final is not None:
+        save(final, learner, settings, {"samples": learner.samples})
+    if json:
+        print(json_format.dumps(report))
+    else:
+        for name, value in report.items():
+            print(
+                f"{name.replace('_', ' '):20s} {value:.6g}"
+                if isinstance(value, float)
+                else f"{name.replace('_', ' '):20s} {value}"
+            )
+
+
+@app.command()
+def transform(
+    data: Data,
+    initial: Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="What `hutch em fit` wrote.")],
+    predictions: Annotated[
+        Path | None, typer.Option("-p", "--predictions", metavar="FILE", help=".npy or .csv [default: print CSV].")
+    ] = None,
+    classes: Classes = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object about it.")] = False,
+) -> None:
+    """Turn rows into their latent features, the posterior means.
+
+    Example: hutch em transform digits.npz -i digits.model -p latent.npy
+    """
+    import numpy as np
+
+    from hutch.core.atomic import atomic_write
+    from hutch.em.fit import load
+    from hutch.em.ppca import PPCAParameters
+    from hutch.em.ppca import transform as latent_means
+    from hutch.em.rows import read_rows
+
+    if json and predictions is None:
+        raise UsageError("--json: prints one object, so the features need a file: -p FILE")
+    if predictions is not None and predictions.suffix not in (".npy", ".csv"):
+        raise UsageError(f"-p: got a file named *{predictions.suffix}, wanted .npy or .csv")
+    learner, settings = load(initial, _entries())
+    parameters = learner.parameters
+    if not isinstance(parameters, PPCAParameters):
+        raise UsageError(f"{initial}: the model {settings.model!r} has no transform; wanted ppca")
+    rows = read_rows(data, classes, settings.missing).rows
+    likelihood = float(learner.log_likelihood(rows).mean())
+    latent = latent_means(rows, parameters)
+    if predictions is None:
+        np.savetxt(sys.stdout, latent, "%.9g", ",")
+        return
+    with atomic_write(predictions) as file:
+        if predictions.suffix == ".npy":
+            np.save(file, latent)
+        else:
+            np.savetxt(file, latent, "%.9g", ",")
+    if json:
+        print(json_format.dumps({"samples": len(latent), "rank": settings.rank, "log_likelihood": likelihood}))
+
+
+def _entries() -> dict[str, Any]:
+    from hutch.em.models import ModelEntry
+    from hutch.plugins.manager import installed
+
+    entries = installed().registry.em_models
+    for name, entry in entries.items():
+        if not isinstance(entry, ModelEntry):
+            raise PluginError(f"online EM model {name!r}: got {entry!r}, wanted a hutch.em.models.ModelEntry")
+    return entries
+
+
+def _check_boundaries(settings: Settings, classes: str | None, drift: float | None) -> None:
+    if classes is not None and drift is not None:
+        raise UsageError("--classes and --drift: got both, wanted one source of boundaries")
+    if settings.classes and classes is None and drift is None:
+        raise UsageError("--mode class: needs to know where classes end: --classes NAME or --drift THRESHOLD")
+    if not settings.classes and drift is not None:
+        raise UsageError("--drift: only --mode class has a use for boundaries")
+
+
+def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:
+    """One pass; how many boundaries it had."""
+    from hutch.em.drift import learn_classes, learn_drifting
+    from hutch.em.natural_class import ClassPPCA
+
+    if detector is not None:
+        score = learner.current_log_likelihood if isinstance(learner, ClassPPCA) else None
+        return len(learn_drifting(learner, table.rows, detector, score=score))
+    if table.classes is not None:
+        return learn_classes(learner, table.rows, table.classes)
+    learner.learn(table.rows)
+    return 0
+
+
+def _constraint_report(learner: Learner[Any]) -> dict[str, Any]:
+    from hutch.em.engine import OnlineEM
+    from hutch.em.nat_oem import NatOEM
+
+    constraint = learner.constraint if isinstance(learner, OnlineEM) else None
+    return constraint.report() if isinstance(constraint, NatOEM) else {}

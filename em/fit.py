@@ -1,0 +1,186 @@
+"""A learner made of settings, and the model file that holds both: what `hutch em` is built on."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from hutch.core.errors import ConfigError, did_you_mean
+from hutch.core.model_file import load_model, save_model
+from hutch.em.engine import OnlineEM
+from hutch.em.inner import InnerEM
+from hutch.em.learner import Learner, unpack
+from hutch.em.model import MarginalModel, Model, Rows
+from hutch.em.models import ModelEntry
+from hutch.em.nat_oem import Form, Mode, NatOEM
+from hutch.em.natural import NaturalPPCA
+from hutch.em.natural_class import ClassPPCA
+from hutch.em.schedule import Schedule
+
+Regularizer = Literal["exact", "nat_oem", "none"]
+_EXPONENTS = {"exact": 1.0, "nat_oem": 0.6, "none": 0.8}
+_NAT_OEM_ONLY = ("form", "metric", "beta")
+_CLASS_ONLY = ("past", "balanced")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to fit. None means the default of the regularizer; what it has no use for must be None.
+
+    Attributes:
+        model: a name of `hutch.em.models`.
+        rank: latent dimension, ≥ 1.
+        regularizer: `exact`, the natural step (solved for PPCA, by inner EM steps where there is no closed form);
+            `nat_oem`; `none`, plain online EM.
+        mode: `step` or `class`, of exact and nat_oem.
+        form, metric, beta: of nat_oem, see `NatOEM`.
+        exponent, scale: of the step size, see `Schedule`; not of the exact class mode.
+        block: samples of a step.
+        sketch: of the exact step mode, see `NaturalPPCA`.
+        past, balanced: of the exact class mode, see `ClassPPCA`.
+        missing: NaN is a missing value.
+        seed: of the random start.
+    """
+
+    model: str = "ppca"
+    rank: int = 10
+    regularizer: Regularizer = "exact"
+    mode: Mode | None = None
+    form: Form | None = None
+    metric: str | None = None
+    beta: float | None = None
+    exponent: float | None = None
+    scale: float | None = None
+    block: int | None = None
+    sketch: int | None = None
+    past: float | None = None
+    balanced: bool | None = None
+    missing: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value, valid in (
+            ("regularizer", self.regularizer, get_args(Regularizer)),
+            ("mode", self.mode or "step", get_args(Mode)),
+        ):
+            if value not in valid:
+                raise ConfigError(f"{name}: got {value!r}; {did_you_mean(str(value), valid)}")
+        exact_class = self.regularizer == "exact" and self.mode == "class"
+        useless = {
+            "nat_oem": () if self.regularizer == "nat_oem" else _NAT_OEM_ONLY,
+            "exact or nat_oem": ("mode",) if self.regularizer == "none" else (),
+            "exact in class mode": () if exact_class else _CLASS_ONLY,
+            "exact in step mode": ("sketch",) if exact_class or self.regularizer != "exact" else (),
+            "anything but exact in class mode": ("exponent", "scale") if exact_class else (),
+        }
+        for owner, names in useless.items():
+            for name in names:
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"{name}: got {getattr(self, name)}, but it belongs to the regularizer {owner}")
+
+    @property
+    def classes(self) -> bool:
+        """Whether the learner wants to know where classes end."""
+        return self.mode == "class"
+
+
+def create(settings: Settings, rows: Rows, entry: ModelEntry) -> Learner[Any]:
+    """A learner at its start.
+
+    Args:
+        settings: how to fit.
+        rows: the first rows of the stream.
+        entry: of the model that the settings name.
+    """
+    if _closed_form(settings):
+        return _closed(settings, rows)
+    return _iterative(settings, *entry.build(rows, settings.rank, settings.seed, settings.missing))
+
+
+def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: dict[str, Any]) -> None:
+    """Write a model file, in one step.
+
+    Args:
+        path: where to.
+        learner: what `create` gave.
+        settings: what it was created of.
+        counters: what else to keep, for people: anything JSON takes.
+    """
+    state = {f"state.{name}": value for name, value in learner.state().items()}
+    if isinstance(learner, OnlineEM | InnerEM):
+        state |= {f"model.{name}": value for name, value in learner.model.constants().items()}
+    save_model(path, state, {"settings": asdict(settings), "counters": counters}, kind="em")
+
+
+def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any], Settings]:
+    """Read a model file; learning goes on bit for bit.
+
+    Args:
+        path: what `save` wrote.
+        entries: the models known, by name.
+
+    Raises:
+        ModelError: the file cannot be used.
+        ConfigError: its model is not installed.
+    """
+    arrays, metadata = load_model(path, kind="em")
+    settings = Settings(**metadata["settings"])
+    parts: dict[str, dict[str, Any]] = {"state": {}, "model": {}}
+    for name, array in arrays.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = array
+    learner: Learner[Any]
+    if _closed_form(settings):
+        mean = parts["state"]["start.mean" if settings.classes else "sketch.mean"]
+        learner = _closed(settings, mean[None])
+    else:
+        entry = find(settings.model, entries)
+        start = unpack(entry.parameters, parts["state"], "current")
+        learner = _iterative(settings, entry.rebuild(parts["model"]), start)
+    learner.restore(parts["state"])
+    return learner, settings
+
+
+def find(name: str, entries: dict[str, ModelEntry]) -> ModelEntry:
+    """The entry of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in entries:
+        raise ConfigError(f"model: got {name!r}; {did_you_mean(name, entries)}")
+    return entries[name]
+
+
+def _closed_form(settings: Settings) -> bool:
+    return settings.model == "ppca" and settings.regularizer == "exact" and not settings.missing
+
+
+def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
+    block = settings.block or 256
+    if settings.classes:
+        past = 1.0 if settings.past is None else settings.past
+        return ClassPPCA(rows, settings.rank, block=block, past=past, balanced=bool(settings.balanced))
+    return NaturalPPCA(rows, settings.rank, _schedule(settings), block=block, sketch=settings.sketch or 1)
+
+
+def _iterative(settings: Settings, model: Model[Any], start: Any) -> Learner[Any]:
+    schedule = _schedule(settings)
+    if settings.regularizer == "exact":
+        if not isinstance(model, MarginalModel):
+            raise ConfigError(f"regularizer: exact has no form for {settings.model}; wanted nat_oem or none")
+        for name, value in (("mode class", settings.classes), ("sketch", settings.sketch)):
+            if value:
+                raise ConfigError(f"{name}: needs the closed form, that of ppca without missing values")
+        return InnerEM(model, start, schedule, block=settings.block or 16)
+    constraint = _nat_oem(settings) if settings.regularizer == "nat_oem" else None
+    return OnlineEM(model, start, schedule, block=settings.block or 1, constraint=constraint)
+
+
+def _nat_oem(settings: Settings) -> NatOEM[Any]:
+    beta = 1.0 if settings.beta is None else settings.beta
+    return NatOEM(beta, mode=settings.mode or "step", form=settings.form or "kl", metric=settings.metric)
+
+
+def _schedule(settings: Settings) -> Schedule:
+    exponent = _EXPONENTS[settings.regularizer] if settings.exponent is None else settings.exponent
+    return Schedule(exponent, 1.0 if settings.scale is None else settings.scale)

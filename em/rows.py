@@ -1,0 +1,123 @@
+"""Rows of numbers from a file: .npy, .npz or .csv."""
+
+import csv
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import DataError, UsageError, at, did_you_mean
+from hutch.em.model import Rows
+from hutch.em.ppca import checked_rows
+
+_MISSING = {"", "na", "nan", "null", "?"}
+_ENDINGS = (".csv", ".npy", ".npz")
+
+
+class Table(NamedTuple):
+    """What a file holds: rows (samples, features) and, if asked for, the class of each row."""
+
+    rows: Rows
+    classes: NDArray[Any] | None
+
+
+def read_rows(path: str | Path, classes: str | None = None, missing: bool = False) -> Table:
+    """Read a file of rows.
+
+    Args:
+        path: `.npy`: one array; `.npz`: its array `X`, or its only one with two dimensions; `.csv`: commas between,
+            names in the first line if any of it is no number, missing values empty or `NA`.
+        classes: the array of an `.npz` or the column of a `.csv`, by name or number from 1, that holds each row's
+            class; it is no feature.
+        missing: allow missing values.
+
+    Raises:
+        UsageError: an ending that is not known, or a class column where there can be none.
+        DataError: the file cannot be read, or holds what is no number, with its place.
+    """
+    path = Path(path)
+    readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv}
+    if path.suffix not in readers:
+        raise UsageError(f"{path}: got a file named *{path.suffix}, wanted one of {', '.join(_ENDINGS)}")
+    try:
+        table = readers[path.suffix](path, classes)
+        rows = checked_rows(table.rows, None, missing)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError) as error:
+        raise DataError(f"{path}: {error}") from None
+    except DataError as error:
+        raise error if str(error).startswith(str(path)) else DataError(f"{path}: {error}") from None
+    if not len(rows):
+        raise DataError(f"{path}: got no rows")
+    if table.classes is not None and table.classes.shape != (len(rows),):
+        raise DataError(f"{path}: {classes}: got shape {table.classes.shape}, wanted ({len(rows)},)")
+    return Table(rows, table.classes)
+
+
+def _read_npy(path: Path, classes: str | None) -> Table:
+    if classes is not None:
+        raise UsageError(f"{path}: a .npy file has no column {classes!r}; wanted .npz or .csv")
+    return Table(np.load(path, mmap_mode="r", allow_pickle=False), None)
+
+
+def _read_npz(path: Path, classes: str | None) -> Table:
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    if classes is not None and classes not in arrays:
+        raise UsageError(f"{path}: no array {classes!r}; {did_you_mean(classes, arrays)}")
+    tables = [name for name, array in arrays.items() if array.ndim == 2 and name != classes]
+    if "X" not in tables and len(tables) != 1:
+        raise DataError(f"{path}: got {len(tables)} arrays of two dimensions, wanted one, or one named X")
+    return Table(arrays["X" if "X" in tables else tables[0]], None if classes is None else arrays[classes])
+
+
+def _read_csv(path: Path, classes: str | None) -> Table:
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        first = next(csv.reader(file), [])
+    header = any(_number(cell) is None for cell in first)
+    column = None if classes is None else _column(path, classes, first if header else [], len(first))
+    features = [i for i in range(len(first)) if i != column]
+    options: dict[str, Any] = {"delimiter": ",", "comments": None, "skiprows": int(header), "encoding": "utf-8-sig"}
+    try:
+        rows = np.loadtxt(path, usecols=features, ndmin=2, **options)
+        labels = None if column is None else np.loadtxt(path, str, usecols=column, ndmin=1, quotechar='"', **options)
+    except ValueError:  # missing values, quotes or mistakes: the slow way knows them and their place
+        return _read_csv_by_cell(path, features, column, int(header))
+    return Table(rows, labels)
+
+
+def _read_csv_by_cell(path: Path, features: list[int], column: int | None, skip: int) -> Table:
+    width, rows, labels = len(features) + (column is not None), [], []
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        for number, cells in enumerate(reader):
+            if number < skip or not cells:
+                continue
+            if len(cells) != width:
+                raise DataError(at(str(path), reader.line_num, None, f"got {len(cells)} values, wanted {width}"))
+            row = [_number(cells[i]) for i in features]
+            if None in row:
+                place = features[row.index(None)]
+                raise DataError(at(str(path), reader.line_num, place + 1, f"got {cells[place]!r}, wanted a number"))
+            rows.append(row)
+            labels.append("" if column is None else cells[column])
+    return Table(np.array(rows, np.float64), None if column is None else np.array(labels))
+
+
+def _number(cell: str) -> float | None:
+    """The number that a cell holds, NaN if it is marked as missing, None if it holds anything else."""
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan") if cell.strip().lower() in _MISSING else None
+
+
+def _column(path: Path, wanted: str, names: list[str], width: int) -> int:
+    if wanted in names:
+        return names.index(wanted)
+    if wanted.isdecimal() and 1 <= int(wanted) <= width:
+        return int(wanted) - 1
+    known = did_you_mean(wanted, names) if names else f"wanted a number from 1 to {width}"
+    raise UsageError(f"{path}: no column {wanted!r}; {known}")
