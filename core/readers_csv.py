@@ -64,7 +64,7 @@ def _split(text, delimiter, clean, cells, records, lines):  # type: ignore[no-un
             if quoted or at == len(text):
                 return record, used, lines_used
             ended = text[at] == _LINE_FEED
-            if ended and to > cells[2 * cell] and clean[to - 1] == _RETURN:
+            if ended and to > cells[2 * cell] and text[at - 1] == _RETURN:
                 to -= 1
             cells[2 * cell + 1] = to
             clean[to] = _BLANK

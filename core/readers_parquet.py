@@ -1,5 +1,6 @@
 """Parquet files as batches, a row group at a time."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ def read_parquet(
             for record_batch in file.iter_batches():
                 yield from reader.batches(record_batch)
     except OSError as reason:
-        raise DataError(at(path, None, None, f"cannot be read: {reason.strerror or reason}")) from None
+        raise DataError(at(path, None, None, f"cannot be read: {os.strerror(reason.errno) if reason.errno else reason}")) from None
     except error as reason:
         raise DataError(at(path, None, None, f"no Parquet file: {reason}")) from None
 
