@@ -6,5 +6,6 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.core.readers_parquet",
     "hutch.core.readers_svmlight",
     "hutch.em.models",
+    "hutch.reductions.active",
     "hutch.reductions.linear",
 )
