@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _IID = {"to_target": "samples to target", "one_pass": "after one pass"}
 _INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
 _LOWER_IS_BETTER = {"to_target"}
-_GOALS = ("final", "earlier", "sum")
 
 
 def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str = "both") -> None:
@@ -55,21 +54,14 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
 
 
 def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]]:
-    from dataclasses import replace
+    from hutch.em.contenders import FAMILIES, compare_incremental, compare_shuffled
 
-    from hutch.em.contenders import FAMILIES, TUNED, run_incremental, run_shuffled
-
-    iid, classes = [], []
+    iid = []
     for number, family in enumerate(FAMILIES, 1):
-        print(f"{name}: {family.name} ({number} of {len(FAMILIES)})", file=sys.stderr)
-        iid.append(run_shuffled(tasks, family))
-        if family.name != TUNED:
-            classes.append(run_incremental(tasks, family))
-            continue
-        for goal in _GOALS:  # the opponent may be tuned for each aim by itself
-            outcome = run_incremental(tasks, family, goal)
-            classes.append(replace(outcome, family=f"{TUNED} for {goal}"))
-    return iid, classes
+        print(f"{name}, iid: {family.name} ({number} of {len(FAMILIES)})", file=sys.stderr)
+        iid.append(compare_shuffled(tasks, family))
+    print(f"{name}, class by class", file=sys.stderr)
+    return iid, list(compare_incremental(tasks))
 
 
 def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
@@ -81,28 +73,33 @@ def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
 
 
 def _print(title: str, outcomes: list[Outcome], figures: dict[str, str]) -> None:
-    """A table: mean ± standard deviation over seeds, and in how many seeds a row beats the first one."""
-    baseline = outcomes[0]
-    heads = [head for head in figures.values()]
-    print(f"\n{title}, {len(baseline.runs)} seeds; in brackets: seeds better than {baseline.family}\n")
-    print(f"{'learner':24s}" + "".join(f"{head:>24s}" for head in heads) + "  setting")
+    """A table: mean ± standard deviation over seeds, and in how many seeds a row beats the two references."""
+    from hutch.em.contenders import BASELINE, TUNED
+
+    count = len(outcomes[0].runs)
+    print(f"\n{title}; in brackets: in how many of {count} seeds better than {BASELINE} and than {TUNED}\n")
+    print(f"{'learner':23s}" + "".join(f"{head:>21s}" for head in figures.values()) + "  setting")
     for outcome in outcomes:
-        if outcome.runs:
-            cells = [_cell(outcome, baseline, name) for name in figures]
-            print(f"{outcome.family:24s}" + "".join(f"{cell:>24s}" for cell in cells) + f"  {outcome.chosen}")
-        else:
-            print(f"{outcome.family:24s}  unstable: {outcome.chosen}")
+        if not outcome.runs:
+            print(f"{outcome.family:23s}  unstable: {outcome.chosen}")
+            continue
+        cells = ""
+        for name in figures:
+            tuned = {f"{TUNED} for {name if name in ('final', 'earlier') else 'sum'}", TUNED}
+            references = [other for other in outcomes if other.family in {BASELINE} | tuned]
+            cells += f"{_cell(outcome, references, name):>21s}"
+        print(f"{outcome.family:23s}{cells}  {outcome.chosen}")
 
 
-def _cell(outcome: Outcome, baseline: Outcome, name: str) -> str:
+def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
     import numpy as np
 
-    values, reference = outcome.values(name), baseline.values(name)
-    wins = int(np.sum(values < reference if name in _LOWER_IS_BETTER else values > reference))
-    won = "" if outcome is baseline else f" ({wins}/{len(values)})"
+    values, sign = outcome.values(name), -1 if name in _LOWER_IS_BETTER else 1
+    wins = [str(int(np.sum(sign * values > sign * other.values(name)))) for other in references]
+    won = f" ({', '.join(wins)})"
     reached = values[np.isfinite(values)]
     if len(reached) < len(values):
-        return f"{len(reached)} of {len(values)} reach it{won}"
+        return f"{len(reached)} of {len(values)} get there{won}"
     spread = reached.std(ddof=1) if len(reached) > 1 else 0.0
     digits = 0 if name in _LOWER_IS_BETTER else 1
     return f"{reached.mean():.{digits}f} ± {spread:.{digits}f}{won}"
