@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -83,6 +83,23 @@ class Labels:
             known = self.gold >= 0
             shares[known] = np.eye(classes)[self.gold[known]]
         return shares
+
+
+def restricted(labels: Labels, classes: int) -> tuple[Labels, int]:
+    """Only the labels of the first `classes` classes, and how many others there were; other gold is forgotten."""
+    keep = labels.labels < classes
+    dropped = len(labels) - int(keep.sum())
+    if len(labels.classes) == classes:
+        return labels, 0
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    return replace(
+        labels,
+        item_ptr=kept[labels.item_ptr],
+        workers=labels.workers[keep],
+        labels=labels.labels[keep],
+        classes=labels.classes[:classes],
+        gold=np.where(labels.gold < classes, labels.gold, -1).astype(np.int32),
+    ), dropped
 
 
 def class_order(names: Iterable[str]) -> list[str]:

@@ -1,0 +1,182 @@
+"""`hutch crowd`: who labels well, and what is true."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hutch.core.errors import ConfigError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from hutch.crowd.aggregate import Options
+    from hutch.crowd.labels import Labels
+    from hutch.crowd.model import CrowdModel, State
+
+_METHODS = ("batch", "online")
+_SHOWN = (
+    "model", "method", "tasks", "workers", "labels", "classes", "iterations", "objective", "duplicates",
+    "contradictions", "ties", "krippendorff_alpha", "gold",
+)  # fmt: skip
+
+
+def crowd(
+    labels: Annotated[
+        str, typer.Argument(help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is stdin.")
+    ],
+    method: Annotated[str | None, typer.Option(help="batch or online.", show_default="batch")] = None,
+    model: Annotated[str | None, typer.Option(help="Crowd model.", show_default="two_level")] = None,
+    gold: Annotated[str | None, typer.Option(help="True classes of some tasks: task TAB label.")] = None,
+    score: Annotated[str | None, typer.Option(help="True classes to score against; not learned from.")] = None,
+    next_: Annotated[int, typer.Option("--next", min=0, help="List K tasks to label next.")] = 0,
+    posteriors: Annotated[str | None, typer.Option("-p", "--predictions", help="Write posteriors here.")] = None,
+    workers: Annotated[str | None, typer.Option(help="Write the worker report here.")] = None,
+    initial: Annotated[str | None, typer.Option("-i", "--initial-model", help="Continue from a saved model.")] = None,
+    final: Annotated[str | None, typer.Option("-f", "--final-model", help="Save the model here.")] = None,
+    test: Annotated[bool, typer.Option("-t", "--test", help="Learn nothing, only score.")] = False,
+    passes: Annotated[int, typer.Option(min=1, help="Online: passes over the labels.")] = 1,
+    slots: Annotated[
+        int | None, typer.Option(min=1, help="Online: rows of the worker table.", show_default="65536")
+    ] = None,
+    classes: Annotated[str | None, typer.Option(help="Classes, separated by commas, in this order.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model: NAME=VALUE.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress table, no notices.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Infer the true class of every task and the skill of every worker.
+
+    Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
+    """
+    from hutch.core.atomic import atomic_write, check_writable
+    from hutch.crowd import aggregate as aggregation
+    from hutch.crowd import output
+    from hutch.crowd.labels import read_gold, read_labels, restricted
+    from hutch.crowd.online import Table
+    from hutch.crowd.report import report
+
+    def notice(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr)
+
+    for path in (posteriors, workers, final):
+        if path:
+            check_writable(path)
+    chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [])
+    known = history.classes if history else [name for name in (classes or "").split(",") if name]
+    data = read_labels(labels, known, history.worker_names if history else (), read_gold(gold) if gold else None)
+    if not len(data):
+        notice(f"{labels}: no labels")
+    if data.unmatched_gold:
+        notice(f"{gold}: {data.unmatched_gold} tasks have no labels")
+    if options.test and history:
+        data, dropped = restricted(data, len(history.classes))
+        if dropped:
+            notice(f"{labels}: {dropped} labels of classes that the model does not know say nothing")
+
+    table = Table(notice) if options.method == "online" else None
+    result = aggregation.aggregate(data, chosen, options, history, table)
+    if table:
+        table.finish()
+    if posteriors:
+        with atomic_write(posteriors) as file:
+            output.write_posteriors(file, result)
+    if workers:
+        with atomic_write(workers) as file:
+            rows = report(data, result.fit.posterior, result.confusions, result.class_prior)
+            output.write_workers(file, result, rows)
+    if final:
+        aggregation.save(final, chosen, options, result.fit.state)
+
+    summary = {"model": chosen.name, "method": options.method, **output.summary(result)}
+    if score:
+        summary["score"] = output.score(result, _truth(data, read_gold(score)))
+    if next_:
+        scores = output.label_pool(result)
+        summary["next"] = output.pool_rows(result, scores, scores.next(next_))
+        summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(next_))
+    print(json_format.dumps(summary) if json else "\n".join(_lines(summary)))
+
+
+def _model(
+    method: str | None,
+    model: str | None,
+    initial: str | None,
+    test: bool,
+    passes: int,
+    slots: int | None,
+    settings: list[str],
+) -> tuple[CrowdModel, Options, State | None]:
+    """The model, how to run it and what it knows already; a saved model settles what is not given."""
+    from hutch.crowd.aggregate import Options, load
+    from hutch.crowd.online import DEFAULT_SLOTS
+
+    parameters: dict[str, Any] = {}
+    history: State | None = None
+    if initial:
+        saved, history = load(initial)
+        for option, given in (("method", method), ("model", model), ("slots", slots)):
+            if given is not None and given != saved[option]:
+                raise UsageError(f"--{option}: got {given}, but {initial} was made with {saved[option]}")
+        method, model, slots, parameters = saved["method"], saved["model"], saved["slots"], saved["parameters"]
+    elif test:
+        raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
+    method = method or "batch"
+    if method not in _METHODS:
+        raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
+    chosen = _create(model, parameters | _settings(settings))
+    return chosen, Options("online" if method == "online" else "batch", passes, slots or DEFAULT_SLOTS, test), history
+
+
+def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
+    from hutch.crowd.models import BUILT_IN, DEFAULT, create
+
+    models = {model.name: model for model in BUILT_IN}
+    if name and name not in models:  # plugins are loaded only if they are asked for
+        from hutch.plugins.manager import installed
+
+        models |= installed().registry.crowd_models
+    return create(name or DEFAULT, models, **parameters)
+
+
+def _settings(settings: list[str]) -> dict[str, Any]:
+    """NAME=VALUE as a dictionary; values are YAML, and numbers separated by commas a list."""
+    import yaml
+
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"--set: got {setting!r}, wanted NAME=VALUE")
+        parameters[name] = yaml.safe_load(f"[{value}]" if "," in value else value)
+    return parameters
+
+
+def _truth(labels: Labels, truth: dict[str, str]) -> Any:
+    """True classes by item, -1 where they are not known or no class of the labels."""
+    import numpy as np
+
+    codes = {name: code for code, name in enumerate(labels.classes)}
+    return np.array([codes.get(truth.get(name, ""), -1) for name in labels.item_names], np.int32)
+
+
+def _lines(summary: dict[str, Any]) -> list[str]:
+    """The summary for people."""
+    lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN]
+    lines += [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in summary.get("score", {}).items()]
+    titles = {"next": "label next", "unsettled": "further labels will not settle"}
+    for name, title in titles.items():
+        if name not in summary:
+            continue
+        lines += ["", f"{title}:" if summary[name] else f"{title}: none"]
+        if summary[name]:
+            lines.append("task\tconfidence\tratings\tgain\tlabels needed")
+        for row in summary[name]:
+            needed = "many" if row["labels_needed"] is None else f"{row['labels_needed']:.1f}"
+            lines.append(f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}")
+    return lines
+
+
+def _shown(value: Any) -> str:
+    return "undefined" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

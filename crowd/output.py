@@ -1,0 +1,123 @@
+"""What a run of `hutch crowd` writes: posteriors, workers, a summary."""
+
+import math
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from hutch.crowd.aggregate import Aggregate
+from hutch.crowd.calibration import accuracy, calibration_error, log_loss
+from hutch.crowd.next_items import Pool, pool
+from hutch.crowd.report import WorkerReport, krippendorff_alpha
+
+_CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
+
+
+def _cells(names: list[str]) -> list[str]:
+    """Names that can stand in a field of a tab-separated file."""
+    return [name.translate(_CLEAN) for name in names]
+
+
+def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
+    """Write `task label confidence ratings q:<class>...`, one line a task; a tie goes to the first class."""
+    labels, probability = result.labels, result.probability
+    classes = _cells(labels.classes)
+    header = ["task", "label", "confidence", "ratings", *(f"q:{name}" for name in classes)]
+    file.write(("\t".join(header) + "\n").encode())
+    if not labels.items:
+        return
+    line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * len(classes) + "\n"
+    best = [classes[k] for k in probability.argmax(axis=1).tolist()]
+    rows = zip(
+        _cells(labels.item_names),
+        best,
+        probability.max(axis=1).tolist(),
+        np.diff(labels.item_ptr).tolist(),
+        *probability.T.tolist(),
+        strict=True,
+    )
+    file.write("".join([line % row for row in rows]).encode())
+
+
+def write_workers(file: BinaryIO, result: Aggregate, report: WorkerReport) -> None:
+    """Write `worker labels accuracy spam c:<true>:<label>... low high gold_labels gold_accuracy confusions`.
+
+    One line for each worker of the present labels; `low` and `high` bound the accuracy with 95 %, `confusions` are the
+    three most probable wrong labels.
+    """
+    names, classes = _cells(result.labels.worker_names), _cells(result.labels.classes)
+    pairs = [f"c:{true}:{label}" for true in classes for label in classes]
+    extra = ["low", "high", "gold_labels", "gold_accuracy", "confusions"]
+    file.write(("\t".join(["worker", "labels", "accuracy", "spam", *pairs, *extra]) + "\n").encode())
+    for w in np.flatnonzero(report.labels).tolist():
+        fields = [names[w], str(report.labels[w]), f"{report.accuracy[w]:.4f}", f"{report.spam[w]:.4f}"]
+        fields += [f"{p:.4f}" for p in report.confusions[w].reshape(-1).tolist()]
+        fields += [f"{report.low[w]:.4f}", f"{report.high[w]:.4f}", str(report.gold_labels[w])]
+        fields.append(f"{report.gold_accuracy[w]:.4f}" if report.gold_labels[w] else "")
+        fields.append(" ".join(f"{k}>{label}:{p:.2f}" for k, label, p in report.top_confusions(w, classes)))
+        file.write(("\t".join(fields) + "\n").encode())
+
+
+def summary(result: Aggregate) -> dict[str, Any]:
+    """The numbers of a run; None where one is not defined."""
+    labels, gold = result.labels, result.labels.gold
+    probability = result.probability
+    top = probability.max(axis=1, initial=0.0, keepdims=True)
+    summary: dict[str, Any] = {
+        "tasks": labels.items,
+        "workers": len(np.unique(labels.workers)),
+        "labels": len(labels),
+        "classes": len(labels.classes),
+        "class_names": labels.classes,
+        "class_prior": result.class_prior.tolist(),
+        "iterations": result.fit.iterations,
+        "objective": result.fit.objective,
+        "converged": result.fit.converged,
+        "duplicates": labels.duplicates,
+        "contradictions": labels.contradictions,
+        "ties": int(np.sum(np.sum(probability >= top - 1e-12, axis=1) > 1)),
+        "krippendorff_alpha": _defined(krippendorff_alpha(labels)),
+        "gold": int(np.sum(gold >= 0)),
+        "gold_without_labels": labels.unmatched_gold,
+    }
+    return summary
+
+
+def _defined(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def score(result: Aggregate, truth: np.ndarray[Any, np.dtype[np.int32]]) -> dict[str, float | None]:
+    """Accuracy, log-loss and calibration error of the posteriors against true classes (items, -1 unknown)."""
+    if not np.any(truth >= 0):
+        return {"accuracy": None, "log_loss": None, "calibration_error": None}
+    return {
+        "accuracy": accuracy(result.probability, truth),
+        "log_loss": log_loss(result.probability, truth),
+        "calibration_error": calibration_error(result.probability, truth),
+    }
+
+
+def label_pool(result: Aggregate) -> Pool:
+    """What one more label would do to every task; the average worker is weighted by labels."""
+    labels, classes = result.labels, len(result.labels.classes)
+    weight = np.bincount(labels.workers, minlength=len(labels.worker_names)) + 1e-9
+    row = np.einsum("w,wkl->kl", weight / weight.sum(), result.confusions)
+    habit = np.bincount(labels.labels, minlength=classes) + 1.0
+    ratings = np.diff(labels.item_ptr)
+    return pool(result.fit.posterior, ratings, row, result.fit.informative, habit / habit.sum())
+
+
+def pool_rows(result: Aggregate, scores: Pool, items: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:
+    """Some tasks of the pool as records: task, confidence, ratings, expected gain in nats, labels needed."""
+    labels = result.labels
+    return [
+        {
+            "task": labels.item_names[i],
+            "confidence": float(result.probability[i].max()),
+            "ratings": int(labels.item_ptr[i + 1] - labels.item_ptr[i]),
+            "gain": float(scores.gain[i]),
+            "labels_needed": _defined(float(scores.needed[i])),
+        }
+        for i in items.tolist()
+    ]
