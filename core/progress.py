@@ -4,7 +4,8 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from hutch.core.abi import UNLABELED
 from hutch.core.batch import Batch
@@ -44,7 +45,7 @@ class ProgressEvent:
     seconds: float = 0.0
 
 
-View = Callable[[ProgressEvent], None]
+View = Callable[[ProgressEvent], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,13 @@ class Progress:
         self._holdout = holdout
         self._start = time.perf_counter()
         self._baseline = engine.statistics
-        self._last = self._last_holdout = difference(self._baseline, self._baseline)
+        self._last = self._last_holdout = self._baseline - self._baseline
         self.row_at = self._baseline.weighted_examples + schedule.first
 
     @property
     def statistics(self) -> Statistics:
         """What this run has seen so far."""
-        return difference(self.engine.statistics, self._baseline)
+        return self.engine.statistics - self._baseline
 
     @property
     def seconds(self) -> float:
@@ -135,12 +136,12 @@ class Progress:
 
     def row(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
         """What `Engine.run` calls when a row is due; returns when the next one is."""
-        now = difference(statistics, self._baseline)
+        now = statistics - self._baseline
         if self._holdout and self.pass_number > 1:
-            losses = (now.holdout_loss, difference(now, self._last_holdout).holdout_loss)
+            losses = (now.holdout_loss, (now - self._last_holdout).holdout_loss)
             self._last_holdout = now
         else:
-            losses = (now.average_loss, difference(now, self._last).average_loss)
+            losses = (now.average_loss, (now - self._last).average_loss)
         self._last = now
         event = ProgressEvent(
             average_loss=losses[0],
@@ -168,11 +169,6 @@ class Progress:
 
     def _prediction(self, prediction: float) -> float | int:
         return int(prediction) if self.engine.predicts == Predictions.CLASS else prediction
-
-
-def difference(now: Statistics, before: Statistics) -> Statistics:
-    """What was seen between two moments."""
-    return Statistics(*(getattr(now, each.name) - getattr(before, each.name) for each in fields(Statistics)))
 
 
 TABLE_HEADER = """\
@@ -210,17 +206,20 @@ def event_json(event: ProgressEvent) -> str:
 
 
 def table_footer(
-    progress: Progress, *, passes: int = 1, loss: str | None = None, best_holdout: float | None = None
+    seen: Statistics,
+    *,
+    passes: int = 1,
+    best_constant: tuple[float | None, float | None] = (None, None),
+    best_holdout: float | None = None,
 ) -> str:
     """What VW prints at the end.
 
     Args:
-        progress: of the run.
+        seen: counters of the run.
         passes: how many passes over the data were made.
-        loss: name of the base learner's loss; it decides what the best constant is. None: there is none.
+        best_constant: the best constant and its loss, as `BestConstant.of` tells them.
         best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
     """
-    seen = progress.statistics
     if best_holdout is None:
         average = "n.a." if math.isnan(seen.average_loss) else f"{seen.average_loss:.6f}"
     else:
@@ -235,10 +234,9 @@ def table_footer(
         f"weighted label sum = {seen.weighted_labels:.6f}",
         f"average loss = {average}",
     ]
-    if loss is not None and progress.engine.takes == Labels.SIMPLE:
-        constant, its_loss = progress.best_constant.of(loss, seen)
-        lines += [f"best constant = {constant:.6f}"] if constant is not None else []
-        lines += [f"best constant's loss = {its_loss:.6f}"] if its_loss is not None else []
+    constant, its_loss = best_constant
+    lines += [f"best constant = {constant:.6f}"] if constant is not None else []
+    lines += [f"best constant's loss = {its_loss:.6f}"] if its_loss is not None else []
     lines += [f"total feature number = {seen.features}"]
     lines += [f"total queries = {seen.queries}"] if seen.queries else []
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """What a run has seen so far, read from the chain's shared record."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from numpy.typing import NDArray
@@ -57,3 +57,7 @@ class Statistics:
     def holdout_loss(self) -> float:
         """Loss on examples held out, per unit of importance; NaN without any."""
         return self.sum_loss_holdout / self.weighted_holdout if self.weighted_holdout > 0 else math.nan
+
+    def __sub__(self, before: "Statistics") -> "Statistics":
+        """What was seen since an earlier moment."""
+        return Statistics(*(getattr(self, each.name) - getattr(before, each.name) for each in fields(Statistics)))

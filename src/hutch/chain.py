@@ -1,6 +1,5 @@
 """The public chain: from YAML to predictions, with whatever plugins are installed."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -128,7 +127,7 @@ class Chain(Engine):
         Raises:
             ModelError: the file cannot be written; what was there before stays.
         """
-        metadata = {"chain": json.dumps(self.config.to_dict()), "plugins": json.dumps(self.plugins.versions())}
+        metadata = {"chain": self.config.to_dict(), "plugins": self.plugins.versions()}
         save_model(path, self.arrays(), metadata)
 
     @classmethod
@@ -143,12 +142,10 @@ class Chain(Engine):
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
         """
         arrays, metadata = load_model(path)
-        config = json.loads(metadata["chain"])
         try:
-            chain = cls.from_config(config, overrides)
+            chain = cls.from_config(metadata["chain"], overrides)
         except ConfigError as error:
-            wanted = json.loads(metadata["plugins"])
-            versions = ", ".join(f"{name} {version}" for name, version in wanted.items())
+            versions = ", ".join(f"{name} {version}" for name, version in metadata["plugins"].items())
             raise ModelError(
                 f"{path}: its chain cannot be built here (it was written with {versions}):\n{error}"
             ) from None

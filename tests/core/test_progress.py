@@ -228,14 +228,13 @@ def test_best_constants_are_vw_s(
 
 
 def test_the_footer_is_vw_s() -> None:
-    engine = Recorded()
-    progress = Progress(engine, Schedule())  # type: ignore[arg-type]
-    progress.best_constant.observe(np.array([1, -1], np.float32))
-    engine.counters |= {
+    best = BestConstant()
+    best.observe(np.array([1, -1], np.float32))
+    seen = Recorded(
         **{"examples": 60, "features": 5415, "weighted_examples": 60.0, "weighted_labeled": 60.0},
         **{"weighted_labels": -18.0, "sum_loss": 60 * 0.633968, "queries": 60},
-    }
-    assert table_footer(progress, loss="logistic").splitlines() == [
+    ).statistics
+    assert table_footer(seen, best_constant=best.of("logistic", seen)).splitlines() == [
         "",
         "finished run",
         "number of examples = 60",
@@ -254,9 +253,6 @@ def test_the_footer_is_vw_s() -> None:
     [(None, "n.a."), (math.nan, "undefined (no holdout)"), (0.003972, "0.003972 h")],
 )
 def test_the_footer_tells_passes_and_holdout(holdout: float | None, line: str) -> None:
-    engine = Recorded(examples=0)
-    progress = Progress(engine, Schedule())  # type: ignore[arg-type]
-    engine.counters["examples"] = 405
-    lines = table_footer(progress, passes=3, best_holdout=holdout).splitlines()
+    lines = table_footer(Recorded(examples=405).statistics, passes=3, best_holdout=holdout).splitlines()
     assert lines[2:4] == ["number of examples per pass = 135", "passes used = 3"]
     assert f"average loss = {line}" in lines

@@ -1,0 +1,265 @@
+"""A run over data files: what `train`, `predict` and `vw` share."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from hutch.chain import Chain
+from hutch.cli.interrupt import Interruption
+from hutch.core.atomic import atomic_write, check_writable
+from hutch.core.batch import Batch
+from hutch.core.chain import Outputs
+from hutch.core.errors import UsageError
+from hutch.core.input_files import InputFiles, check_sources
+from hutch.core.losses import LossChoice
+from hutch.core.passes import Holdout, PassesDone, run_passes
+from hutch.core.prediction_text import PredictionText, score_lines
+from hutch.core.progress import TABLE_HEADER, Progress, event_json, parse_schedule, table_footer, table_row
+from hutch.core.reduction import Labels, Predictions
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run reads, writes and shows.
+
+    Attributes:
+        data: paths; `-` is standard input.
+        learn: False only predicts.
+        passes: over the data.
+        holdout: which examples are only tested.
+        model: where to save the chain; None: nowhere.
+        predictions, raw: where predictions go; `-` is standard output; None: nowhere.
+        events: where progress events go as JSON lines.
+        progress: when rows of the table are due, as `-P`.
+        quiet: no table.
+        strict: stop at the first malformed place.
+    """
+
+    data: list[str]
+    learn: bool = True
+    passes: int = 1
+    holdout: Holdout = Holdout()
+    model: str | None = None
+    predictions: str | None = None
+    raw: str | None = None
+    events: str | None = None
+    progress: str = "2.0"
+    quiet: bool = False
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        done: passes, counters and losses.
+        seconds: wall time.
+        problems: malformed places in the data.
+        exit_code: 128 + the number of the signal that ended the run early, else 0.
+    """
+
+    done: PassesDone
+    seconds: float
+    problems: int
+    exit_code: int
+
+    def as_json(self) -> str:
+        """One object for `--json`."""
+        seen, loss = self.done.statistics, self.done.average_loss
+        return json.dumps(
+            {
+                "examples": seen.examples,
+                "features": seen.features,
+                "average_loss": None if math.isnan(loss) else loss,
+                "seconds": self.seconds,
+                "passes": self.done.passes,
+                "weighted_examples": seen.weighted_examples,
+                "queries": seen.queries,
+                "problems": self.problems,
+                "interrupted": self.exit_code != 0,
+            }
+        )
+
+
+def note(text: str) -> None:
+    """Tell people something on stderr."""
+    print(text, file=sys.stderr)
+
+
+def is_stdout(path: str | None) -> bool:
+    """Whether a path stands for standard output."""
+    return path in ("-", "/dev/stdout")
+
+
+@contextmanager
+def _output(path: str) -> Iterator[BinaryIO]:
+    if is_stdout(path):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with atomic_write(path) as file:
+            yield file
+
+
+class Run:
+    """One run of a chain over data files.
+
+    Args:
+        chain: the chain; it is changed.
+        options: what to read, write and show.
+
+    Raises:
+        UsageError: options that contradict each other.
+        HutchError: a file that is not there, or one that could not be written at the end.
+    """
+
+    def __init__(self, chain: Chain, options: RunOptions) -> None:
+        self.chain = chain
+        self.options = options
+        check_sources(options.data)
+        for path in (options.model, options.predictions, options.raw, options.events):
+            if path is not None and not is_stdout(path):
+                check_writable(path)
+        schedule, notice = parse_schedule(options.progress)
+        if notice and not options.quiet:
+            note(notice)
+        self._say: Callable[[str], Any] = note
+        self._draw: Callable[[], Any] = lambda: None
+        parser = replace(chain.parser, strict=options.strict)
+        readers = chain.plugins.registry.readers
+        self.files = InputFiles(options.data, parser, readers, lambda problem: self._say(str(problem)))
+        if options.passes > 1 and not self.files.repeatable:
+            raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
+        self.progress = Progress(chain, schedule, [chain.plugins.on_progress], holdout=bool(options.holdout))
+        self._sinks: list[Callable[[Batch, Outputs], Any]] = []
+        self._scores = options.raw is not None and chain.predicts == Predictions.CLASS and chain.score_count > 0
+
+    def __call__(self) -> Outcome:
+        """Run, save, and report on stderr; a signal ends the run early, and what was learned is saved."""
+        interruption = Interruption()
+        with ExitStack() as stack:
+            self._open_outputs(stack)
+            if not self.options.quiet:
+                note(self._header())
+                self.progress.views.append(lambda event: self._say(table_row(event)))
+            stack.enter_context(self._bar())
+            stack.enter_context(interruption)
+            done = run_passes(
+                self.chain,
+                _Until(interruption, self.files),
+                self.progress,
+                passes=self.options.passes,
+                learn=self.options.learn,
+                holdout=self.options.holdout,
+                sink=self._sink,
+                scores=self._scores,
+                stopped=lambda: interruption.number is not None,
+            )
+        self._say = note
+        if self.options.model is not None:
+            self.chain.save(self.options.model)
+        problems = self.files.problems.errors if self.files.problems else 0
+        outcome = Outcome(done, self.progress.seconds, problems, interruption.exit_code)
+        self._report(outcome)
+        return outcome
+
+    def _open_outputs(self, stack: ExitStack) -> None:
+        options = self.options
+        if options.predictions is not None:
+            file = stack.enter_context(_output(options.predictions))
+            self._sinks.append(_lines_to(file, lambda outputs: outputs.predictions))
+        if options.raw is not None:
+            raw = stack.enter_context(_output(options.raw))
+            if self._scores:
+                self._sinks.append(lambda batch, out: raw.write(score_lines(out.scores, batch.tag_ptr, batch.tags)))
+            else:
+                self._sinks.append(_lines_to(raw, lambda outputs: outputs.raw))
+        if options.events is not None:
+            events = stack.enter_context(_output(options.events))
+            self.progress.views.append(lambda event: events.write(event_json(event).encode() + b"\n"))
+
+    def _bar(self) -> AbstractContextManager[Any]:
+        if self.options.quiet or not self.files.total or not sys.stderr.isatty():
+            return nullcontext()
+        from hutch.core.progress_bar import ProgressBar
+
+        bar = ProgressBar(self.files.total, self.options.passes)
+        progress, files = self.progress, self.files
+        self._say = bar.say
+        self._draw = lambda: bar.update(progress.pass_number, files.position, progress.statistics.examples)
+        return bar
+
+    def _sink(self, batch: Batch, outputs: Outputs) -> None:
+        self.progress.best_constant.observe(batch.labels)
+        for sink in self._sinks:
+            sink(batch, outputs)
+        self._draw()
+
+    def _header(self) -> str:
+        """What VW prints before the table, as far as it has a meaning here."""
+        options, chain = self.options, self.chain
+        base = chain.layers[-1].parameters
+        lines = [
+            "" if options.learn else "only testing",
+            f"final_regressor = {options.model}" if options.model else "",
+            f"predictions = {options.predictions}" if options.predictions else "",
+            f"raw predictions = {options.raw}" if options.raw else "",
+            *(f"Reading datafile = {source}" for source in options.data),
+            f"num sources = {len(options.data)}",
+            f"Num weight bits = {chain.config.weights.bits}",
+            *(
+                f"{title} = {getattr(base, name):g}"
+                for title, name in _BASE_TITLES.items()
+                if getattr(base, name, None) is not None
+            ),
+            f"Held out of each pass: {options.holdout}" if options.holdout else "",
+            f"Enabled learners: {', '.join(layer.name for layer in reversed(chain.layers))}",
+            f"Input label = {chain.takes.value.upper()}",
+            f"Output pred = {chain.predicts.value.upper()}",
+            TABLE_HEADER,
+        ]
+        return "\n".join(line for line in lines if line)
+
+    def _report(self, outcome: Outcome) -> None:
+        done = outcome.done
+        if not self.options.quiet:
+            choice = getattr(self.chain.layers[-1].parameters, "loss", None)
+            constant: tuple[float | None, float | None] = (None, None)
+            if self.chain.takes == Labels.SIMPLE and isinstance(choice, LossChoice):
+                constant = self.progress.best_constant.of(choice.name, done.statistics)
+            note(
+                table_footer(
+                    done.statistics, passes=done.passes, best_constant=constant, best_holdout=done.best_holdout
+                )
+            )
+        for line in self.files.problems.summary() if self.files.problems else ():
+            note(line)
+        if self.options.learn and done.statistics.examples and not done.statistics.weighted_labeled:
+            note("no example had a label: nothing was learned")
+        if outcome.exit_code:
+            saved = f"saved {self.options.model}" if self.options.model else "no model was asked for"
+            note(f"interrupted after {done.statistics.examples} examples: {saved}")
+
+
+_BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "power_t": "power_t"}
+
+
+class _Until:
+    """The batches of files, as often as they are asked for, until a signal comes."""
+
+    def __init__(self, interruption: Interruption, files: InputFiles) -> None:
+        self._interruption = interruption
+        self._files = files
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._interruption.until_stopped(self._files)
+
+
+def _lines_to(file: BinaryIO, values: Callable[[Outputs], Any]) -> Callable[[Batch, Outputs], Any]:
+    text = PredictionText()
+    return lambda batch, outputs: file.write(text.lines(values(outputs), batch.tag_ptr, batch.tags))

@@ -1,0 +1,107 @@
+"""Data files of any registered kind as one stream of batches that knows how far it has come."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hutch.core.batch import Batch
+from hutch.core.errors import DataError, at
+from hutch.core.parse_problems import NUL_BYTE, Problem, Problems
+from hutch.core.reader import batches, read_chunks
+from hutch.core.text_parser import ParserOptions, TextParser
+
+
+def check_sources(sources: Sequence[str]) -> None:
+    """Find out before a long run whether the data is there.
+
+    Raises:
+        DataError: it names every source that is missing or a directory, one a line.
+    """
+    wrong = []
+    for source in sources:
+        if source == "-":
+            continue
+        if not os.path.exists(source):
+            wrong.append(at(source, None, None, "no such file"))
+        elif os.path.isdir(source):
+            wrong.append(at(source, None, None, "is a directory, wanted a file of examples"))
+        elif not os.access(source, os.R_OK):
+            wrong.append(at(source, None, None, "cannot be read: permission denied"))
+    if wrong:
+        raise DataError("\n".join(wrong))
+
+
+class InputFiles:
+    """Iterable, as often as there are passes, over the batches of several sources.
+
+    Args:
+        sources: paths; `-` is standard input.
+        options: how text is understood.
+        readers: what reads files that are not text, by ending.
+        on_problem: told of the first malformed places of each kind, in the first pass.
+
+    Attributes:
+        total: bytes of all sources, None if it is not known.
+        problems: what the first pass found malformed in text.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        options: ParserOptions,
+        readers: Mapping[str, Callable[..., Iterator[Batch]]],
+        on_problem: Callable[[Problem], Any] = lambda problem: None,
+    ) -> None:
+        self.sources = list(sources)
+        self.total = read_chunks(self.sources).total_bytes
+        self.problems: Problems | None = None
+        self._options = options
+        self._readers = readers
+        self._on_problem = on_problem
+        self._finished = self._reported = 0
+        self._chunks = read_chunks([])
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far in this pass, in the units of `total`."""
+        return self._finished + self._chunks.position
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the sources can be read more than once."""
+        return self.total is not None
+
+    def __iter__(self) -> Iterator[Batch]:
+        parser = TextParser(self._options)
+        first_pass = self.problems is None
+        self.problems = self.problems or parser.problems
+        self._finished = 0
+        for source in self.sources:
+            reader = self._readers.get(Path(source).suffix.lower())
+            if reader:
+                yield from reader(source, self._options)
+            else:
+                self._chunks = read_chunks([source])
+                yield from self._text(parser, first_pass)
+                self._chunks = read_chunks([])
+            self._finished += os.path.getsize(source) if self.total is not None else 0
+
+    def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
+        nuls = parser.problems.counts[NUL_BYTE]
+        first = True
+        for batch in batches(self._chunks, parser=parser):
+            if first and parser.problems.counts[NUL_BYTE] > nuls:
+                wanted = "wanted lines of text such as '1 |words good bad'"
+                raise DataError(at(parser.source_name, None, None, f"is not text, it holds NUL bytes; {wanted}"))
+            first = False
+            if report:
+                self._report(parser.problems)
+            yield batch
+        if report:
+            self._report(parser.problems)
+
+    def _report(self, problems: Problems) -> None:
+        while self._reported < len(problems.kept):
+            self._on_problem(problems.kept[self._reported])
+            self._reported += 1
