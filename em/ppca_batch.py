@@ -34,7 +34,7 @@ def closed_form(rows: Rows, rank: int) -> PPCAParameters:
 
 
 def batch_em(
-    rows: Rows, model: PPCA, start: PPCAParameters, *, tolerance: float = 1e-10, iterations: int = 10_000
+    rows: Rows, model: PPCA, start: PPCAParameters, *, tolerance: float | None = 1e-10, iterations: int = 10_000
 ) -> PPCAParameters:
     """EM on all rows until the mean log-likelihood changes by less than `tolerance` nats, or `iterations` are done.
 
@@ -42,7 +42,7 @@ def batch_em(
         rows: (samples, dimension); NaN where the model allows missing values.
         model: made by `PPCA.of`.
         start: see `PPCA.start`.
-        tolerance: ≥ 0.
+        tolerance: ≥ 0; None does all iterations.
         iterations: ≥ 1.
     """
     if iterations < 1:
@@ -51,8 +51,9 @@ def batch_em(
     parameters, before = start, -np.inf
     for _ in range(iterations):
         parameters = model.maximise(model.statistics(rows, parameters))
-        now = float(model.log_likelihood(rows, parameters).mean())
-        if now - before < tolerance:
-            break
-        before = now
+        if tolerance is not None:
+            now = float(model.log_likelihood(rows, parameters).mean())
+            if now - before < tolerance:
+                break
+            before = now
     return parameters
