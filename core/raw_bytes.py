@@ -52,5 +52,7 @@ word_at = _instruction(types.int64, types.uint64, lambda b, address: _load(b, ad
 """The 8 bytes at an address, little-endian."""
 delimiters_at = _instruction(types.int64, types.uint64, _delimiters)
 """Bit i says whether byte i of the 64 bytes at an address is at most 0x20, a colon or a bar."""
-trailing_zeros = _instruction(types.uint64, types.int64, lambda b, word: b.cttz(word, ir.IntType(1)(1)))
-"""Number of zero bits below the lowest set bit of a word that is not 0."""
+trailing_zeros = _instruction(types.uint64, types.int64, lambda b, word: b.cttz(word, ir.IntType(1)(0)))
+"""Number of zero bits below the lowest set bit; 64 if there is none."""
+bit_count = _instruction(types.uint64, types.uint64, lambda b, word: b.ctpop(word))
+"""Number of set bits."""

@@ -12,7 +12,7 @@ import zstandard
 
 from hutch.core.batch import Batch
 from hutch.core.errors import DataError, at
-from hutch.core.text_parser import ParserOptions, TextParser
+from hutch.core.text_parser import PADDING, ParserOptions, TextParser
 
 CHUNK_BYTES = 1 << 19
 """Default size of a chunk: half a megabyte stays in the second-level cache."""
@@ -28,6 +28,7 @@ class Chunk(NamedTuple):
         source: the source's name in messages; `<stdin>` for `-`.
         number: which of the sources it is, from 0.
         data: the bytes, valid until the next chunk is asked for; only a source's last chunk may lack the line feed.
+            There are `PADDING` more bytes in memory on both sides.
     """
 
     source: str
@@ -140,18 +141,18 @@ class Chunks:
                 self._raw = None
 
     def _lines(self, stream: Any, name: str, number: int) -> Iterator[Chunk]:
-        buffer, filled = bytearray(self.chunk_bytes), 0
-        while got := stream.readinto(memoryview(buffer)[filled:]):
+        buffer, filled = bytearray(self.chunk_bytes + 2 * PADDING), PADDING
+        while got := stream.readinto(memoryview(buffer)[filled:-PADDING]):
             cut = buffer.rfind(b"\n", filled, filled + got) + 1
             filled += got
             if cut:
-                yield Chunk(name, number, memoryview(buffer)[:cut])
-                buffer[: filled - cut] = buffer[cut:filled]
-                filled -= cut
-            elif filled == len(buffer):
+                yield Chunk(name, number, memoryview(buffer)[PADDING:cut])
+                buffer[PADDING : PADDING + filled - cut] = buffer[cut:filled]
+                filled += PADDING - cut
+            elif filled == len(buffer) - PADDING:
                 buffer = buffer + bytearray(len(buffer))  # a line longer than the buffer
-        if filled:
-            yield Chunk(name, number, memoryview(buffer)[:filled])
+        if filled > PADDING:
+            yield Chunk(name, number, memoryview(buffer)[PADDING:filled])
 
 
 class _Standard:
@@ -220,6 +221,6 @@ def batches(
         if chunk.number != number:
             parser.start(chunk.source)
             number = chunk.number
-        batch = parser.parse(chunk.data)
+        batch = parser.parse(chunk.data, padded=True)
         if len(batch):
             yield batch

@@ -4,23 +4,24 @@ Numbers and names of up to eight bytes are one word, taken apart without a loop.
 characters, a value that a bar follows, a namespace in several pieces, malformed places) is left to `text_slow`.
 """
 
-import numpy as np
 from numba import float32, int64, njit, uint32, uint64
 
-from hutch.core.abi import UNLABELED, float32s_at, int64s_at, uint32s_at
-from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE
+from hutch.core.abi import UNLABELED, float32s_at, uint32s_at
 from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
 from hutch.core.raw_bytes import byte_at, trailing_zeros, word_at
 from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, read_float
 from hutch.core.text_label import read_label
-from hutch.core.text_slow import parse_line
-from hutch.core.text_state import MULTICLASS, SIMPLE, close_row, set_label, state_at
+from hutch.core.text_slow import add_constant, parse_line
+from hutch.core.text_state import MULTICLASS, SIMPLE, add_namespace, close_row, set_label, state_at
 
 BLANK, TAB, RETURN, FEED, COLON, BAR, MINUS = 32, 9, 13, 10, 58, 124, 45
 EXACT = (1 << 24) - 64
 """VW's sums of digits are exact below this."""
 MANY_NAMESPACES = 16
 """More in one line are looked up by the slow parser's hash table instead of one by one."""
+
+HUGE = float32(1e18)
+"""Numbers beyond this are left to the slow parser, so that no product overflows unseen."""
 
 _ZEROS = uint64(0x3030303030303030)
 _DOTS = uint64(0x1E1E1E1E1E1E1E1E)  # dots once zeros are xored away
@@ -74,9 +75,9 @@ def short_number(start, stop):  # type: ignore[no-untyped-def]
 
 @njit
 def any_number(start, stop):  # type: ignore[no-untyped-def]
-    """A longer number; returns (float32, whether all of `start` to `stop` is one and finite)."""
+    """A longer number; returns (float32, whether all of `start` to `stop` is one and below `HUGE`)."""
     value, used = read_float(start, stop)
-    return value, used == stop - start and abs(value) < np.inf and (value != 0 or has_digit(start, stop))
+    return value, used == stop - start and abs(value) < HUGE and (value != 0 or has_digit(start, stop))
 
 
 @njit(inline="always")
@@ -95,119 +96,162 @@ def short_hash(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
 
 
 @njit
-def parse_text(state, delimiters):  # type: ignore[no-untyped-def]
-    """Parse a text whose delimiters `scan` has found; it must end with a line feed."""
+def parse_features(state, k, features, namespace_hash, namespace_value):  # type: ignore[no-untyped-def]
+    """Read the features from delimiter `k`, a blank, to the next delimiter that no feature or value ends with.
+
+    A function of its own so that its loop has the registers for itself.
+
+    Returns:
+        Number of the last delimiter read, number of features then, whether all of it was usual.
+    """
     s = state_at(state)[0]
-    text, room, mask, hash_all, by_letter = s.text, s.room, uint32(s.mask), s.hash_all, s.by_letter
-    seed, constant, label_kind = uint32(s.seed), s.constant, s.label_kind
+    text, room, mask, hash_all = s.text, s.room, uint64(s.mask), s.hash_all
     positions, indices, values = uint32s_at(s.positions, room), uint32s_at(s.indices, room), float32s_at(s.values, room)
-    ids, begins = uint32s_at(s.namespace_id, room), int64s_at(s.namespace_ptr, room)
-    one, two = uint64(1), uint64(2)
-    k, line, end = uint64(0), text, uint64(delimiters)
-    while k < end:
-        at = text + int64(positions[k])
-        byte = byte_at(at)
-        if byte == FEED and at == line:
-            s.line += 1
-            s.group += 1
-            k += one
-            line = at + 1
-            continue
-        usual = byte_at(line) != 0xEF  # perhaps a byte order mark
-        while byte != BAR and byte != FEED:
-            usual = usual and (byte >= BLANK or byte == TAB)
-            k += one
-            at = text + int64(positions[k])
-            byte = byte_at(at)
-        bar = at
-        features, namespaces = uint64(s.features), uint64(s.namespaces)
-        first_namespace = namespaces
-        begin = features
-        namespace_hash, namespace_value, nameless = uint32(0), float32(1), uint32(0)
-        while usual and byte != FEED:
-            if byte == BLANK or byte == TAB:
-                name = at + 1
-                at = text + int64(positions[k + one])
-                byte = byte_at(at)
-                if byte == COLON:
-                    colon = at
-                    at = text + int64(positions[k + two])
-                    byte = byte_at(at)
-                    number, good = short_number(colon + 1, at)
-                    if not good:
-                        number, good = any_number(colon + 1, at)
-                    value = number * namespace_value
-                    usual = good and byte != BAR and byte != COLON and abs(value) < np.inf
-                    if colon == name:
-                        index = namespace_hash + nameless
-                        nameless += uint32(1)
-                    else:
-                        index = short_hash(name, colon, namespace_hash, hash_all)
-                    k += two
-                else:
-                    k += one
-                    if at == name:
-                        continue
-                    value = namespace_value
-                    index = short_hash(name, at, namespace_hash, hash_all)
-                indices[features] = index & mask
-                values[features] = value
-                features += uint64(value != 0)
-            elif byte == BAR:
-                namespaces += uint64(features > begin)
-                name = at + 1
-                at = text + int64(positions[k + one])
-                byte = byte_at(at)
-                k += one
-                namespace_value, nameless = float32(1), uint32(0)
-                if at == name:
-                    usual = byte != COLON
-                    namespace_hash = anonymous_hash(seed)
-                    identity = uint32(ANONYMOUS_LETTER) if by_letter else uint32(0)
-                else:
-                    namespace_hash = short_hash(name, at, seed, hash_all)
-                    identity = uint32(byte_at(name)) if by_letter else murmur3_32(name, at, uint32(0))
-                    if byte == COLON:
-                        colon = at
-                        at = text + int64(positions[k + one])
-                        byte = byte_at(at)
-                        k += one
-                        namespace_value, good = any_number(colon + 1, at)
-                        usual = good and byte != BAR and byte != COLON
-                begin = features
-                for j in range(first_namespace, namespaces):
-                    usual = usual and ids[j] != identity
-                usual = usual and namespaces - first_namespace < MANY_NAMESPACES
-                ids[namespaces], begins[namespaces] = identity, int64(begin)
-            elif byte == RETURN and byte_at(at + 1) == FEED:
-                k += one
-                at += 1
-                byte = FEED
+    one, two, nameless = uint64(1), uint64(2), uint64(0)
+    at = text + int64(positions[k])
+    while True:
+        name = at + 1
+        at = text + int64(positions[k + one])
+        if byte_at(at) == COLON:
+            colon = at
+            at = text + int64(positions[k + two])
+            number, good = short_number(colon + 1, at)
+            if not good:
+                number, good = any_number(colon + 1, at)
+                if not good:
+                    return k, features, False
+            value = number * namespace_value
+            if colon == name:
+                index = uint64(namespace_hash) + nameless
+                nameless += one
             else:
-                usual = False
-        if usual:
-            namespaces += uint64(features > begin)
-            if constant:
-                indices[features], values[features] = uint32(CONSTANT_INDEX) & mask, float32(1)
-                ids[namespaces], begins[namespaces] = uint32(CONSTANT_NAMESPACE), int64(features)
-                features += one
-                namespaces += one
-            s.features, s.namespaces = int64(features), int64(namespaces)
-            s.line += 1
-            label_bar(state, line, bar, label_kind)
-            close_row(state)
+                index = uint64(short_hash(name, colon, namespace_hash, hash_all))
+            k += two
+            indices[features] = uint32(index & mask)
+            values[features] = value
+            features += uint64(value != 0)
+            byte = byte_at(at)
+            if byte != BLANK and byte != TAB:
+                return k, features, byte != BAR and byte != COLON
         else:
-            while byte_at(at) != FEED:
-                k += one
-                at = text + int64(positions[k])
-            parse_line(state, line, at)
-        k += one
-        line = at + 1
+            k += one
+            if at != name:
+                indices[features] = uint32(uint64(short_hash(name, at, namespace_hash, hash_all)) & mask)
+                values[features] = namespace_value
+                features += uint64(namespace_value != 0)
+            byte = byte_at(at)
+            if byte != BLANK and byte != TAB:
+                return k, features, True
 
 
 @njit
-def label_bar(state, line, bar, kind):  # type: ignore[no-untyped-def]
+def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
+    """Read what follows the bar at delimiter `k` up to the first blank.
+
+    Args:
+        state: address of the `STATE` record.
+        k: number of the delimiter.
+        first: number of the row's first namespace.
+
+    Returns:
+        Number of the last delimiter read, the namespace's id, hash and value, whether all of it was usual.
+    """
+    s = state_at(state)[0]
+    positions, ids = uint32s_at(s.positions, s.room), uint32s_at(s.namespace_id, s.room)
+    seed = uint32(s.seed)
+    name = s.text + int64(positions[k]) + 1
+    k += uint64(1)
+    at = s.text + int64(positions[k])
+    byte = byte_at(at)
+    value, usual = float32(1), True
+    if at == name:
+        usual = byte != COLON
+        namespace_hash = anonymous_hash(seed)
+        identity = uint32(ANONYMOUS_LETTER) if s.by_letter else uint32(0)
+    else:
+        namespace_hash = short_hash(name, at, seed, s.hash_all)
+        identity = uint32(byte_at(name)) if s.by_letter else murmur3_32(name, at, uint32(0))
+        if byte == COLON:
+            k += uint64(1)
+            stop = s.text + int64(positions[k])
+            value, usual = any_number(at + 1, stop)
+            usual = usual and byte_at(stop) != BAR and byte_at(stop) != COLON
+    for j in range(first, s.namespaces):
+        usual = usual and ids[j] != identity
+    return k, identity, namespace_hash, value, usual and s.namespaces - first < MANY_NAMESPACES
+
+
+@njit
+def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
+    """Append the namespaces of a line from the bar at delimiter `k` to its end.
+
+    Returns:
+        Number of the last delimiter read, number of features then, whether all of it was usual.
+    """
+    s = state_at(state)[0]
+    text, positions = s.text, uint32s_at(s.positions, s.room)
+    first = s.namespaces
+    usual = True
+    while usual:
+        at = text + int64(positions[k])
+        byte = byte_at(at)
+        if byte == BAR:
+            begin = features
+            k, identity, namespace_hash, value, usual = open_namespace(state, k, first)
+            byte = byte_at(text + int64(positions[k]))
+            if usual and (byte == BLANK or byte == TAB):
+                k, features, usual = parse_features(state, k, features, namespace_hash, value)
+            if features > begin:
+                add_namespace(state, identity, int64(begin))
+        elif byte == RETURN and byte_at(at + 1) == FEED:
+            k += uint64(1)
+        else:
+            return k, features, byte == FEED
+    return k, features, False
+
+
+@njit
+def parse_text(state, delimiters):  # type: ignore[no-untyped-def]
+    """Parse a text whose delimiters `scan` has found; it must end with a line feed."""
+    s = state_at(state)[0]
+    text, positions = s.text, uint32s_at(s.positions, s.room)
+    k, line, end = uint64(0), text, uint64(delimiters)
+    while k < end:
+        usual = byte_at(line) != 0xEF  # perhaps a byte order mark
+        bar = text + int64(positions[k])
+        byte = byte_at(bar)
+        while byte != BAR and byte != FEED:
+            usual = usual and (byte == BLANK or byte == TAB or byte == COLON)
+            k += uint64(1)
+            bar = text + int64(positions[k])
+            byte = byte_at(bar)
+        if bar == line and byte == FEED:
+            s.line += 1
+            s.group += 1
+        else:
+            features, namespaces = uint64(s.features), s.namespaces
+            if usual:
+                k, features, usual = parse_usual(state, k, features)
+            if usual:
+                s.features = int64(features)
+                s.line += 1
+                label_bar(state, line, bar)
+                if s.constant:
+                    add_constant(state)
+                close_row(state)
+            else:
+                s.namespaces = namespaces
+                while byte_at(text + int64(positions[k])) != FEED:
+                    k += uint64(1)
+                parse_line(state, line, text + int64(positions[k]))
+        line = text + int64(positions[k]) + 1
+        k += uint64(1)
+
+
+@njit
+def label_bar(state, line, bar):  # type: ignore[no-untyped-def]
     """Read the label before the bar: at once if there is none or only a short number and a blank."""
+    kind = state_at(state)[0].label_kind
     if bar == line:
         set_label(state, UNLABELED, float32(1), float32(0))
         return

@@ -7,7 +7,7 @@ what is kept and what is dropped.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,12 @@ from hutch.core.errors import ConfigError
 from hutch.core.hashing import HashMode, NamespaceMode
 from hutch.core.kernel_cache import compiled
 from hutch.core.parse_problems import Problems
-from hutch.core.text_fast import parse_text
+from hutch.core.text_fast import FEED, parse_text
 from hutch.core.text_scan import scan
 from hutch.core.text_state import LABEL_KINDS, Buffers, clear
 
 LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
+
 PADDING = 64
 """Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
 
@@ -96,6 +97,7 @@ class TextParser:
         self.options = options or ParserOptions()
         self.source_name = source_name
         self._text = np.zeros(2 * PADDING, np.uint8)
+        self._size = 0  # of the largest text so far
         self._buffers = Buffers(
             mask=(1 << self.options.bits) - 1,
             seed=self.options.hash_seed,
@@ -117,11 +119,12 @@ class TextParser:
         self._buffers.record["group"] += self.line > 0
         self._buffers.record["line"] = 0
 
-    def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8]) -> Batch:
+    def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8], padded: bool = False) -> Batch:
         """Parse whole lines; what follows the last line feed counts as a line too.
 
         Args:
             data: bytes that end with a line (a chunk of a file, or a file).
+            padded: `PADDING` bytes on both sides of the data may be read, so that it need not be copied.
 
         Returns:
             A batch whose arrays are valid until the next call.
@@ -129,21 +132,25 @@ class TextParser:
         Raises:
             DataError: at the first malformed place, if the options are strict.
         """
-        size = self._take(np.frombuffer(data, np.uint8))
-        while not _parse(self._buffers.address, size):
-            self._buffers.reserve(2 * int(self._buffers.record["room"][0]), size)
-        self.problems.collect(self._text[PADDING:].data, self.source_name, self.options.strict)
+        text = np.frombuffer(data, np.uint8)
+        if not padded or (len(text) and text[-1] != FEED):
+            text = self._copied(text)
+        if len(text) > self._size:
+            self._size = len(text) + len(text) // 4
+            self._buffers.reserve(self._size // 4, self._size)
+        self._buffers.record["text"] = text.ctypes.data
+        while not _parse(self._buffers.address, len(text)):
+            self._buffers.reserve(2 * int(self._buffers.record["room"][0]), self._size)
+        self.problems.collect(text.data, self.source_name, self.options.strict)
         return self._buffers.batch()
 
-    def _take(self, data: NDArray[Any]) -> int:
-        """Copy the text between paddings and end it with a line feed; returns its size."""
+    def _copied(self, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The text between paddings in a buffer of our own, ended with a line feed."""
         size = len(data)
         if len(self._text) < size + 1 + 2 * PADDING:
             self._text = np.zeros(size + size // 4 + 1 + 2 * PADDING, np.uint8)
-            self._buffers.record["text"] = self._text.ctypes.data + PADDING
-            self._buffers.reserve(len(self._text) // 4, len(self._text))
         self._text[PADDING : PADDING + size] = data
-        if size and data[-1] != 10:
-            self._text[PADDING + size] = 10
+        if size and data[-1] != FEED:
+            self._text[PADDING + size] = FEED
             size += 1
-        return size
+        return self._text[PADDING : PADDING + size]

@@ -8,8 +8,20 @@ colons and bars.
 from numba import int64, njit, uint32, uint64
 
 from hutch.core.abi import uint32s_at
-from hutch.core.raw_bytes import delimiters_at, trailing_zeros
+from hutch.core.raw_bytes import bit_count, delimiters_at, trailing_zeros
 from hutch.core.text_state import state_at
+
+
+@njit(inline="always")
+def write_eight(positions, found, block, mask):  # type: ignore[no-untyped-def]
+    """Write the places of the 8 lowest bits and clear them; if there are fewer, the rest is rubbish to be overwritten.
+
+    A loop over the bits there are would be left at a place that cannot be predicted.
+    """
+    for i in range(8):
+        positions[found + uint64(i)] = uint32(block + trailing_zeros(mask))
+        mask &= mask - uint64(1)
+    return mask
 
 
 @njit
@@ -29,8 +41,12 @@ def scan(state, size):  # type: ignore[no-untyped-def]
             mask &= (uint64(1) << uint64(size - block)) - uint64(1)
         if int64(found) + 64 > room:
             return int64(-1)
-        while mask != 0:
-            positions[found] = uint32(block + trailing_zeros(mask))
-            found += uint64(1)
+        count = bit_count(mask)
+        mask = write_eight(positions, found, block, mask)
+        if count > 8:
+            mask = write_eight(positions, found + uint64(8), block, mask)
+        for i in range(found + uint64(16), found + count):
+            positions[i] = uint32(block + trailing_zeros(mask))
             mask &= mask - uint64(1)
+        found += count
     return int64(found)

@@ -200,6 +200,13 @@ def gather_pieces(state, pieces, first_namespace, first_feature):  # type: ignor
 
 
 @njit
+def add_constant(state):  # type: ignore[no-untyped-def]
+    """Append the constant feature in its own namespace."""
+    add_namespace(state, uint32(CONSTANT_NAMESPACE), state_at(state)[0].features)
+    add_feature(state, CONSTANT_INDEX, float32(1))
+
+
+@njit
 def parse_line(state, start, stop):  # type: ignore[no-untyped-def]
     """Append the example of the line at `start` to `stop`, its line feed excluded; an empty line ends the group.
 
@@ -224,6 +231,5 @@ def parse_line(state, start, stop):  # type: ignore[no-untyped-def]
     read_label(state, start, bar)
     parse_features(state, bar, stop)
     if s.constant:
-        add_namespace(state, uint32(CONSTANT_NAMESPACE), s.features)
-        add_feature(state, CONSTANT_INDEX, float32(1))
+        add_constant(state)
     close_row(state)
