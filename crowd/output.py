@@ -10,12 +10,14 @@ from hutch.crowd.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.next_items import Pool, pool
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
 
+_BLOCK = 4096
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
 
 
 def _cells(names: list[str]) -> list[str]:
     """Names that can stand in a field of a tab-separated file."""
-    return [name.translate(_CLEAN) for name in names]
+    together = "".join(names)
+    return [name.translate(_CLEAN) for name in names] if any(map(together.__contains__, "\t\n\r")) else names
 
 
 def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
@@ -24,19 +26,19 @@ def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
     classes = _cells(labels.classes)
     header = ["task", "label", "confidence", "ratings", *(f"q:{name}" for name in classes)]
     file.write(("\t".join(header) + "\n").encode())
-    if not labels.items:
-        return
     line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * len(classes) + "\n"
-    best = [classes[k] for k in probability.argmax(axis=1).tolist()]
-    rows = zip(
-        _cells(labels.item_names),
-        best,
-        probability.max(axis=1).tolist(),
-        np.diff(labels.item_ptr).tolist(),
-        *probability.T.tolist(),
-        strict=True,
-    )
-    file.write("".join([line % row for row in rows]).encode())
+    names = _cells(labels.item_names)
+    for start in range(0, labels.items, _BLOCK):
+        block = probability[start : start + _BLOCK]
+        rows = zip(
+            names[start : start + _BLOCK],
+            [classes[k] for k in block.argmax(axis=1).tolist()],
+            block.max(axis=1).tolist(),
+            np.diff(labels.item_ptr[start : start + _BLOCK + 1]).tolist(),
+            *block.T.tolist(),
+            strict=True,
+        )
+        file.write("".join([line % row for row in rows]).encode())
 
 
 def write_workers(file: BinaryIO, result: Aggregate, report: WorkerReport) -> None:
@@ -65,7 +67,7 @@ def summary(result: Aggregate) -> dict[str, Any]:
     top = probability.max(axis=1, initial=0.0, keepdims=True)
     summary: dict[str, Any] = {
         "tasks": labels.items,
-        "workers": len(np.unique(labels.workers)),
+        "workers": int(np.count_nonzero(np.bincount(labels.workers))),
         "labels": len(labels),
         "classes": len(labels.classes),
         "class_names": labels.classes,

@@ -62,11 +62,12 @@ class TwoLevel(CrowdModel):
         workers["rows"][...] = workers["counts"].sum(axis=1)
         workers["masses"][...] = workers["habits"].sum(axis=1)
         crowd, classes = crowd_of(state), len(state.classes)
+        totals = np.zeros(2 * classes)
         kernels.add_labels(
-            labels.item_ptr, labels.workers, labels.labels, q, flat(state.scratch["shares"]), classes, crowd
+            labels.item_ptr, labels.workers, labels.labels, q, flat(state.scratch["shares"]), classes, crowd, totals
         )
         kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"] > 0)
-        by_level = q.sum(axis=0).reshape(2, classes)
+        by_level = totals.reshape(2, classes)
         shared["class_counts"][...] = state.scratch["class_counts"] + by_level.sum(axis=0)
         shared["level_counts"][...] = state.scratch["level_counts"] + by_level.sum(axis=1)
 

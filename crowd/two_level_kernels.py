@@ -184,11 +184,13 @@ def refresh_shares(crowd, classes, shares):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_labels(item_ptr, workers, labels, q, shares, classes, crowd):  # type: ignore[no-untyped-def]
-    """Add every label's expected counts, under the posteriors `q`, to the crowd's."""
+def add_labels(item_ptr, workers, labels, q, shares, classes, crowd, totals):  # type: ignore[no-untyped-def]
+    """Add every label's expected counts, under the posteriors `q`, to the crowd's, and `q` to `totals` (2 classes)."""
     own = np.empty(classes)
     for item in range(len(item_ptr) - 1):
         posterior = q[item]
+        for z in range(2 * classes):
+            totals[z] += posterior[z]
         for place in range(item_ptr[item], item_ptr[item + 1]):
             slot, label = np.int64(workers[place]), np.int64(labels[place])
             counts, rows = (
