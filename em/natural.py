@@ -81,8 +81,10 @@ class Sketch:
         energy, axes = leading(stacked, kept)
         rest = max(float(np.vdot(stacked, stacked)) - float(energy.sum()), 0.0) / (dimension - kept)
         self.noise[0] = max((isotropic + rest) / total, self.floor)
-        self.loadings[:] = 0.0
-        self.loadings[: len(energy)] = np.sqrt(np.maximum(energy - rest, 0.0) / total)[:, None] * axes
+        length = np.sqrt(np.maximum(energy - rest, 0.0) / total)
+        length[np.einsum("ij,ij->i", axes, self.loadings[: len(axes)]) < 0] *= -1  # an axis keeps its direction
+        self.loadings[: len(axes)] = length[:, None] * axes
+        self.loadings[len(axes) :] = 0.0
 
     def state(self, prefix: str) -> State:
         """A copy of all numbers, named `prefix.field`."""

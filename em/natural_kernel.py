@@ -44,6 +44,8 @@ def absorb_rows(rows, mean, loadings, noise, floor, old):  # type: ignore[no-unt
         for j in range(kept):
             value = energy[kept - j]
             scale = np.sqrt(max(value - rest, 0.0) / (total * value)) if value > 0 else 0.0
+            if vectors[j, kept - j] < 0:  # an axis keeps its direction
+                scale = -scale
             for m in range(kept):
                 turn[j, m] = scale * np.sqrt(weight) * vectors[m, kept - j]
             turn[j, kept] = scale * across * vectors[kept, kept - j]
