@@ -14,10 +14,12 @@ import numpy as np
 from llvmlite import ir
 from numba import from_dtype, njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 from hutch.core.kernel_cache import AddressKernel
+
+intrinsic: Any = _intrinsic  # numba's type for its result does not know the call's own arguments
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""

@@ -208,9 +208,9 @@ class Engine:
             The outputs, and the sum of importance at which the next row is due.
         """
         n = len(batch)
-        outputs = Outputs(
-            *(np.zeros(n, np.float32) for _ in range(4)), np.zeros((n, self.score_count if scores else 0), np.float32)
-        )
+        predictions, raw, queries, losses = np.zeros((4, n), np.float32)
+        classes = self.score_count if scores else 0
+        outputs = Outputs(predictions, raw, queries, losses, np.zeros((n, classes), np.float32))
         if len(self._ignored) or self._inverse:
             widest = int(np.diff(batch.row_ptr).max(initial=0))
             self._size_scratch(widest, int(np.diff(batch.row_namespaces).max(initial=0)))

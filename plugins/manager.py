@@ -93,26 +93,25 @@ class Plugins:
             return
         self._origins[name] = (distribution, version)
 
-    def _register(self, name: str, plugin: Any) -> None:
+    def _register(self, plugin_name: str, plugin: Any) -> None:
         others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
         for hook, kind in _REGISTERING.items():
-
-            def register(item: Any, name: str | None = None, *, kind: str = kind, origin: str = name or "") -> None:
-                self.registry.add(kind, name or getattr(item, "name", repr(item)), item, origin)
-
             implementation = getattr(plugin, hook, None)
             if implementation is None:
                 continue
+
+            def register(item: Any, name: str | None = None, *, kind: str = kind) -> None:
+                self.registry.add(kind, name or getattr(item, "name", repr(item)), item, plugin_name)
+
             if self._trace:
-                _warn(f"{hook}(register=...) of {name}")
+                _warn(f"{hook}(register=...) of {plugin_name}")
             try:
                 self.manager.subset_hook_caller(hook, others)(register=register)
-            except Exception as error:
-                distribution, version = self._origins[name]
-                signature = f"{hook}{inspect.signature(implementation)}"
-                _warn(
-                    f"plugin {name!r} ({distribution} {version}) failed in {signature}: {type(error).__name__}: {error}"
-                )
+            except Exception as error:  # as above
+                distribution, version = self._origins[plugin_name]
+                where = f"{hook}{inspect.signature(implementation)}"
+                what = f"{type(error).__name__}: {error}"
+                _warn(f"plugin {plugin_name!r} ({distribution} {version}) failed in {where}: {what}")
 
     def on_progress(self, event: Any) -> None:
         """Let every plugin see a progress event; one that raises is named and not asked again."""
