@@ -18,6 +18,7 @@ from hutch.core.abi import call_loss, loss_at
 from hutch.core.loss_kinds import (
     KIND_CLASSIC,
     KIND_EXPECTILE,
+    KIND_GENERIC,
     KIND_HINGE,
     KIND_LOGISTIC,
     KIND_POISSON,
@@ -25,10 +26,14 @@ from hutch.core.loss_kinds import (
     KIND_SQUARED,
 )
 
-_NODES = (0.0, 0.5384693101056831, 0.9061798459386640)  # Gauss and Legendre's rule with 5 points
-_WEIGHTS = (0.5688888888888889, 0.4786286704993665, 0.2369268850561891)
+# Gauss and Lobatto's rule with 5 points: it sees the ends of a panel, hence a kink close to one.
+_NODES = (0.0, 0.6546536707079771, 1.0)
+_WEIGHTS = (0.7111111111111111, 0.5444444444444444, 0.1)
 _TOLERANCE = 1e-10
+_SINGLE = 1e-5  # the same for the built-in losses, whose l' is computed in float32
+_ROUNDING = 1e-15
 _NARROWEST = 1e-7  # a panel that holds a kink is not cut further than this
+_LAST = 1e-4  # the last panel is no wider than this, so that a kink in it does no harm
 _NEAR = 27.0  # -log of the part of the way at which the optimum counts as reached
 
 
@@ -103,13 +108,20 @@ def _fraction(u, width, price, p, y, loss, optimum, downhill):  # type: ignore[n
 def _march(p, y, loss, optimum, downhill, end, budget):  # type: ignore[no-untyped-def]
     """Spend `budget` on the way from u = 0 to `end`; returns the u that is reached and what was spent."""
     u, spent, width = 0.0, 0.0, min(0.25, end)
+    exact = loss_at(loss)[0].kind == KIND_GENERIC
     while u < end:
         width = min(width, end - u)
         whole = _panel(u, width, p, y, loss, optimum, downhill)
         first = _panel(u, 0.5 * width, p, y, loss, optimum, downhill)
         price = first + _panel(u + 0.5 * width, 0.5 * width, p, y, loss, optimum, downhill)
-        if abs(price - whole) > _TOLERANCE * price and width > _NARROWEST * (1.0 + u):
+        point, gap = _point(u + width, p, optimum, downhill)
+        tolerance = (_TOLERANCE if exact else _SINGLE) + _ROUNDING * abs(
+            point
+        ) / gap  # l' close to the optimum is mostly rounding
+        if abs(price - whole) > tolerance * price and width > _NARROWEST * (1.0 + u):
             width *= 0.5
+        elif not spent + price < budget and width > _LAST:
+            width *= 0.25
         elif not spent + price < budget:
             return u + _fraction(u, width, budget - spent, p, y, loss, optimum, downhill), budget
         else:
@@ -191,6 +203,8 @@ def budget_to(p, target, y, loss):  # type: ignore[no-untyped-def]
         sign = 1.0 if y == record.upper else -1.0
         way = sign * (target - p)
         return way + math.exp(sign * p) * math.expm1(way) if way > 0.0 else math.inf
+    if kind == KIND_POISSON and y == 0.0:
+        return math.exp(-p) * math.expm1(p - target) if target < p else math.inf
     if kind == KIND_POISSON and y > 0.0:
         return _share_budget(math.expm1(p - target) / math.expm1(p - math.log(y))) / y
     return flow_budget(p, target, y, loss)
