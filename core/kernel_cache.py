@@ -1,12 +1,13 @@
 """Where compiled kernels live on disk, and the decorators that put them there.
 
 Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. The
-directory's name therefore carries a hash of every source that a kernel can reach: all of Hutch, and for a plugin's kernel
-all of the plugin's package too.
+directory's name therefore carries a hash of every source that a kernel can reach: the files of Hutch that its own file
+imports, directly or not, and for a plugin's kernel all of the plugin's package too.
 """
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,21 +16,51 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba import njit, types
+from numba import njit
 
 from hutch.core.errors import at
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_IMPORTS = re.compile(r"^ *from hutch\.(\w+)(?:\.(\w+))? import (\([^)]*\)|.*)", re.MULTILINE)
+_ROOT = Path(__file__).resolve().parent.parent
 _dispatchers: list[Any] = []
+_njit: Any = njit
+_numba_config: Any = numba.config
 
 
 @cache
-def _digest(root: Path) -> str:
-    """Hash of all Python sources below `root`."""
+def _imported(path: Path) -> tuple[Path, ...]:
+    """The files of Hutch that a source imports."""
+    found = []
+    for part, module, names in _IMPORTS.findall(path.read_text(encoding="utf-8")):
+        modules = [module] if module else re.findall(r"\w+", names)
+        found += [_ROOT / part / f"{name}.py" for name in modules]
+    return tuple(file for file in found if file.is_file())
+
+
+def _reached(start: Path) -> set[Path]:
+    """A source and all of Hutch's that it imports, directly or not."""
+    reached, waiting = {start}, [start]
+    while waiting:
+        new = set(_imported(waiting.pop())) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+@cache
+def _digest(source: Path) -> str:
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+    for path in sorted(_reached(source)):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _package_digest(root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(_digest(path).encode())
     return digest.hexdigest()[:16]
 
 
@@ -56,20 +87,13 @@ def _usable(directory: Path) -> bool:
 
 def directory_for(function: Callable[..., Any]) -> Path:
     """The cache directory of a kernel: named by the hash of every source that it can reach."""
-    own = Path(__file__).resolve().parent
     source = Path(function.__code__.co_filename).resolve()
-    key = "-".join(_digest(own.parent / part) for part in _parts(own))
-    key = hashlib.sha256(key.encode()).hexdigest()[:16]
-    if function.__module__.split(".")[0] != "hutch":
-        top = sys.modules.get(function.__module__.split(".")[0])
-        root = Path(getattr(top, "__file__", None) or source).resolve()
-        key += "-" + _digest(root.parent if root.name == "__init__.py" else root)
+    key = _digest(source)
+    package = sys.modules.get(function.__module__.split(".")[0])
+    init = Path(getattr(package, "__file__", None) or source).resolve()
+    if function.__module__.split(".")[0] != "hutch" and init.name == "__init__.py":
+        key += "-" + _package_digest(init.parent)
     return _home() / f"kernels-{key}"
-
-
-@cache
-def _parts(own: Path) -> tuple[str, ...]:
-    return tuple(name for name in ("core", "reductions", "crowd", "em") if (own.parent / name).is_dir())
 
 
 def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
@@ -81,13 +105,13 @@ def compiled(function: Callable[..., Any], signature: Any = None, **options: Any
         options: further Numba options.
     """
     directory = directory_for(function)
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(directory)
-    decorate = njit(signature, cache=_usable(directory), **_OPTIONS, **options) if signature else None
+    before = _numba_config.CACHE_DIR
+    _numba_config.CACHE_DIR = str(directory)
+    given = () if signature is None else (signature,)
     try:
-        dispatcher = (decorate or njit(cache=_usable(directory), **_OPTIONS, **options))(function)
+        dispatcher = _njit(*given, cache=_usable(directory), **_OPTIONS, **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        _numba_config.CACHE_DIR = before
     _dispatchers.append(dispatcher)
     return dispatcher
 
@@ -121,8 +145,3 @@ class AddressKernel:
 def compilations() -> int:
     """How many kernels this process has compiled itself, instead of loading them from the cache."""
     return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in _dispatchers)
-
-
-def scalar(name: str) -> Any:
-    """Numba's scalar type of that name, e.g. `float32`."""
-    return getattr(types, name)

@@ -80,8 +80,8 @@ class Plugins:
                 _warn(f"plugin {entry.name!r} ({name} {version}) left out: {type(error).__name__}: {error}")
                 continue
             self._add(entry.name, plugin, name, version)
-        for plugin_name, plugin in self.manager.list_name_plugin():
-            self._register(plugin_name, plugin)
+        for name in list(self._origins):
+            self._register(name, self.manager.get_plugin(name))
 
     def _add(self, name: str, plugin: Any, distribution: str, version: str) -> None:
         try:
@@ -101,7 +101,7 @@ class Plugins:
                 continue
 
             def register(item: Any, name: str | None = None, *, kind: str = kind) -> None:
-                self.registry.add(kind, name or getattr(item, "name", repr(item)), item, plugin_name)
+                self.registry.add(kind, str(name or getattr(item, "name", item)), item, plugin_name)
 
             if self._trace:
                 _warn(f"{hook}(register=...) of {plugin_name}")

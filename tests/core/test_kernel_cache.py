@@ -1,0 +1,69 @@
+"""The kernel cache: what invalidates it, and what happens where none can be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hutch.core import kernel_cache
+
+PROGRAM = """
+from hutch.core.kernel_cache import compilations, compiled
+import kernels
+print(kernels.outer(2.0), compilations())
+"""
+OUTER = """
+from hutch.core.kernel_cache import compiled
+from kernels.inner import inner
+
+@compiled
+def outer(x):
+    return inner(x) + 1.0
+"""
+INNER = """
+from numba import njit
+
+@njit
+def inner(x):
+    return x * {factor}
+"""
+
+
+def run(folder: Path, cache: Path) -> list[str]:
+    environment = {
+        **os.environ,
+        "HUTCH_CACHE_DIR": str(cache),
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return [*done.stdout.split(), done.stderr]
+
+
+def package(folder: Path, factor: float) -> None:
+    (folder / "kernels").mkdir(exist_ok=True)
+    (folder / "kernels" / "__init__.py").write_text(OUTER)
+    (folder / "kernels" / "inner.py").write_text(INNER.format(factor=factor))
+
+
+def test_a_kernel_is_compiled_once_and_again_when_its_callee_changes(tmp_path: Path) -> None:
+    package(tmp_path, 2.0)
+    assert run(tmp_path, tmp_path / "cache")[:2] == ["5.0", "1"]
+    assert run(tmp_path, tmp_path / "cache")[:2] == ["5.0", "0"]
+    package(tmp_path, 3.0)
+    assert run(tmp_path, tmp_path / "cache")[:2] == ["7.0", "1"]
+
+
+def test_without_a_writable_directory_kernels_still_run_and_one_line_says_so(tmp_path: Path) -> None:
+    package(tmp_path, 2.0)
+    (tmp_path / "file").write_text("")
+    value, _, notice = run(tmp_path, tmp_path / "file" / "cache")
+    assert value == "5.0"
+    assert notice.count("\n") == 1 and "no kernel cache" in notice and "HUTCH_CACHE_DIR" in notice
+
+
+def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
+    reached = {path.name for path in kernel_cache._reached(Path(kernel_cache.__file__).with_name("driver.py"))}
+    assert {"driver.py", "abi.py", "kernel_cache.py"} <= reached
+    assert "config.py" not in reached
