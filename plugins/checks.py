@@ -1,0 +1,135 @@
+"""Contract tests that any loss or reduction can be put through, ours and yours.
+
+In a plugin's tests:
+
+    import pytest
+    from hutch.plugins.checks import check_loss
+    from hutch_huber import HUBER
+
+    @pytest.mark.parametrize("check", check_loss(HUBER), ids=str)
+    def test_contract(check):
+        check()
+
+`hutch plugins check NAME` runs the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hutch.core.errors import PluginError, did_you_mean
+from hutch.core.losses import Loss
+from hutch.core.reduction import Reduction
+from hutch.core.registry import Registry
+from hutch.plugins.checks_chain import Bench, bench
+from hutch.plugins.checks_loss import loss_checks
+from hutch.plugins.checks_reduction import reduction_checks
+from hutch.plugins.manager import Plugins, installed
+
+KNOWN_FAILURES: dict[tuple[str, str], str] = {
+    ("poisson", "gradient"): "VW reports the deviance, which is twice the loss that its derivative belongs to",
+}
+"""(name, check) of built-in parts that keep VW's behaviour instead of the contract, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of one thing; calling it raises `AssertionError` with what it got and what was wanted.
+
+    Attributes:
+        subject: name of the loss or reduction.
+        name: what is checked.
+        known_failure: why the check is expected to fail; empty if it must pass.
+    """
+
+    subject: str
+    name: str
+    _run: Any = field(repr=False)
+    known_failure: str = ""
+
+    def __call__(self) -> None:
+        self._run()
+
+    def __str__(self) -> str:
+        return f"{self.subject}:{self.name}"
+
+
+def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> Iterator[Check]:
+    """The checks of a loss: gradient, convexity, importance awareness, h_min, extremes, and as a part of a chain.
+
+    Args:
+        loss: the loss; it need not be installed.
+        parameters: values of its parameters; those left out have their defaults.
+    """
+    for name, run in loss_checks(loss, parameters or {}):
+        yield Check(loss.name, name, run, KNOWN_FAILURES.get((loss.name, name), ""))
+    chosen = {loss.name: dict(parameters)} if parameters else loss.name
+    known = _registry(None)
+    known.losses[loss.name] = loss
+
+    def in_a_chain() -> None:
+        for _, run in reduction_checks(bench(known.reductions["linear"], known, {"loss": chosen})):
+            run()
+
+    yield Check(loss.name, "in_a_chain", in_a_chain)
+
+
+def check_reduction(
+    reduction: type[Reduction],
+    parameters: Mapping[str, Any] | None = None,
+    below: Sequence[Mapping[str, Any] | str] | None = None,
+    registry: Registry | None = None,
+) -> Iterator[Check]:
+    """The checks of a reduction: learning, predicting, seeds, saving, and whatever data may hold.
+
+    Args:
+        reduction: the class; it need not be installed.
+        parameters: its parameters; None: defaults, and for those without one pydantic's `examples` or a guess.
+        below: the layers below it, as in YAML; None: `linear`, or what the reduction asks for.
+        registry: what is installed; None: the plugins of this process.
+    """
+    made: list[Bench] = []
+
+    def later(name: str) -> Any:
+        def run() -> None:
+            if not made:
+                made.append(bench(reduction, _registry(registry), parameters, below))
+            dict(reduction_checks(made[0]))[name]()
+
+        return run
+
+    for name, _ in reduction_checks(None):  # type: ignore[arg-type]
+        yield Check(reduction.name, name, later(name), KNOWN_FAILURES.get((reduction.name, name), ""))
+
+
+def _registry(given: Registry | None) -> Registry:
+    source = given or installed().registry
+    return Registry(dict(source.reductions), dict(source.losses))
+
+
+def checks_of(name: str, plugins: Plugins | None = None) -> Iterator[Check]:
+    """The checks of all that a name stands for.
+
+    Args:
+        name: a loss, a reduction, a plugin or a distribution.
+        plugins: what is installed; None: the plugins of this process.
+
+    Raises:
+        PluginError: nothing of that name is installed, or it has nothing to check.
+    """
+    plugins = plugins or installed()
+    registry = plugins.registry
+    origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
+    losses = [loss for key, loss in registry.losses.items() if key == name or registry.origins["losses", key] in origins]
+    reductions = [
+        cls for key, cls in registry.reductions.items() if key == name or registry.origins["reductions", key] in origins
+    ]
+    if not losses and not reductions:
+        known = {*registry.losses, *registry.reductions, *(plugin.name for plugin in plugins)}
+        known |= {plugin.distribution for plugin in plugins}
+        what = "has no loss and no reduction to check" if origins else f"is not installed; {did_you_mean(name, known)}"
+        raise PluginError(f"{name!r} {what}")
+    for loss in losses:
+        yield from check_loss(loss)
+    for reduction in reductions:
+        yield from check_reduction(reduction, registry=registry)

@@ -1,0 +1,169 @@
+"""A small chain around a reduction under test, and examples for it."""
+
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain import Engine, Outputs
+from hutch.core.config import LayerConfig
+from hutch.core.errors import ConfigError
+from hutch.core.reduction import Labels, Reduction
+from hutch.core.registry import Registry
+from hutch.core.sources import to_batches
+
+NAMESPACES = ("left", "right", "words")
+"""Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
+CLASSES = 3
+_BITS = 12
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A reduction in a chain that can be built again and again.
+
+    Attributes:
+        layers: from the reduction down to the base learner.
+        registry: what is installed, the reduction included.
+    """
+
+    layers: tuple[LayerConfig, ...]
+    registry: Registry
+
+    def engine(self, seed: int = 1) -> Engine:
+        """A new chain."""
+        return Engine(self.layers, self.registry, bits=_BITS, seed=seed)
+
+    def records(self, count: int = 240, seed: int = 0) -> list[Record]:
+        """Examples in groups of three with one label a group, learnable from the namespace `words`."""
+        random = np.random.default_rng(seed)
+        takes, classes = self.engine().takes, self._classes()
+        found = []
+        for i in range(count):
+            if i % 3 == 0:
+                truth = int(random.integers(classes))
+            noise = [f"n{k}" for k in random.integers(0, 20, 3)]
+            words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
+            sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
+            label = _label(takes, truth, classes)
+            found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
+        return found
+
+    def _classes(self) -> int:
+        given = [getattr(layer.parameters, "classes", None) for layer in self.layers]
+        known = [count for count in given if isinstance(count, int)]
+        return known[0] if known else (2 if self.engine().takes == Labels.SIMPLE else CLASSES)
+
+
+def _label(takes: Labels, truth: int, classes: int) -> Any:
+    if takes == Labels.SIMPLE:
+        return 2.0 * truth - 1.0
+    if takes == Labels.MULTICLASS:
+        return truth + 1
+    return {k + 1: float(k != truth) for k in range(classes)}
+
+
+def run(engine: Engine, records: Sequence[Record], learn: bool = True) -> NDArray[np.float32]:
+    """Predictions of all records, learned one after the other or only predicted."""
+    found = [outputs.predictions for outputs in outcomes(engine, records, learn)]
+    return np.concatenate([*found, np.zeros(0, np.float32)])
+
+
+def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> list[Outputs]:
+    """The outputs of each batch."""
+    return [engine.run_batch(batch, learn=learn)[0] for batch in batches(engine, records)]
+
+
+def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
+    """The records as batches for this chain."""
+    return list(to_batches(list(records), engine.parser))
+
+
+def learned(engine: Engine) -> dict[str, NDArray[Any]]:
+    """Copies of all that an engine has learned, counters left out."""
+    return {name: array.copy() for name, array in engine.arrays().items() if not name.startswith("shared.")}
+
+
+def bench(
+    reduction: type[Reduction],
+    registry: Registry,
+    parameters: Mapping[str, Any] | None = None,
+    below: Sequence[Mapping[str, Any] | str] | None = None,
+) -> Bench:
+    """A chain around a reduction.
+
+    Args:
+        reduction: the class under test.
+        registry: what is installed; the reduction need not be.
+        parameters: its parameters; None: its defaults, and something plausible for those that have none.
+        below: the layers below it as in YAML; None: found by what the reduction asks for.
+
+    Raises:
+        ConfigError: the parameters are not valid, or no installed layer fits below.
+    """
+    known = Registry(dict(registry.reductions), dict(registry.losses))
+    known.reductions[reduction.name] = reduction
+    given = plausible(reduction) if parameters is None else parameters
+    top = LayerConfig(reduction.name, reduction.Parameters.model_validate(given))
+    if below is not None:
+        return Bench((top, *(_layer(entry, known) for entry in below)), known)
+    if reduction.is_base:
+        return Bench((top,), known)
+    for stack in _stacks(known, reduction):
+        candidate = Bench((top, *stack), known)
+        try:
+            candidate.engine()
+        except ConfigError:
+            continue
+        return candidate
+    raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
+
+
+def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
+    name, given = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
+    return LayerConfig(name, registry.reductions[name].Parameters.model_validate(given or {}))
+
+
+def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[LayerConfig]]:
+    """One base learner, then one layer on a base learner; `linear` first."""
+    bases = sorted((cls for cls in registry.reductions.values() if cls.is_base), key=lambda cls: cls.name != "linear")
+    others = [cls for cls in registry.reductions.values() if not cls.is_base and cls is not reduction]
+    one = [[_plausible_layer(base)] for base in bases]
+    return one + [[_plausible_layer(other), *stack] for other in others for stack in one]
+
+
+def _plausible_layer(reduction: type[Reduction]) -> LayerConfig:
+    return LayerConfig(reduction.name, reduction.Parameters.model_validate(plausible(reduction)))
+
+
+def plausible(reduction: type[Reduction]) -> dict[str, Any]:
+    """Values for the parameters that have no default: pydantic's `examples` if given, else by type and name."""
+    found: dict[str, Any] = {}
+    for name, field in reduction.Parameters.model_fields.items():
+        if not field.is_required():
+            continue
+        if field.examples:
+            found[name] = field.examples[0]
+        elif _is(field.annotation, int):
+            found[name] = CLASSES
+        elif _is(field.annotation, float):
+            found[name] = 0.5
+        elif _is(field.annotation, str):
+            found[name] = name if name in NAMESPACES else NAMESPACES[0]
+        else:
+            found[name] = [NAMESPACES[0]]
+    return found
+
+
+def _is(annotation: Any, kind: type) -> bool:
+    """Whether an annotation is a type or a union that has it."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return kind in typing.get_args(annotation)
+    return annotation is kind

@@ -1,0 +1,257 @@
+"""The contract of a reduction, check by check."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.chain import Engine
+from hutch.core.model_file import load_model, save_model
+from hutch.core.reduction import Labels, Predictions
+from hutch.plugins.checks_chain import Bench, batches, learned, outcomes, run
+from hutch.plugins.checks_kernels import importances_to
+
+_HALF = 120  # a group ends here
+
+
+def _expect(good: bool, what: str, got: Any, wanted: Any) -> None:
+    if not good:
+        raise AssertionError(f"{what}: got {got}, wanted {wanted}")
+
+
+def _finite(predictions: NDArray[np.float32], what: str) -> None:
+    bad = predictions[~np.isfinite(predictions)]
+    _expect(not len(bad), what, bad[:1], "finite predictions")
+
+
+def _same(left: dict[str, NDArray[Any]], right: dict[str, NDArray[Any]], what: str) -> None:
+    for name, array in left.items():
+        _expect(bool(np.array_equal(array, right[name], equal_nan=True)), f"{what}: {name}", "other bits", "the same")
+
+
+def _identical(got: NDArray[np.float32], wanted: NDArray[np.float32], what: str) -> None:
+    different = np.flatnonzero(got != wanted)
+    if len(different):
+        i = int(different[0])
+        raise AssertionError(f"{what}: example {i}: got {got[i]!r}, wanted {wanted[i]!r}")
+
+
+def parameters_documented(bench: Bench) -> None:
+    """Every parameter has a description, or a line in the docstring of its model."""
+    model = type(bench.layers[0].parameters)
+    text = model.__doc__ or ""
+    for name, field in model.model_fields.items():
+        _expect(bool(field.description) or f"{name}" in text, f"parameter {name}", "no description", "one")
+
+
+def predictions_in_range(bench: Bench) -> None:
+    """Predictions are finite; classes are among those that exist."""
+    engine, records = bench.engine(), bench.records()
+    found = run(engine, records)
+    _finite(found, "predictions while learning")
+    if engine.predicts == Predictions.CLASS and engine.takes == Labels.MULTICLASS:
+        classes = {record["label"] for record in records}
+        strange = {float(x) for x in found} - classes - {0.0}
+        _expect(not strange, "predicted classes", strange, f"some of {sorted(classes)}")
+
+
+def learns(bench: Bench) -> None:
+    """Learning changes what is predicted."""
+    engine, records = bench.engine(), bench.records()
+    before = run(engine, records, learn=False)
+    run(engine, records)
+    after = run(engine, records, learn=False)
+    _expect(bool((before != after).any()), "predictions after learning", "those from before", "others")
+
+
+def predict_changes_nothing(bench: Bench) -> None:
+    """Predicting leaves every learned array as it was, and says the same twice."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    before = learned(engine)
+    first, second = run(engine, records, learn=False), run(engine, records, learn=False)
+    _same(before, learned(engine), "after predicting")
+    _identical(second, first, "predicted twice")
+
+
+def seeded(bench: Bench) -> None:
+    """The same seed gives the same bits."""
+    engines = [bench.engine(seed=5) for _ in range(2)]
+    first, second = (run(engine, bench.records()) for engine in engines)
+    _identical(second, first, "learned twice with one seed")
+    _same(learned(engines[0]), learned(engines[1]), "learned twice with one seed")
+
+
+def batch_borders(bench: Bench) -> None:
+    """It does not matter where batches end, between groups."""
+    records, whole, pieces = bench.records(), bench.engine(), bench.engine()
+    wanted = run(whole, records)
+    got = [run(pieces, records[start : start + 30]) for start in range(0, len(records), 30)]
+    _identical(np.concatenate(got), wanted, "learned in eight batches")
+    _same(learned(whole), learned(pieces), "learned in eight batches")
+
+
+def resume(bench: Bench) -> None:
+    """Learning A and B equals learning A, saving, loading, learning B, bit for bit."""
+    records, whole, first, second = bench.records(), bench.engine(), bench.engine(), bench.engine()
+    wanted = run(whole, records)[_HALF:]
+    run(first, records[:_HALF])
+    _reload(first, second)
+    _identical(run(second, records[_HALF:]), wanted, "learned on after loading")
+    _same(learned(whole), learned(second), "learned on after loading")
+
+
+def save_and_load(bench: Bench) -> None:
+    """A loaded chain predicts what the saved one does."""
+    records, saved, loaded = bench.records(), bench.engine(), bench.engine()
+    run(saved, records)
+    _reload(saved, loaded)
+    _same(learned(saved), learned(loaded), "loaded")
+    _identical(run(loaded, records, learn=False), run(saved, records, learn=False), "predicted after loading")
+
+
+def _reload(source: Engine, target: Engine) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save_model(path, source.arrays(), {})
+        target.restore(load_model(path)[0])
+
+
+def shuffled_features(bench: Bench) -> None:
+    """The order of features within a namespace changes predictions by rounding only."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    turned = [{**record, "words": dict(reversed(record["words"].items()))} for record in records]
+    got, wanted = run(engine, turned, learn=False), run(engine, records, learn=False)
+    if engine.predicts == Predictions.CLASS:
+        share = float(np.mean(got == wanted))
+        _expect(share > 0.98, "share of equal classes after shuffling features", share, "nearly all")
+    else:
+        far = float(np.max(np.abs(got - wanted) / (1 + np.abs(wanted))))
+        _expect(far < 1e-3, "relative change after shuffling features", far, "rounding only")
+
+
+def unseen_features(bench: Bench) -> None:
+    """Features and namespaces that were never seen are no problem, predicting or learning."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    strange = [{**record, "words": {"never": 1.0, "seen": 2.0}, "new": ["space"]} for record in records[:30]]
+    _finite(run(engine, strange, learn=False), "unseen features, predicting")
+    _finite(run(engine, strange), "unseen features, learning")
+
+
+def empty_examples(bench: Bench) -> None:
+    """Examples without features are predicted and learned, with or without others between."""
+    engine, records = bench.engine(), bench.records(30)
+    empty = [{key: record[key] for key in ("label", "group", "tag")} for record in records]
+    _finite(run(engine, empty, learn=False), "empty examples, predicting")
+    _finite(run(engine, empty), "empty examples, learning")
+    _finite(run(engine, records), "examples after empty ones")
+
+
+def unlabeled_examples(bench: Bench) -> None:
+    """Examples without a label change nothing and are predicted."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    before = learned(engine)["weights"]
+    found = run(engine, [{k: v for k, v in record.items() if k != "label"} for record in records])
+    _finite(found, "unlabeled examples")
+    same = bool(np.array_equal(before, engine.arrays()["weights"]))
+    _expect(same, "weights after unlabeled examples", "others", "the same")
+
+
+def zero_importance(bench: Bench) -> None:
+    """Examples of importance 0 change no weight."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    before = learned(engine)["weights"]
+    _finite(run(engine, [{**record, "importance": 0.0} for record in records]), "importance 0")
+    same = bool(np.array_equal(before, engine.arrays()["weights"]))
+    _expect(same, "weights after importance 0", "others", "the same")
+
+
+def huge_importance(bench: Bench) -> None:
+    """Importance of 10^10 and 10^30 leaves predictions and losses finite."""
+    for importance in (1e10, 1e30):
+        engine, records = bench.engine(), bench.records(60)
+        for outputs in outcomes(engine, [{**record, "importance": importance} for record in records]):
+            _finite(outputs.predictions, f"importance {importance:g}")
+        _finite(run(engine, records), f"after importance {importance:g}")
+
+
+def magnitudes(bench: Bench) -> None:
+    """Feature values from 10^-20 to 10^10 leave predictions and weights finite."""
+    for scale in (1e-20, 1e-6, 1e6, 1e10):
+        engine, records = bench.engine(), bench.records(60)
+        scaled = [{**r, "words": {name: x * scale for name, x in r["words"].items()}} for r in records]
+        _finite(run(engine, scaled), f"feature values of {scale:g}")
+        weights = engine.arrays()["weights"]
+        _expect(bool(np.isfinite(weights).all()), f"weights after feature values of {scale:g}", "NaN or inf", "numbers")
+        _finite(run(engine, records), f"after feature values of {scale:g}")
+
+
+def not_a_number(bench: Bench) -> None:
+    """A NaN among the features, which no reader lets through, does not crash the chain or spoil other predictions."""
+    engine, records = bench.engine(), bench.records()
+    for batch in batches(engine, records[:_HALF]):
+        engine.run_batch(batch)
+    [batch] = batches(engine, records[_HALF : _HALF + 3])
+    batch.values[1] = np.nan
+    engine.run_batch(batch, learn=False)
+    _finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
+
+
+def h_min(bench: Bench) -> None:
+    """h_min is never negative or NaN, and infinite for a target on the far side of the prediction."""
+    engine, records = bench.engine(), bench.records()
+    kernels = engine.layers[0].kernels
+    if kernels.importance_to is None or engine.takes != Labels.SIMPLE:
+        return
+    run(engine, records)
+    [batch] = batches(engine, records)
+    predictions = run(engine, records, learn=False)
+    top, example = np.uint64(engine._records.ctypes.data), np.uint64(engine._example.ctypes.data)
+    arrays = (
+        batch.row_ptr,
+        batch.indices,
+        batch.values,
+        batch.row_namespaces,
+        batch.namespace_ptr,
+        batch.namespace_id,
+    )
+    upper = np.where(predictions > 0, np.float32(-1), np.float32(1))
+    found = np.zeros(len(batch), np.float32)
+    importances_to(top, example, arrays, upper, np.zeros(len(batch), np.float32), found)
+    _expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
+    _expect(bool(np.isfinite(found).any()), "h_min of crossing 0", "inf everywhere", "a number somewhere")
+    beyond = (2 * predictions - upper).astype(np.float32)
+    importances_to(top, example, arrays, upper, beyond, found)
+    away = (beyond - predictions) * (upper - predictions) < 0
+    _expect(bool(np.isinf(found[away]).all()), "h_min of a target away from the label", found[away].min(), "inf")
+
+
+def reduction_checks(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """Name and function of every check of a reduction."""
+    for check in (
+        parameters_documented,
+        predictions_in_range,
+        learns,
+        predict_changes_nothing,
+        seeded,
+        batch_borders,
+        resume,
+        save_and_load,
+        shuffled_features,
+        unseen_features,
+        empty_examples,
+        unlabeled_examples,
+        zero_importance,
+        huge_importance,
+        magnitudes,
+        not_a_number,
+        h_min,
+    ):
+        yield check.__name__, lambda check=check: check(bench)
