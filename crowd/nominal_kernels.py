@@ -20,50 +20,55 @@ _TINY, _HUGE = 1e-100, 1e100
 
 
 @njit(forceinline=True, error_model="numpy")
-def label_row(alpha, label, beta, class_, probabilities):  # type: ignore[no-untyped-def]
-    """Fill p(. | class) of one worker; returns p(label), mean and variance of alpha under the row.
+def label_row(alpha, class_, beta, row):  # type: ignore[no-untyped-def]
+    """Fill `row` with p(. | class) of a worker; returns mean and variance of alpha under it.
 
     Args:
-        alpha: float64 (classes, labels) of the worker.
+        alpha: float64 (labels), the worker's for this class.
     """
-    row = alpha[class_]
     total, mean, square = 1.0, 0.0, 0.0
-    probabilities[class_] = 1.0
-    for other in range(len(row)):
-        if other != class_:
-            value = math.exp(-row[other] * beta)
-            probabilities[other] = value
+    row[class_] = 1.0
+    for label in range(len(row)):
+        if label != class_:
+            value = math.exp(-alpha[label] * beta)
+            row[label] = value
             total += value
-            mean += value * row[other]
-            square += value * row[other] * row[other]
-    mean /= total
-    return probabilities[label] / total, mean, square / total - mean * mean, total
+            mean += value * alpha[label]
+            square += value * alpha[label] * alpha[label]
+    scale = 1.0 / total
+    for label in range(len(row)):
+        row[label] *= scale
+    mean *= scale
+    return mean, square * scale - mean * mean
 
 
 @njit(forceinline=True, error_model="numpy")
-def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, row, q):  # type: ignore[no-untyped-def]
+def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q):  # type: ignore[no-untyped-def]
     """Posterior of an item at a given log beta, and the way uphill in log beta.
 
     Args:
         first, last: the item's labels are those at these places.
         prior: P(class), float64 (classes).
         alpha: float64 (workers, classes, labels).
-        row: scratch, float64 (classes).
+        rows: out, float64 (labels of the item, classes, labels): p(label | class) of the workers.
+        moments: scratch, float64 (2, classes).
         q: out, float64 (classes).
 
     Returns:
         log-evidence plus log P(beta) up to a constant, its derivative, a curvature that bounds it.
     """
     classes, beta = len(prior), math.exp(log_beta)
-    slopes, bends, scale = np.zeros(classes), np.zeros(classes), 0.0
+    slopes, bends, scale = moments[0], moments[1], 0.0
     for k in range(classes):
         q[k] = prior[k] if gold < 0 or gold == k else 0.0
+        slopes[k], bends[k] = 0.0, 0.0
     for place in range(first, last):
         table, label = alpha[workers[place]], labels[place]
         mass = 0.0
         for k in range(classes):
-            likelihood, mean, variance, _ = label_row(table, label, beta, k, row)
-            q[k] *= likelihood
+            row = rows[place - first, k]
+            mean, variance = label_row(table[k], k, beta, row)
+            q[k] *= row[label]
             mass += q[k]
             slopes[k] += beta * (mean - table[k, label])
             bends[k] += beta * beta * variance
@@ -71,7 +76,9 @@ def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, r
             scale -= math.log(_HUGE)
             for k in range(classes):
                 q[k] *= _HUGE
-    total = q.sum()
+    total = 0.0
+    for k in range(classes):
+        total += q[k]
     off = log_beta - MEAN_LOG_BETA
     slope, bend = -off, 1.0
     for k in range(classes):
@@ -82,16 +89,35 @@ def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, r
 
 
 @njit(error_model="numpy")
-def fit_item(first, last, workers, labels, gold, prior, alpha, log_beta, steps, tolerance, row, q):  # type: ignore[no-untyped-def]
-    """EM on (beta, q) of one item, workers fixed; returns log beta and the item's part of the objective."""
+def fit_item(  # type: ignore[no-untyped-def]
+    first, last, workers, labels, gold, prior, alpha, log_beta, steps, tolerance, rows, moments, q
+):
+    """EM on (beta, q) of one item, workers fixed; returns log beta and the item's part of the objective.
+
+    Args:
+        steps: of log beta at most; 0 leaves it.
+        tolerance: a smaller step is not taken.
+        rows, moments: as of `item_posterior`, at that log beta.
+    """
+    value, slope, bend = item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q)
     for _ in range(steps):
-        _, slope, bend = item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, row, q)
         step = min(max(slope / bend, -1.0), 1.0)
-        log_beta = min(max(log_beta + step, -6.0), 6.0)
         if abs(step) < tolerance:
             break
-    objective, _, _ = item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, row, q)
-    return log_beta, objective
+        log_beta = min(max(log_beta + step, -6.0), 6.0)
+        value, slope, bend = item_posterior(
+            first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q
+        )
+    return log_beta, value
+
+
+@njit
+def most_ratings(item_ptr):  # type: ignore[no-untyped-def]
+    """Labels of the item that has most."""
+    most = 0
+    for item in range(len(item_ptr) - 1):
+        most = max(most, item_ptr[item + 1] - item_ptr[item])
+    return most
 
 
 @compiled
@@ -102,12 +128,13 @@ def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):  
         mean objective of an item, largest change of a posterior.
     """
     classes = len(prior)
-    row, fresh = np.empty(classes), np.empty(classes)
+    rows, moments = np.empty((most_ratings(item_ptr), classes, classes)), np.empty((2, classes))
+    fresh = np.empty(classes)
     objective, change = 0.0, 0.0
     for item in range(len(item_ptr) - 1):
         log_beta[item], value = fit_item(
             item_ptr[item], item_ptr[item + 1], workers, labels, gold[item], prior, alpha, log_beta[item], steps,
-            1e-3, row, fresh,
+            1e-3, rows, moments, fresh,
         )  # fmt: skip
         objective += value
         for k in range(classes):
@@ -131,9 +158,8 @@ def slopes(item_ptr, workers, labels, q, log_beta, alpha, slope, bend):  # type:
             worker, label = workers[place], labels[place]
             for k in range(classes):
                 weight = q[item, k] * beta
-                _, _, _, total = label_row(alpha[worker], label, beta, k, row)
+                label_row(alpha[worker, k], k, beta, row)
                 for other in range(classes):
                     if other != k:
-                        p = row[other] / total
-                        slope[worker, k, other] += weight * (p - (other == label))
-                        bend[worker, k, other] += weight * beta * p
+                        slope[worker, k, other] += weight * (row[other] - (other == label))
+                        bend[worker, k, other] += weight * beta * row[other]

@@ -12,13 +12,14 @@ from hutch.crowd.labels import Labels
 from hutch.crowd.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
 from hutch.crowd.model import Array, State, grown
 from hutch.crowd.nominal import NominalParameters, softmax_rows, usual_difficulty
-from hutch.crowd.nominal_kernels import fit_item, label_row
+from hutch.crowd.nominal_kernels import fit_item, most_ratings
 from hutch.crowd.online import Progress, Stream
 
 PRIOR_MEAN = 1.0
 """Mean of gamma[k, l], k != l."""
 TIME, WORKERS, ITEMS = range(3)
 """Places in the stream's counters: items of all passes, slots touched, items."""
+_TOLERANCE = 0.02  # of log beta; half of it changes the mean objective by less than 0.002
 GHOST, DISTANCES, SQUARES = range(3)
 """Places in the stream's `prior` (3, classes, classes): see `lazy_prior`."""
 
@@ -112,11 +113,10 @@ def learn_items(  # type: ignore[no-untyped-def]
         objectives, posteriors: out (items), (items, classes): F_i and q before the item is learned.
     """
     classes = len(class_counts)
-    longest = 0
-    for item in range(len(item_ptr) - 1):
-        longest = max(longest, item_ptr[item + 1] - item_ptr[item])
+    longest = most_ratings(item_ptr)
     alpha, order = np.zeros((longest, classes, classes)), np.arange(longest)
-    row, step, class_prior = np.empty(classes), np.zeros((classes, classes)), np.empty(classes)
+    rows, moments = np.empty((longest, classes, classes)), np.empty((2, classes))
+    step, class_prior = np.zeros((classes, classes)), np.empty(classes)
     rate, initial_t, decay = schedule[0], schedule[1], schedule[2]
     for item in range(len(item_ptr) - 1):
         first, ratings = item_ptr[item], item_ptr[item + 1] - item_ptr[item]
@@ -133,7 +133,7 @@ def learn_items(  # type: ignore[no-untyped-def]
         q = posteriors[item]
         log_beta, objective = fit_item(
             0, ratings, order, labels[first : first + ratings], gold[item], class_prior, alpha,
-            kernels.MEAN_LOG_BETA, steps, 1e-2, row, q,
+            kernels.MEAN_LOG_BETA, steps, _TOLERANCE, rows, moments, q,
         )  # fmt: skip
         sides = 2.0 if symmetric else 1.0
         objectives[item] = objective + log_prior(prior, counters[WORKERS]) / (items * sides)
@@ -142,11 +142,10 @@ def learn_items(  # type: ignore[no-untyped-def]
         for j in range(ratings):
             label = labels[first + j]
             for k in range(classes):
-                _, _, _, total = label_row(alpha[j], label, beta, k, row)
                 weight = eta * q[k] * beta
                 for other in range(classes):
                     if other != k:
-                        step[k, other] = weight * (row[other] / total - (1.0 if other == label else 0.0))
+                        step[k, other] = weight * (rows[j, k, other] - (1.0 if other == label else 0.0))
             if symmetric:
                 for k in range(classes):
                     for other in range(k):
