@@ -8,7 +8,9 @@ chain:
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hutch.core import config_yaml
-from hutch.core.config_errors import messages, shown
+from hutch.core.config_errors import loss_mistakes, messages, shown
 from hutch.core.config_override import apply_override, layer_name
 from hutch.core.config_yaml import Document, Place
 from hutch.core.errors import ConfigError, at, did_you_mean
@@ -230,9 +232,10 @@ def _check_losses(
     parameters: Any, registry: Registry, document: Document, path: config_yaml.Path, mistakes: list[tuple[Place, str]]
 ) -> None:
     for name, value in parameters or ():
-        if isinstance(value, LossChoice) and value.name not in registry.losses:
-            text = f"unknown loss {value.name!r}; {did_you_mean(value.name, registry.losses)}"
-            mistakes.append((document.place((*path, name)), f"{config_path((*path, name))}: {text}"))
+        if isinstance(value, LossChoice):
+            for below, is_key, text in loss_mistakes(value, registry.losses):
+                whole = (*path, name, *below)
+                mistakes.append((document.place(whole, key=is_key), f"{config_path(whole)}: {text}"))
 
 
 def config_path(path: config_yaml.Path) -> str:
@@ -242,6 +245,20 @@ def config_path(path: config_yaml.Path) -> str:
     'chain[1].filter_tree.classes'
     """
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+@contextmanager
+def placed(document: Document) -> Iterator[None]:
+    """Give a ConfigError from building the chain, whose text begins with a path, the place of that path."""
+    try:
+        yield
+    except ConfigError as error:
+        found = re.match(r"\w+(\[\d+\]|\.\w+)*", str(error))
+        parts = re.findall(r"\w+", found[0]) if found else []
+        path = tuple(int(part) if part.isdecimal() else part for part in parts)
+        if not path or path[0] not in SECTIONS:
+            raise
+        raise ConfigError(document.place(path, key=True).says(str(error))) from None
 
 
 def load_chain(

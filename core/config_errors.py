@@ -6,6 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from hutch.core.errors import did_you_mean
+from hutch.core.losses import Loss, LossChoice
 
 _WANTED = {
     "int_type": "an integer",
@@ -65,6 +66,21 @@ def messages(
             wanted.setdefault(path, []).append(_phrase(item, got))
     for path, phrases in wanted.items():  # a union complains once a member
         yield path, False, f"got {shown(_follow(value, path)[1])}, wanted {' or '.join(dict.fromkeys(phrases))}"
+
+
+def loss_mistakes(choice: LossChoice, losses: Mapping[str, Loss]) -> Iterator[tuple[tuple[str, ...], bool, str]]:
+    """What is wrong with a loss: path below it, whether it is the key, and the text."""
+    if choice.name not in losses:
+        yield (), False, f"unknown loss {choice.name!r}; {did_you_mean(choice.name, losses)}"
+        return
+    parameters = {parameter.name: parameter for parameter in losses[choice.name].parameters}
+    for name, value in choice.parameters.items():
+        if name not in parameters:
+            near = did_you_mean(name, parameters) if parameters else "the loss has no parameters"
+            yield (choice.name, name), True, f"unknown key; {near}"
+        elif not parameters[name].low < value < parameters[name].high:
+            wanted = f"more than {parameters[name].low:g} and less than {parameters[name].high:g}"
+            yield (choice.name, name), False, f"got {value:g}, wanted {wanted}"
 
 
 def _phrase(item: Any, got: Any) -> str:

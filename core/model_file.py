@@ -114,6 +114,15 @@ def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[s
     return tensors, metadata
 
 
+def is_model(path: str | Path) -> bool:
+    """Whether a file begins as a model does; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(10)[8:] == b'{"'
+    except OSError:
+        return False
+
+
 def load_metadata(path: str | Path, *, kind: str = "chain") -> dict[str, Any]:
     """Read only the writer's metadata, without the arrays; raises as `load_model` does."""
     metadata: dict[str, Any] = json.loads(_header(path, kind)["metadata"])

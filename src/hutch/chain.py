@@ -70,11 +70,8 @@ class Chain(Engine):
         document = chain_config.read_chain(source, overrides)
         plugins = installed(chain_config.blocked_plugins(document))
         config = chain_config.validate(document, plugins.registry)
-        try:
+        with chain_config.placed(document):
             return cls(config, plugins)
-        except ConfigError as error:
-            place = document.place(("chain",)).says(str(error)) if document.name else str(error)
-            raise ConfigError(place) from None
 
     def batches(self, examples: Any, **options: Any) -> Iterator[Batch]:
         """Examples of any accepted kind as batches for this chain; see `hutch.core.sources.to_batches`."""

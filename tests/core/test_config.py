@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from hutch.core import config_yaml
-from hutch.core.config import ChainConfig, blocked_plugins, load_chain, read_chain, to_yaml
+from hutch.core.config import ChainConfig, blocked_plugins, load_chain, placed, read_chain, to_yaml
 from hutch.core.config_schema import schema
 from hutch.core.errors import ConfigError
+from hutch.core.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.reduction import Kernels, Parameters, Reduction
 from hutch.core.registry import Registry
 
@@ -46,9 +47,10 @@ class Base(Reduction):
         names: tuple[str, ...] = ()
         either: int | tuple[float, float] = 3
         text: str = ""
+        loss: LossChoice = LossChoice(name="squared")
 
 
-REGISTRY = Registry(reductions={"tree": Tree, "base": Base})
+REGISTRY = Registry(reductions={"tree": Tree, "base": Base}, losses={loss.name: loss for loss in BUILTIN_LOSSES})
 CHAIN = """\
 weights: {bits: 20}
 chain:
@@ -117,7 +119,18 @@ LAYER_MISTAKES = [
     ("base: {learning_rate: 0}", "2:27: chain[0].base.learning_rate: got 0, wanted more than 0"),
     ("base: {learning_rate: ~}", "2:27: chain[0].base.learning_rate: got nothing, wanted a number"),
     ("base: {either: x}", "2:20: chain[0].base.either: got 'x', wanted an integer or a list"),
-    ("base: {zzz: 1}", "2:12: chain[0].base.zzz: unknown key; valid: either, learning_rate, names, text"),
+    ("base: {zzz: 1}", "2:12: chain[0].base.zzz: unknown key; valid: either, learning_rate, loss, names, text"),
+    ("base: {loss: hing}", "2:18: chain[0].base.loss: unknown loss 'hing'; did you mean 'hinge'?"),
+    ("base: {loss: 3}", "2:18: chain[0].base.loss: got 3, wanted keys with values"),
+    (
+        "base: {loss: {quantile: {tua: 1}}}",
+        "2:30: chain[0].base.loss.quantile.tua: unknown key; did you mean 'tau'?",
+    ),
+    (
+        "base: {loss: {quantile: {tau: 1}}}",
+        "2:35: chain[0].base.loss.quantile.tau: got 1, wanted more than 0 and less than 1",
+    ),
+    ("base: {loss: {hinge: {tau: 1}}}", "2:27: chain[0].base.loss.hinge.tau: unknown key; the loss has no parameters"),
     ("bass", "2:5: chain[0]: unknown reduction 'bass'; did you mean 'base'?"),
     ("bass: {x: 1}", "2:5: chain[0]: unknown reduction 'bass'; did you mean 'base'?"),
     ("7", "2:5: chain[0]: got 7, wanted one layer as 'name' or 'name: {parameters}'"),
@@ -305,3 +318,17 @@ def test_the_schema_offers_every_reduction_and_its_parameters() -> None:
     reference = tree["properties"]["tree"]["anyOf"][0]["$ref"].removeprefix("#/$defs/")
     assert found["$defs"][reference]["properties"]["classes"]["minimum"] == 2
     assert found["$defs"][reference]["additionalProperties"] is False
+
+
+def test_what_the_chain_refuses_gets_its_place() -> None:
+    document = read_chain(CHAIN)
+    for text, place in [
+        ("chain[1].base: stands last", "<chain>:5:5"),
+        ("chain[0].tree asks of the layer below", "<chain>:3:5"),
+        ("weights.bits: got 2, wanted at least 3", "<chain>:1:11"),
+    ]:
+        with pytest.raises(ConfigError) as caught, placed(document):
+            raise ConfigError(text)
+        assert str(caught.value) == f"{place}: {text}"
+    with pytest.raises(ConfigError, match="^dyadic: no place$"), placed(document):
+        raise ConfigError("dyadic: no place")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from hutch.core.errors import HutchError, ModelError
-from hutch.core.model_file import FORMAT_VERSION, check_plugins, load_metadata, load_model, save_model
+from hutch.core.model_file import FORMAT_VERSION, check_plugins, is_model, load_metadata, load_model, save_model
 
 
 def same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
@@ -35,6 +35,7 @@ def test_round_trip_of_all_kinds_of_arrays(tmp_path: Path) -> None:
     save_model(tmp_path / "model", saved, metadata)
     loaded, read = load_model(tmp_path / "model")
     assert read == metadata == load_metadata(tmp_path / "model")
+    assert is_model(tmp_path / "model") and not is_model(__file__) and not is_model(tmp_path)
     assert loaded.keys() == saved.keys()
     for name, array in saved.items():
         assert same_bits(loaded[name], np.asarray(array, order="C")), name

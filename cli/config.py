@@ -1,0 +1,96 @@
+"""`hutch config`: check a chain, show it, export its schema."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hutch.cli.lazy import new_app
+
+app = new_app(no_args_is_help=True, help="Check a chain, show it with its defaults, export its schema.")
+
+DEFAULT_CHAIN = {"chain": ["linear"]}
+
+File = Annotated[str | None, typer.Argument(help="A chain in YAML, or a model; without it one linear layer.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain first. Repeatable.")
+]
+
+
+def _read(file: str | None, overrides: list[str] | None) -> Any:
+    """The chain in a YAML file or a model, checked but not built, with what it takes and predicts."""
+    from hutch.core import config
+    from hutch.core.chain import check_neighbours
+    from hutch.core.model_file import is_model, load_metadata
+    from hutch.plugins.manager import installed
+
+    source: Any = DEFAULT_CHAIN if file is None else load_metadata(file)["chain"] if is_model(file) else file
+    document = config.read_chain(source, overrides or ())
+    registry = installed(config.blocked_plugins(document)).registry
+    chain = config.validate(document, registry)
+    with config.placed(document):
+        return chain, *check_neighbours(chain.chain, registry)
+
+
+@app.command()
+def check(
+    file: File = None,
+    overrides: Overrides = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check keys, types and ranges, and that the layers fit; every mistake is told with its place.
+
+    Example: hutch config check chain.yaml
+    """
+    import json
+
+    chain, takes, predicts = _read(file, overrides)
+    names = [layer.name for layer in chain.chain]
+    if as_json:
+        print(json.dumps({"valid": True, "chain": names, "takes": takes.value, "predicts": predicts.value}))
+    else:
+        print(
+            f"{file or 'chain'}: sound: {' over '.join(names)}, takes {takes.value} labels, predicts a {predicts.value}"
+        )
+
+
+@app.command()
+def show(
+    file: File = None,
+    overrides: Overrides = None,
+    short: Annotated[bool, typer.Option("--short", help="Only what was given.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON instead of YAML.")] = False,
+) -> None:
+    """Show the chain with all defaults spelled out, as YAML that can be used again.
+
+    Example: hutch config show chain.yaml --set dyadic.rank=3
+    """
+    import json
+
+    from hutch.core.config import to_yaml
+
+    chain, _, _ = _read(file, overrides)
+    print(json.dumps(chain.to_dict(not short)) if as_json else to_yaml(chain, not short), end="\n" if as_json else "")
+
+
+@app.command()
+def schema(
+    file: Annotated[Path | None, typer.Argument(help="Where to; without it standard output.")] = None,
+) -> None:
+    """Export the JSON Schema of chains, plugins included, for editors that complete and check YAML.
+
+    Begin a chain with `# yaml-language-server: $schema=chain.schema.json` to use it.
+
+    Example: hutch config schema chain.schema.json
+    """
+    import json
+
+    from hutch.core.atomic import write_text
+    from hutch.core.config_schema import schema as schema_of
+    from hutch.plugins.manager import installed
+
+    text = json.dumps(schema_of(installed().registry), indent=2) + "\n"
+    if file is None:
+        print(text, end="")
+    else:
+        write_text(file, text)
