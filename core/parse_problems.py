@@ -56,7 +56,9 @@ KINDS = (
     ),
     Kind("bad cost", "not a cost: it is left out", "class[:cost], class an integer below 2^32, cost a number"),
     Kind("missing namespace name", "the rest of the line is dropped", "a name, a blank or a bar after '|'"),
-    Kind("bad namespace value", "the features it multiplies are dropped", "a number after ':'"),
+    Kind(
+        "bad namespace value", "the features it multiplies, or the rest of the line, are dropped", "a number after ':'"
+    ),
     Kind("NaN namespace value", "1 is used", "a number"),
     Kind("bad feature value", "the rest of the line is dropped", "a blank or a bar after the value"),
     Kind("NaN feature value", "the feature is dropped", "a number"),

@@ -52,6 +52,14 @@ def last_bytes(stop, length):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
+def without_dot(word, dots):  # type: ignore[no-untyped-def]
+    """Close the gap of the dot at the lowest bit of `dots`; returns the number of bytes above it, and the word."""
+    below = (dots & (~dots + uint64(1))) - uint64(1)  # all bits below the dot byte's highest
+    word = (word & ~((below << uint64(1)) | uint64(1))) | ((word & (below >> uint64(7))) << uint64(8))
+    return (63 - trailing_zeros(dots)) >> 3, word
+
+
+@njit(inline="always")
 def short_number(start, stop):  # type: ignore[no-untyped-def]
     """A number of up to 8 bytes after its sign, as VW reads it; returns (float32, whether it is one)."""
     negative = byte_at(start) == MINUS
@@ -65,17 +73,44 @@ def short_number(start, stop):  # type: ignore[no-untyped-def]
     if dots != 0:
         if length == 1:
             return float32(0), False
-        decimals = (63 - trailing_zeros(dots)) >> 3
-        below = (dots & (~dots + uint64(1))) - uint64(1)  # all bits below the dot byte's highest
-        word = (word & ~((below << uint64(1)) | uint64(1))) | ((word & (below >> uint64(7))) << uint64(8))
+        decimals, word = without_dot(word, dots)
     number = digits_value(word)
     value = float32(int64(number)) * POWERS[-decimals - LOWEST_POWER]
     return (-value if negative else value), are_digits(word) and number < EXACT
 
 
 @njit
+def medium_number(start, stop):  # type: ignore[no-untyped-def]
+    """`short_number` for 9 to 16 bytes after the sign."""
+    negative = byte_at(start) == MINUS
+    length = stop - start - negative
+    if length < 9 or length > 16:
+        return float32(0), False
+    high, low = word_at(stop - 8) ^ _ZEROS, last_bytes(stop - 8, length - 8)
+    decimals = int64(0)
+    difference = high ^ _DOTS
+    dots = (difference - _ONES) & ~difference & _HIGH_BITS
+    if dots != 0:
+        decimals, high = without_dot(high, dots)
+        high |= low >> uint64(56)
+        low <<= uint64(8)
+    else:
+        difference = low ^ _DOTS
+        dots = (difference - _ONES) & ~difference & _HIGH_BITS
+        if dots != 0:
+            decimals, low = without_dot(low, dots)
+            decimals += 8
+    number = digits_value(low) * uint64(100_000_000) + digits_value(high)
+    value = float32(int64(number)) * POWERS[-decimals - LOWEST_POWER]
+    return (-value if negative else value), are_digits(low) and are_digits(high) and number < EXACT
+
+
+@njit
 def any_number(start, stop):  # type: ignore[no-untyped-def]
     """A longer number; returns (float32, whether all of `start` to `stop` is one and below `HUGE`)."""
+    value, good = medium_number(start, stop)
+    if good:
+        return value, True
     value, used = read_float(start, stop)
     return value, used == stop - start and abs(value) < HUGE and (value != 0 or has_digit(start, stop))
 

@@ -107,6 +107,8 @@ def parse_namespace(state, at, stop):  # type: ignore[no-untyped-def]
             value = float32(1)
         elif used == 0 or (value == 0 and not has_digit(at, at + used)):
             report(state, problems.BAD_NAMESPACE_VALUE, name, min(stop, at + 1))
+            if at + used < stop and not ends_feature(byte_at(at + used)):
+                return stop, identity
         elif abs(value) == float32(np.inf):
             report(state, problems.INFINITE_NUMBER, name, at + used)
         at += used

@@ -214,6 +214,8 @@ class ReferenceParser:
                 value = F(1)
             elif used == 0 or (value == 0 and not re.search(rb"[0-9]", text[at : at + used])):
                 self.complain(kinds.BAD_NAMESPACE_VALUE)
+                if text[at + used : at + used + 1] not in (b"", b" ", b"\t", b"|", b"\r"):
+                    return len(text)
             elif np.isinf(value):
                 self.complain(kinds.INFINITE_NUMBER)
             at += used
