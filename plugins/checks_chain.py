@@ -41,6 +41,13 @@ class Bench:
         """A new chain."""
         return Engine(self.layers, self.registry, bits=_BITS, seed=seed)
 
+    def asking(self) -> "Bench":
+        """The same, with the kernels that a layer above might ask for."""
+        top = self.layers[0].name
+        known = Registry(dict(self.registry.reductions), dict(self.registry.losses))
+        known.reductions[top] = type(top, (known.reductions[top],), {"calls": ("importance_to", "sensitivity")})
+        return Bench(self.layers, known)
+
     def records(self, count: int = 240, seed: int = 0) -> list[Record]:
         """Examples in groups of three with one label a group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
