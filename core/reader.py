@@ -86,11 +86,12 @@ class _Decompressed(io.RawIOBase):
         decoder, begun = self._new_decoder(), False
         while data := self._raw.read(_COMPRESSED_BYTES):
             while data:
-                if not begun:
-                    data = data.lstrip(b"\0")  # padding between members is allowed
+                if decoder.eof:
+                    data = data.lstrip(b"\0")  # padding after a member is allowed
                     if not data:
                         break
-                    decoder, begun = self._new_decoder(), True
+                    decoder = self._new_decoder()
+                begun = True
                 try:
                     yield decoder.decompress(data)
                 except (zlib.error, zstandard.ZstdError) as error:
