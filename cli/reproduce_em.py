@@ -61,7 +61,7 @@ def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]
         print(f"{name}, iid: {family.name} ({number} of {len(FAMILIES)})", file=sys.stderr)
         iid.append(compare_shuffled(tasks, family))
     print(f"{name}, class by class", file=sys.stderr)
-    return iid, list(compare_incremental(tasks))
+    return iid, list(compare_incremental(tasks, FAMILIES))
 
 
 def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def compare_shuffled(tasks: Sequence[Task], family: Family) -> Outcome:
     return chosen(tasks, try_out(tasks, family, shuffled), shuffled, worth)
 
 
-def compare_incremental(tasks: Sequence[Task], families: Sequence[Family] = FAMILIES) -> Iterator[Outcome]:
+def compare_incremental(tasks: Sequence[Task], families: Sequence[Family]) -> Iterator[Outcome]:
     """The evaluations class by class.
 
     Tuned online EM enters three times, chosen for the final, the earlier and the sum of all figures. Every other family

@@ -1,0 +1,182 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hutch.cli.em import app
+from hutch.cli.reproduce_em import reproduce_nat_oem
+from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
+from hutch.core.model_file import load_model
+from hutch.em.ppca import transform
+from hutch.em.ppca_batch import closed_form
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    random = np.random.default_rng(0)
+    centres = 4 * random.normal(size=(3, 6))
+    rows = np.concatenate([c + random.normal(size=(80, 2)) @ random.normal(size=(2, 6)) for c in centres])
+    rows += 0.2 * random.normal(size=rows.shape)
+    np.savez(tmp_path / "data.npz", X=rows, y=np.repeat([0, 1, 2], 80))
+    return tmp_path / "data.npz"
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def fails(error: type[HutchError], *arguments: object) -> str:
+    with pytest.raises(error) as raised:
+        CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    return str(raised.value)
+
+
+def test_fit_reports_what_it_learned(data: Path) -> None:
+    report = json.loads(run("fit", data, "--rank", 3, "--json"))
+    assert report["samples"] == 240 and report["dimension"] == 6 and report["rank"] == 3
+    rows = np.load(data)["X"]
+    from hutch.em.ppca import log_likelihood
+
+    best = log_likelihood(rows, closed_form(rows, 3)).mean()
+    assert best - 0.2 < report["log_likelihood"] <= best
+    assert "log likelihood" in run("fit", data, "--rank", 3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--block", "1", "--sketch", "2"],
+        ["--mode", "class", "--classes", "y", "--balanced"],
+        ["--mode", "class", "--drift", "6"],
+        ["--regularizer", "none", "--exponent", "0.7"],
+        ["--regularizer", "nat_oem", "--beta", "3"],
+        ["--regularizer", "nat_oem", "--mode", "class", "--classes", "y", "--form", "implicit", "--metric", "complete"],
+        ["--missing"],
+    ],
+)
+def test_every_form_fits(data: Path, options: list[str]) -> None:
+    report = json.loads(run("fit", data, "--rank", 3, "--json", *options))
+    assert np.isfinite(report["log_likelihood"])
+    assert report["boundaries"] == (2 if "class" in options else 0)
+
+
+def test_the_literal_form_reports_its_stability(data: Path) -> None:
+    options = ["--regularizer", "nat_oem", "--form", "literal", "--json"]
+    report = json.loads(run("fit", data, *options, "--beta", 0.01))
+    assert 0 < report["stability"] <= 2
+    assert "diverges" in fails(ConfigError, "fit", data, *options, "--beta", 1000)
+
+
+def test_a_model_goes_on_where_it_stopped(data: Path, tmp_path: Path) -> None:
+    rows = np.load(data)["X"]
+    for name, part in {"a": rows[:100], "b": rows[100:]}.items():
+        np.save(tmp_path / f"{name}.npy", part)
+    np.save(tmp_path / "all.npy", rows)
+    run("fit", tmp_path / "all.npy", "--rank", 2, "--block", 1, "-f", tmp_path / "whole")
+    run("fit", tmp_path / "a.npy", "--rank", 2, "--block", 1, "-f", tmp_path / "half")
+    run("fit", tmp_path / "b.npy", "-i", tmp_path / "half", "-f", tmp_path / "half")
+    halves, whole = load_model(tmp_path / "half", kind="em"), load_model(tmp_path / "whole", kind="em")
+    assert halves[1] == whole[1]
+    assert all(np.array_equal(halves[0][name], value) for name, value in whole[0].items())
+    message = fails(UsageError, "fit", tmp_path / "b.npy", "-i", tmp_path / "half", "--rank", 3)
+    assert message.startswith("--rank: ")
+
+
+def test_transform_gives_posterior_means(data: Path, tmp_path: Path) -> None:
+    from hutch.em.fit import load
+    from hutch.em.models import BUILT_IN
+
+    run("fit", data, "--rank", 2, "-f", tmp_path / "model")
+    learner, _ = load(tmp_path / "model", {entry.name: entry for entry in BUILT_IN})
+    expected = transform(np.load(data)["X"], learner.parameters)
+    run("transform", data, "-i", tmp_path / "model", "-p", tmp_path / "latent.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "latent.npy"), expected)
+    report = run("transform", data, "-i", tmp_path / "model", "-p", tmp_path / "latent.csv", "--json")
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "latent.csv", delimiter=","), expected, rtol=1e-8)
+    assert json.loads(report)["samples"] == 240
+    printed = run("transform", data, "-i", tmp_path / "model")
+    np.testing.assert_allclose(np.loadtxt(printed.splitlines(), delimiter=","), expected, rtol=1e-8)
+
+
+def test_passes_and_held_out_rows(data: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "test.npy", np.load(data)["X"][::2])
+    report = json.loads(run("fit", data, "--passes", 3, "--test", tmp_path / "test.npy", "--json"))
+    assert report["samples"] == 720
+    assert np.isfinite(report["test_log_likelihood"])
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "message"),
+    [
+        (ConfigError, ["--model", "pca"], "did you mean 'ppca'"),
+        (ConfigError, ["--form", "kl"], "belongs to the regularizer nat_oem"),
+        (ConfigError, ["--rank", "0"], "rank: got 0"),
+        (UsageError, ["--mode", "class"], "--classes NAME or --drift"),
+        (UsageError, ["--drift", "6"], "only --mode class"),
+        (UsageError, ["--mode", "class", "--drift", "6", "--classes", "y"], "one source of boundaries"),
+        (UsageError, ["--classes", "z"], "no array 'z'"),
+        (HutchError, ["-f", "/nowhere/at/all"], "cannot be written"),
+        (ModelError, ["-i", "/nowhere/at/all"], "cannot be read"),
+    ],
+)
+def test_mistakes_are_explained(data: Path, error: type[HutchError], options: list[str], message: str) -> None:
+    assert message in fails(error, "fit", data, *options)
+
+
+def test_other_dimensions_and_missing_values_are_refused(data: Path, tmp_path: Path) -> None:
+    rows = np.load(data)["X"]
+    run("fit", data, "-f", tmp_path / "model")
+    np.save(tmp_path / "narrow.npy", rows[:, :4])
+    rows[7, 2] = np.nan
+    np.save(tmp_path / "holes.npy", rows)
+    assert "got 4 features, wanted 6" in fails(DataError, "fit", tmp_path / "narrow.npy", "-i", tmp_path / "model")
+    assert "row 7, column 2" in fails(DataError, "fit", tmp_path / "holes.npy")
+    run("fit", tmp_path / "holes.npy", "--missing")
+
+
+def test_transform_asks_for_a_place_to_write(data: Path, tmp_path: Path) -> None:
+    run("fit", data, "-f", tmp_path / "model")
+    assert "-p FILE" in fails(UsageError, "transform", data, "-i", tmp_path / "model", "--json")
+    assert "wanted .npy or .csv" in fails(UsageError, "transform", data, "-i", tmp_path / "model", "-p", "x.txt")
+
+
+def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hutch.em import contenders
+
+    first = {contenders.BASELINE, contenders.TUNED, "exact step", "Nat-oEM step literal"}
+    families = [contenders.Family(f.name, f.settings[-1:]) for f in contenders.FAMILIES if f.name in first]
+    monkeypatch.setattr(contenders, "FAMILIES", families)
+
+
+def test_reproduce_prints_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shortened(monkeypatch)
+    reproduce_nat_oem(None, False, seeds=1, data="synthetic")
+    output = capsys.readouterr()
+    assert "synthetic: iid stream, rank 15" in output.out
+    assert "exact step" in output.out and "unstable" in output.out
+    assert "class by class" in output.err
+
+
+def test_reproduce_prints_json_and_draws(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    shortened(monkeypatch)
+    reproduce_nat_oem(tmp_path / "plots", True, seeds=1, data="synthetic")
+    results: dict[str, Any] = json.loads(capsys.readouterr().out)["synthetic"]
+    exact, plain = results["incremental"]["exact step"], results["incremental"]["oEM k^-0.6"]
+    assert exact["final"][0] > plain["final"][0] + 10
+    assert results["iid"]["Nat-oEM step literal"]["to_target"] == []
+    assert len(list((tmp_path / "plots").glob("nat-oem-synthetic-*.png"))) == 4
+
+
+@pytest.mark.parametrize(("options", "message"), [({"seeds": 0}, "--seeds"), ({"data": "mnist"}, "--data")])
+def test_reproduce_refuses_nonsense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        reproduce_nat_oem(None, False, **options)
