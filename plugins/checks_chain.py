@@ -3,7 +3,7 @@
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,12 @@ class Bench:
     Attributes:
         layers: from the reduction down to the base learner.
         registry: what is installed, the reduction included.
+        labels: the two labels of a chain that takes simple ones.
     """
 
     layers: tuple[LayerConfig, ...]
     registry: Registry
+    labels: tuple[float, float] = (-1.0, 1.0)
 
     def engine(self, seed: int = 1) -> Engine:
         """A new chain."""
@@ -46,7 +48,7 @@ class Bench:
         top = self.layers[0].name
         known = Registry(dict(self.registry.reductions), dict(self.registry.losses))
         known.reductions[top] = type(top, (known.reductions[top],), {"calls": ("importance_to", "sensitivity")})
-        return Bench(self.layers, known)
+        return replace(self, registry=known)
 
     def records(self, count: int = 240, seed: int = 0) -> list[Record]:
         """Examples in groups of three with one label a group, learnable from the namespace `words`."""
@@ -59,7 +61,7 @@ class Bench:
             noise = [f"n{k}" for k in random.integers(0, 20, 3)]
             words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
             sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
-            label = _label(takes, truth, classes)
+            label = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
             found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
         return found
 
@@ -70,8 +72,6 @@ class Bench:
 
 
 def _label(takes: Labels, truth: int, classes: int) -> Any:
-    if takes == Labels.SIMPLE:
-        return 2.0 * truth - 1.0
     if takes == Labels.MULTICLASS:
         return truth + 1
     return {k + 1: float(k != truth) for k in range(classes)}
@@ -89,8 +89,12 @@ def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> l
 
 
 def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
-    """The records as batches for this chain."""
-    return list(to_batches(list(records), engine.parser))
+    """The records as batches for this chain, with the numbers of groups that they bear."""
+    found = list(to_batches(list(records), engine.parser))
+    groups = iter(record["group"] for record in records)
+    for batch in found:
+        batch.group[:] = [next(groups) for _ in range(len(batch))]
+    return found
 
 
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:

@@ -120,14 +120,14 @@ def plain_step(points: Points) -> None:
     points.expect(np.abs(step - wanted) <= _slack(wanted), "unsafe_update of scale 0.25", step, wanted)
 
 
-def _aware(loss: Loss) -> bool:
+def importance_aware(loss: Loss) -> bool:
     """Whether the loss has an update of its own; one that names the plain step twice says that it has none."""
     return loss.update is not loss.unsafe_update
 
 
 def semigroup(points: Points) -> None:
     """Learning with importance 2 equals learning twice (Karampatziakis and Langford 2011)."""
-    if not _aware(points.loss):
+    if not importance_aware(points.loss):
         return
     norm = 1.5
     for first, second in ((0.1, 0.1), (0.05, 1.0), (2.0, 0.5)):
@@ -140,7 +140,7 @@ def semigroup(points: Points) -> None:
 
 def h_min(points: Points) -> None:
     """h_min is never negative; uphill and beyond the optimum it is infinite; spent, it leads to its target."""
-    if not _aware(points.loss):
+    if not importance_aware(points.loss):
         return
     slope, norm = points("derivative"), 1.5
     for distance in (0.25, 1.0):
@@ -158,7 +158,7 @@ def h_min(points: Points) -> None:
 def extremes(points: Points) -> None:
     """Huge and tiny importance and norms give finite steps, and NaN does not hang."""
     for scale, norm in ((1e30, 1.0), (1e-30, 1.0), (1.0, 1e-30), (1.0, 1e30)):
-        step = points("update", scale=scale, norm=norm) if _aware(points.loss) else np.zeros(1)
+        step = points("update", scale=scale, norm=norm) if importance_aware(points.loss) else np.zeros(1)
         what = f"update of scale {scale:g} and norm {norm:g}"
         points.expect(np.isfinite(step), what, step, "a finite number")
     points("update", np.full(len(points.predictions), np.nan), 1.0, 1.0)
