@@ -7,5 +7,10 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.core.readers_svmlight",
     "hutch.em.models",
     "hutch.reductions.active",
+    "hutch.reductions.cost_sensitive_one_against_all",
+    "hutch.reductions.error_correcting_tournament",
     "hutch.reductions.linear",
+    "hutch.reductions.link",
+    "hutch.reductions.low_rank_quadratic",
+    "hutch.reductions.one_against_all",
 )

@@ -1,0 +1,158 @@
+"""Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
+
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numba import int64, njit, uint32, uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.abi import (
+    UNLABELED,
+    example_at,
+    float32s_at,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    uint32s_at,
+    view,
+)
+from hutch.core.hooks import hookimpl
+from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+
+_0, _1 = np.float32(0), np.float32(1)
+_UNDECIDED = 2
+
+
+class CostSensitiveParameters(Parameters):
+    """Parameters of `cost_sensitive_one_against_all`.
+
+    Attributes:
+        classes: how many.
+        first_class: the smallest class, 0 or 1; `detect` does as VW: classes count from 1 until a 0 comes before the
+            largest class does.
+    """
+
+    classes: Annotated[int, Field(ge=1, le=1 << 20)]
+    first_class: Literal[0, 1, "detect"] = 1
+
+
+COST_SENSITIVE = np.dtype(
+    [
+        ("classes", "i8"),
+        ("first", "i8"),  # the smallest class, or 2 while that is undecided
+    ]
+)
+state_at = view(COST_SENSITIVE)
+
+
+@njit(inline="always")
+def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+    """Rows of sub-model k of the layer below."""
+    return offset + uint64(k) * layer_at(layer)[0].step
+
+
+@njit
+def _settle(state, classes):  # type: ignore[no-untyped-def]
+    """Detect the smallest class, and take classes that there are not for the nearest bound, as VW does."""
+    for j in range(len(classes)):
+        if state.first == _UNDECIDED and (classes[j] == uint32(0) or int64(classes[j]) == state.classes):
+            state.first = 0 if classes[j] == uint32(0) else 1
+        if state.first == 0 and int64(classes[j]) >= state.classes:
+            classes[j] = uint32(0)
+        elif state.first == 1 and not 1 <= int64(classes[j]) <= state.classes:
+            classes[j] = uint32(state.classes)
+
+
+@njit
+def _loss_of(prediction, classes, costs):  # type: ignore[no-untyped-def]
+    """The cost of the prediction above that of the cheapest class; 0 where it is not known."""
+    least = chosen = UNLABELED
+    for j in range(len(costs)):
+        least = min(least, costs[j])
+        if int64(classes[j]) == prediction:
+            chosen = costs[j]
+    return np.float64(chosen - least) if chosen != UNLABELED else 0.0
+
+
+@njit
+def _run(layer, example, offset, learning):  # type: ignore[no-untyped-def]
+    """Go over the classes of the label, or over all if it has none; returns the cheapest."""
+    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
+    _settle(state, classes)
+    first = 0 if state.first == 0 else 1
+    listed = int64(e.cost_count)
+    prediction, least = first, UNLABELED
+    for j in range(listed if listed > 0 else state.classes):
+        k = int64(classes[j]) if listed > 0 else j + first
+        if not first <= k < first + state.classes:
+            continue
+        at = _offset(layer, offset, k - first)
+        if learning and listed > 0:
+            e.importance = _0 if costs[j] == UNLABELED else _1  # that of the last class counts, as in VW
+            learn_next(layer, example, costs[j], e.importance, at)
+        else:
+            predict_next(layer, example, UNLABELED, _1, at)
+        if e.raw < least or (e.raw == least and k < prediction):
+            prediction, least = k, e.raw
+        if e.scores != uint64(0) and int64(e.score_count) >= state.classes:
+            float32s_at(e.scores, state.classes)[k - first] = e.raw
+    e.raw = least
+    e.loss = _loss_of(prediction, classes, costs) * np.float64(e.importance)
+    return np.float32(prediction)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class predicted cheapest, among those of the label if it names any."""
+    return _run(layer, example, offset, False)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, and teach each class of the label its cost."""
+    return _run(layer, example, offset, True)
+
+
+class CostSensitiveOneAgainstAll(Reduction):
+    """A regression of the cost of each class."""
+
+    name: ClassVar[str] = "cost_sensitive_one_against_all"
+    Parameters: ClassVar[type[Parameters]] = CostSensitiveParameters
+    takes = Labels.COST_SENSITIVE
+    predicts = Predictions.CLASS
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = np.zeros(1, COST_SENSITIVE)
+        self.state["classes"] = parameters.classes
+        self.state["first"] = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
+
+    @classmethod
+    def width(cls, parameters: CostSensitiveParameters) -> int:
+        """One sub-model a class."""
+        return parameters.classes
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    @property
+    def score_count(self) -> int:
+        """One score a class: its predicted cost."""
+        return int(self.parameters.classes)
+
+    def saved(self) -> dict[str, NDArray[np.int64]]:
+        """The smallest class, where it was detected."""
+        return {"first_class": self.state["first"]}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register cost-sensitive one against all."""
+    register(CostSensitiveOneAgainstAll)

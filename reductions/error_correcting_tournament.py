@@ -1,0 +1,258 @@
+"""Multiclass by an error-correcting tournament: a filter tree that forgives a number of lost matches.
+
+The classes play e + 1 elimination tournaments for `errors` = e, a class that loses entering the next one; the champions
+play a final single elimination. Every match is a binary problem with its own sub-model; a loser's example goes on only
+where it may still win, so later matches learn from what earlier ones let through. e = 0 is a filter tree.
+
+Players 0 to k - 1 are the classes, later ones the winners of matches, in the order in which the matches are drawn up.
+
+Sources: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tournaments", ALT 2009; VW 9.11.9 (ect.cc) for
+the order of matches and of updates.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numba import njit, uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.abi import UNLABELED, example_at, int64s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.hooks import hookimpl
+from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+
+_0, _1 = np.float32(0), np.float32(1)
+
+
+class TournamentParameters(Parameters):
+    """Parameters of `error_correcting_tournament`.
+
+    Attributes:
+        classes: how many; labels are 1 to this.
+        errors: how many lost matches a class may survive.
+    """
+
+    classes: Annotated[int, Field(ge=2, le=1 << 20)]
+    errors: Annotated[int, Field(ge=0, le=30)] = 0
+
+
+PLAYER = np.dtype(
+    [
+        ("left", "i8"),  # of a match: its two players
+        ("right", "i8"),
+        ("winner_to", "i8"),  # the match this player plays next after winning (classes: their first), 0 for none
+        ("loser_to", "i8"),
+        ("last", "i8"),  # 1: the last match of a tournament
+    ]
+)
+TOURNAMENT = np.dtype(
+    [
+        ("classes", "i8"),
+        ("errors", "i8"),
+        ("matches", "i8"),  # of the elimination tournaments; the problems of the finals come behind them
+        ("height", "i8"),  # rounds of the finals
+        ("boundary", "f4"),  # the right player wins if the prediction is above it
+        ("players", "u8"),  # address of PLAYER[...]
+        ("champions", "u8"),  # address of int64[errors + 1]: last match of each tournament
+        ("won", "u8"),  # address of int64[...]: scratch, which of its last matches a class won
+    ]
+)
+tournament_at, player_at = view(TOURNAMENT), view(PLAYER)
+
+_PLAYER_SIZE = PLAYER.itemsize
+
+
+def draw_up(classes: int, errors: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Draw up the elimination tournaments.
+
+    Returns:
+        PLAYER array, and the players that are the last matches of the tournaments.
+
+    >>> players, champions = draw_up(4, 0)
+    >>> players["left"].tolist(), players["winner_to"].tolist(), champions.tolist()
+    ([0, 0, 0, 0, 0, 2, 4], [4, 4, 5, 5, 6, 6, 0], [6])
+    """
+    players: list[dict[str, int]] = [{} for _ in range(classes)]
+    tournament_of = [0] * classes
+    rounds: list[list[int]] = [list(range(classes)), *([] for _ in range(errors))]
+    champions = []
+    while any(rounds):
+        coming: list[list[int]] = [[] for _ in rounds]
+        for t, playing in enumerate(rounds):
+            deeper = t < errors
+            for left, right in zip(playing[::2], playing[1::2], strict=False):
+                match = len(players)
+                players.append({"left": left, "right": right})
+                tournament_of.append(t)
+                for player in (left, right):
+                    players[player]["winner_to" if tournament_of[player] == t else "loser_to"] = match
+                if players[left].get("last"):
+                    players[left]["winner_to"] = match
+                if len(playing) == 2 and (t == 0 or not rounds[t - 1]):
+                    players[match]["last"] = 1
+                    champions.append(match)
+                    if deeper:
+                        coming[t + 1].append(match)
+                else:
+                    coming[t].append(match)
+                if deeper:
+                    coming[t + 1].append(match)
+            if len(playing) % 2:
+                coming[t].append(playing[-1])
+        rounds = coming
+    table = np.zeros(len(players), PLAYER)
+    for row, player in zip(table, players, strict=True):
+        for name, value in player.items():
+            row[name] = value
+    return table, np.array(champions, np.int64)
+
+
+@njit(inline="always")
+def _tournament(layer):  # type: ignore[no-untyped-def]
+    return tournament_at(layer_at(layer)[0].state)[0]
+
+
+@njit(inline="always")
+def _player(state, k):  # type: ignore[no-untyped-def]
+    return player_at(state.players + uint64(k * _PLAYER_SIZE))[0]
+
+
+@njit(inline="always")
+def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+    """Rows of sub-model k of the layer below."""
+    return offset + uint64(k) * layer_at(layer)[0].step
+
+
+@njit
+def _decide(layer, example, importance, problem, offset):  # type: ignore[no-untyped-def]
+    return predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, problem))
+
+
+@njit
+def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+    """The class, from 0, that the matches choose, from the finals down."""
+    state = _tournament(layer)
+    champion = 0
+    for i in range(state.height - 1, -1, -1):
+        right = champion | (1 << i)
+        if right <= state.errors:
+            if _decide(layer, example, importance, state.matches + right - 1, offset) > state.boundary:
+                champion = right
+    k = int64s_at(state.champions, uint64(state.errors + 1))[champion]
+    while k >= state.classes:
+        match = _player(state, k)
+        score = _decide(layer, example, importance, k - state.classes, offset)
+        k = match.right if score > state.boundary else match.left
+    return k
+
+
+@njit
+def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-def]
+    """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
+    state = _tournament(layer)
+    won = int64s_at(state.won, uint64(2 * state.errors + 4))
+    count, match = 0, _player(state, k).winner_to
+    left = _player(state, match).left == k
+    while match != 0:
+        side = -_1 if left else _1
+        problem = match - state.classes
+        learn_next(layer, example, side, importance, _offset(layer, offset, problem))
+        wins = (_decide(layer, example, importance, problem, offset) - state.boundary) * side > _0
+        here = _player(state, match)
+        coming = here.winner_to if wins else here.loser_to
+        if here.last == 1 or (not wins and coming == 0):
+            won[count] = wins
+            count += 1
+        if here.last == 0:
+            left = _player(state, coming).left == match
+        match = coming
+    return count
+
+
+@njit
+def _play_finals(layer, example, count, offset):  # type: ignore[no-untyped-def]
+    """Teach the finals in which a champion that should win meets one that should not."""
+    state, e = _tournament(layer), example_at(example)[0]
+    won = int64s_at(state.won, uint64(2 * state.errors + 4))
+    for i in range(state.height):
+        j = 0
+        while j < count // 2:
+            left, right = won[2 * j], won[2 * j + 1]
+            won[j] = left
+            if left != right:
+                # The importance stays what the last final made it, as in VW.
+                e.importance = np.float32(1 << (state.height - i - 1))
+                problem = state.matches + j * (1 << (i + 1)) + (1 << i) - 1
+                side = -_1 if left else _1
+                score = learn_next(layer, example, side, e.importance, _offset(layer, offset, problem))
+                won[j] = right if score > state.boundary else left
+            # VW halves the list within the loop over it, so it shrinks with every match.
+            if count % 2 == 1:
+                won[count // 2] = won[count - 1]
+            count = (1 + count) // 2
+            j += 1
+
+
+@njit
+def _judge(example, label, prediction):  # type: ignore[no-untyped-def]
+    e = example_at(example)[0]
+    e.loss = np.float64(e.importance) if label != UNLABELED and label != prediction else 0.0
+    return prediction
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class that wins."""
+    return _judge(example, label, np.float32(_winner(layer, example, importance, offset) + 1))
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then teach the matches in which the class of the example plays."""
+    state = _tournament(layer)
+    prediction = np.float32(_winner(layer, example, importance, offset) + 1)
+    if label != UNLABELED and _1 <= label <= np.float32(state.classes):
+        count = _climb(layer, example, np.int64(label) - 1, importance, offset)
+        _play_finals(layer, example, count, offset)
+    return _judge(example, label, prediction)
+
+
+class ErrorCorrectingTournament(Reduction):
+    """A sub-model for each match."""
+
+    name: ClassVar[str] = "error_correcting_tournament"
+    Parameters: ClassVar[type[Parameters]] = TournamentParameters
+    takes = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    def __init__(self, parameters: TournamentParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        classes, errors = parameters.classes, parameters.errors
+        self._players, self._champions = draw_up(classes, errors)
+        self._won = np.zeros(2 * errors + 4, np.int64)
+        self.state = np.zeros(1, TOURNAMENT)
+        state = self.state[0]
+        state["classes"], state["errors"], state["height"] = classes, errors, errors.bit_length()
+        state["matches"] = (classes - 1) * (errors + 1)
+        state["players"], state["champions"] = self._players.ctypes.data, self._champions.ctypes.data
+        state["won"] = self._won.ctypes.data
+        linked = context.below and getattr(context.below.parameters, "function", None) == "logistic"
+        state["boundary"] = 0.5 if linked else 0.0
+
+    @classmethod
+    def width(cls, parameters: TournamentParameters) -> int:
+        """One sub-model a match, the finals included."""
+        return (parameters.classes - 1) * (parameters.errors + 1) + parameters.errors
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the error-correcting tournament."""
+    register(ErrorCorrectingTournament)

@@ -1,0 +1,104 @@
+"""A link: passes the prediction of the layer below through a function on its way up; learning is not touched."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numba import njit
+
+from hutch.core.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
+from hutch.core.hooks import hookimpl
+from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+
+FUNCTIONS = ("identity", "logistic", "glf1", "poisson")
+
+_1, _2 = np.float32(1), np.float32(2)
+
+
+class LinkParameters(Parameters):
+    """Parameters of `link`.
+
+    Attributes:
+        function: `logistic` gives 1 / (1 + e^-p), `glf1` 2 / (1 + e^-p) - 1, `poisson` e^p.
+    """
+
+    function: Literal["identity", "logistic", "glf1", "poisson"] = "logistic"
+
+
+LINK = np.dtype([("function", "i8")])
+link_at = view(LINK)
+
+
+@njit(inline="always")
+def _function(layer):  # type: ignore[no-untyped-def]
+    return link_at(layer_at(layer)[0].state)[0].function
+
+
+@njit(error_model="numpy")
+def _apply(function, p):  # type: ignore[no-untyped-def]
+    if function == 1:
+        return _1 / (_1 + math.exp(-p))
+    if function == 2:
+        return _2 / (_1 + math.exp(-p)) - _1
+    if function == 3:
+        return math.exp(p)
+    return p
+
+
+@njit(error_model="numpy")
+def _invert(function, q):  # type: ignore[no-untyped-def]
+    """The prediction that the link turns into q; NaN or infinite where none does."""
+    share = q if function == 1 else (q + _1) / _2
+    if function == 1 or function == 2:
+        return math.log(share / (_1 - share)) if 0 <= share <= 1 else np.float32(np.nan)
+    return q if function == 0 else (math.log(q) if q >= 0 else np.float32(np.nan))
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layer below learn; returns its prediction through the link."""
+    return _apply(_function(layer), learn_next(layer, example, label, importance, offset))
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The prediction of the layer below, through the link."""
+    return _apply(_function(layer), predict_next(layer, example, label, importance, offset))
+
+
+@kernel
+def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+    """h_min of the layer below to the prediction that the link turns into `target`."""
+    below = _invert(_function(layer), target)
+    return importance_to_next(layer, example, label, below, offset) if math.isfinite(below) else np.float32(np.inf)
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Sensitivity of the layer below: that of the prediction before the link."""
+    return sensitivity_next(layer, example, label, importance, offset)
+
+
+class Link(Reduction):
+    """The prediction below, through a function."""
+
+    name: ClassVar[str] = "link"
+    Parameters: ClassVar[type[Parameters]] = LinkParameters
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    def __init__(self, parameters: LinkParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state: Any = np.zeros(1, LINK)
+        self.state["function"] = FUNCTIONS.index(parameters.function)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict, importance_to, sensitivity)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the link."""
+    register(Link)

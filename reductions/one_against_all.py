@@ -1,0 +1,172 @@
+"""One against all: a binary problem for each class, the highest prediction wins."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numba import int64, njit, uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.abi import UNLABELED, example_at, float32s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.hooks import hookimpl
+from hutch.core.loss_kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
+from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+
+_0, _1 = np.float32(0), np.float32(1)
+_UNDECIDED = 2
+
+
+class OneAgainstAllParameters(Parameters):
+    """Parameters of `one_against_all`.
+
+    Attributes:
+        classes: how many.
+        first_class: the smallest label, 0 or 1. `detect` does as VW: labels count from 1 until a 0 comes before the
+            largest label does, and a label beyond the classes is a negative example of every class.
+        probabilities: scores are logistic functions of the predictions, scaled to sum 1.
+    """
+
+    classes: Annotated[int, Field(ge=2, le=1 << 20)]
+    first_class: Literal[0, 1, "detect"] = 1
+    probabilities: bool = False
+
+
+ONE_AGAINST_ALL = np.dtype(
+    [
+        ("classes", "i8"),
+        ("first", "i8"),  # the smallest label, or 2 while that is undecided
+        ("detect", "i8"),
+        ("probabilities", "i8"),
+        ("split", "i8"),  # 1: a soft label is learned as two examples, for losses that only know two labels
+        ("predictions", "u8"),  # address of float32[classes]: scratch
+    ]
+)
+state_at = view(ONE_AGAINST_ALL)
+
+
+@njit(inline="always")
+def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+    """Rows of sub-model k of the layer below."""
+    return offset + uint64(k) * layer_at(layer)[0].step
+
+
+@njit(error_model="numpy")
+def _write_scores(state, e, predictions):  # type: ignore[no-untyped-def]
+    if e.scores == uint64(0) or int64(e.score_count) < state.classes:
+        return
+    scores, total = float32s_at(e.scores, state.classes), _0
+    for k in range(state.classes):
+        scores[k] = _1 / (_1 + math.exp(-predictions[k])) if state.probabilities == 1 else predictions[k]
+        total += scores[k]
+    if state.probabilities == 1:
+        scale = _1 / total
+        for k in range(state.classes):
+            scores[k] *= scale
+
+
+@njit
+def _best(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict with every sub-model; returns the label of the highest, the first of equals."""
+    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    predictions, best = float32s_at(state.predictions, state.classes), 0
+    for k in range(state.classes):
+        predictions[k] = predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, k))
+        if predictions[k] > predictions[best]:
+            best = k
+    _write_scores(state, e, predictions)
+    prediction = np.float32(best + (0 if state.first == 0 else 1))
+    e.loss = np.float64(importance) if label != UNLABELED and label != prediction else 0.0
+    return prediction
+
+
+@njit
+def _learn_soft(layer, example, share, importance, split, offset):  # type: ignore[no-untyped-def]
+    """Learn that the class holds with probability `share`."""
+    if split == 0:
+        learn_next(layer, example, share + share - _1, importance, offset)
+        return
+    if share > _0:
+        learn_next(layer, example, _1, importance * share, offset)
+    if share < _1:
+        learn_next(layer, example, -_1, importance * (_1 - share), offset)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class with the highest prediction."""
+    return _best(layer, example, label, importance, offset)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then teach every sub-model whether its class holds; `targets` of the example are soft labels."""
+    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    prediction = _best(layer, example, label, importance, offset)
+    loss, features = e.loss, e.features
+    if e.targets != uint64(0):
+        targets = float32s_at(e.targets, state.classes)
+        for k in range(state.classes):
+            _learn_soft(layer, example, targets[k], importance, state.split, _offset(layer, offset, k))
+    elif label != UNLABELED:
+        if state.first == _UNDECIDED and (label == _0 or label == np.float32(state.classes)):
+            state.first = 0 if label == _0 else 1
+        first = np.float32(0 if state.first == 0 else 1)
+        if state.detect == 1 or first <= label < first + np.float32(state.classes):
+            for k in range(state.classes):
+                side = _1 if label == first + np.float32(k) else -_1
+                learn_next(layer, example, side, importance, _offset(layer, offset, k))
+    e.loss, e.features = loss, features
+    return prediction
+
+
+class OneAgainstAll(Reduction):
+    """A sub-model for each class against all others."""
+
+    name: ClassVar[str] = "one_against_all"
+    Parameters: ClassVar[type[Parameters]] = OneAgainstAllParameters
+    takes = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._predictions = np.zeros(parameters.classes, np.float32)
+        self.state = np.zeros(1, ONE_AGAINST_ALL)
+        detect = parameters.first_class == "detect"
+        self.state["classes"], self.state["probabilities"] = parameters.classes, parameters.probabilities
+        self.state["first"], self.state["detect"] = _UNDECIDED if detect else parameters.first_class, detect
+        self.state["split"] = self._loss_kind() in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE)
+        self.state["predictions"] = self._predictions.ctypes.data
+
+    def _loss_kind(self) -> int | None:
+        below = self.context.below
+        while below is not None and not hasattr(below.parameters, "loss"):
+            below = below.context.below
+        return self.context.losses[below.parameters.loss.name].kind if below else None
+
+    @classmethod
+    def width(cls, parameters: OneAgainstAllParameters) -> int:
+        """One sub-model a class."""
+        return parameters.classes
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    @property
+    def score_count(self) -> int:
+        """One score a class."""
+        return int(self.parameters.classes)
+
+    def saved(self) -> dict[str, NDArray[np.int64]]:
+        """The smallest label, where it was detected."""
+        return {"first_class": self.state["first"]}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register one against all."""
+    register(OneAgainstAll)
