@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
 from hutch.core.batch import Batch
 from hutch.core.chain import Engine, Outputs
@@ -121,60 +122,56 @@ def bench(
     """
     known = Registry(dict(registry.reductions), dict(registry.losses))
     known.reductions[reduction.name] = reduction
-    given = plausible(reduction) if parameters is None else parameters
+    given = plausible(reduction.Parameters) if parameters is None else parameters
     top = LayerConfig(reduction.name, reduction.Parameters.model_validate(given))
     if below is not None:
         return Bench((top, *(_layer(entry, known) for entry in below)), known)
     if reduction.is_base:
         return Bench((top,), known)
     for stack in _stacks(known, reduction):
-        candidate = Bench((top, *stack), known)
         try:
+            candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
-        except ConfigError:
+        except (ConfigError, ValidationError):
             continue
         return candidate
     raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
 
 
 def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
-    name, given = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
-    return LayerConfig(name, registry.reductions[name].Parameters.model_validate(given or {}))
+    name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
+    model = registry.reductions[name].Parameters
+    return LayerConfig(name, model.model_validate(plausible(model) if given is None else given))
 
 
-def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[LayerConfig]]:
+def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
     """One base learner, then one layer on a base learner; `linear` first."""
-    bases = sorted((cls for cls in registry.reductions.values() if cls.is_base), key=lambda cls: cls.name != "linear")
-    others = [cls for cls in registry.reductions.values() if not cls.is_base and cls is not reduction]
-    one = [[_plausible_layer(base)] for base in bases]
-    return one + [[_plausible_layer(other), *stack] for other in others for stack in one]
+    bases = sorted(
+        (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
+    )
+    others = [name for name, cls in registry.reductions.items() if not cls.is_base and cls is not reduction]
+    return [[base] for base in bases] + [[other, base] for other in others for base in bases]
 
 
-def _plausible_layer(reduction: type[Reduction]) -> LayerConfig:
-    return LayerConfig(reduction.name, reduction.Parameters.model_validate(plausible(reduction)))
-
-
-def plausible(reduction: type[Reduction]) -> dict[str, Any]:
+def plausible(model: type[BaseModel]) -> dict[str, Any]:
     """Values for the parameters that have no default: pydantic's `examples` if given, else by type and name."""
     found: dict[str, Any] = {}
-    for name, field in reduction.Parameters.model_fields.items():
-        if not field.is_required():
-            continue
-        if field.examples:
-            found[name] = field.examples[0]
-        elif _is(field.annotation, int):
-            found[name] = CLASSES
-        elif _is(field.annotation, float):
-            found[name] = 0.5
-        elif _is(field.annotation, str):
-            found[name] = name if name in NAMESPACES else NAMESPACES[0]
-        else:
-            found[name] = [NAMESPACES[0]]
+    for name, field in model.model_fields.items():
+        if field.is_required():
+            found[name] = field.examples[0] if field.examples else _value(name, field.annotation)
     return found
 
 
-def _is(annotation: Any, kind: type) -> bool:
-    """Whether an annotation is a type or a union that has it."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return kind in typing.get_args(annotation)
-    return annotation is kind
+def _value(name: str, annotation: Any) -> Any:
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return _value(name, inner[0])
+    if origin is typing.Annotated:
+        return _value(name, inner[0])
+    if origin in (tuple, list):
+        return [_value(name, inner[0])]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return plausible(annotation)
+    if annotation in (int, float):
+        return CLASSES if annotation is int else 0.5
+    return name if name in NAMESPACES else NAMESPACES[0]
