@@ -13,16 +13,17 @@ _TOLERANCE = 1e-3
 _ITERATIONS = 100
 
 
-def leading(stacked: Array, count: int) -> tuple[Array, Array]:
-    """The `count` largest eigenvalues of stacked' stacked, in descending order, and their unit eigenvectors as rows.
+def leading(stacked: Array, count: int) -> tuple[Array, Array, float]:
+    """The `count` largest eigenvalues of stacked' stacked, descending, their unit eigenvectors as rows, and its trace.
 
     Args:
         stacked: (rows, columns). The guess, where one is needed, is its first `count` rows.
         count: ≥ 0; no more than the rank of `stacked` are returned.
     """
+    trace = float(np.vdot(stacked, stacked))
     if min(stacked.shape) <= max(_EXACT, 2 * count):
-        return _exact(stacked, count)
-    return _iterated(stacked, count)
+        return *_exact(stacked, count), trace
+    return *_iterated(stacked, count, trace), trace
 
 
 def _exact(stacked: Array, count: int) -> tuple[Array, Array]:
@@ -36,17 +37,17 @@ def _exact(stacked: Array, count: int) -> tuple[Array, Array]:
     return energy[used], (vectors[:, used].T @ stacked) / np.sqrt(energy[used])[:, None]
 
 
-def _iterated(stacked: Array, count: int) -> tuple[Array, Array]:
+def _iterated(stacked: Array, count: int, trace: float) -> tuple[Array, Array]:
     """Subspace iteration with Rayleigh-Ritz; stops when another round would add little beside what is left out."""
     random = np.random.default_rng(0).standard_normal((_EXTRA, len(stacked) - count))
     basis = _orthonormal(np.concatenate([stacked[:count], random @ stacked[count:]]))
-    total, before = float(np.vdot(stacked, stacked)), 0.0
+    before = 0.0
     for _ in range(_ITERATIONS):
         image = basis @ stacked.T
         energy, vectors = np.linalg.eigh(image @ image.T)
         energy, vectors = energy[::-1], vectors[:, ::-1]
         captured = float(energy[:count].sum())
-        if captured - before <= _TOLERANCE * (total - captured):
+        if captured - before <= _TOLERANCE * (trace - captured):
             break
         before = captured
         basis = _orthonormal(image @ stacked)
@@ -55,4 +56,4 @@ def _iterated(stacked: Array, count: int) -> tuple[Array, Array]:
 
 def _orthonormal(rows: Array) -> Array:
     """Orthonormal rows that span these; directions lost in rounding are replaced by what QR gives."""
-    return np.ascontiguousarray(np.linalg.qr(rows.T)[0].T)
+    return np.linalg.qr(rows.T)[0].T

@@ -68,7 +68,7 @@ class Sketch:
         stacked = np.empty((rank + len(rows), self.mean.size))
         np.multiply(self.loadings, sqrt(old), out=stacked[:rank])
         centred = np.subtract(rows, self.mean, out=stacked[rank:])
-        shift = centred.mean(axis=0)
+        shift = np.full(len(rows), 1 / len(rows)) @ centred
         # Less (1 - √(N/N⁺)) of their mean, the rows' scatter about zero is theirs, and the old mean's, about the new.
         centred -= (1 - sqrt(old / total)) * shift
         self.mean += len(rows) / total * shift
@@ -78,8 +78,8 @@ class Sketch:
         """The model of the moments (stacked' stacked + isotropic I) / total."""
         dimension = self.mean.size
         kept = min(len(self.loadings), dimension - 1)
-        energy, axes = leading(stacked, kept)
-        rest = max(float(np.vdot(stacked, stacked)) - float(energy.sum()), 0.0) / (dimension - kept)
+        energy, axes, trace = leading(stacked, kept)
+        rest = max(trace - float(energy.sum()), 0.0) / (dimension - kept)
         self.noise[0] = max((isotropic + rest) / total, self.floor)
         length = np.sqrt(np.maximum(energy - rest, 0.0) / total)
         length[np.einsum("ij,ij->i", axes, self.loadings[: len(axes)]) < 0] *= -1  # an axis keeps its direction

@@ -213,7 +213,8 @@ def test_leading_axes_are_those_of_the_singular_value_decomposition(shape: tuple
     random = np.random.default_rng(0)
     matrix = random.normal(size=(shape[0], 6)) * [30, 20, 15, 10, 8, 6] @ random.normal(size=(6, shape[1]))
     matrix += 0.1 * random.normal(size=shape)
-    energy, axes = leading(matrix, 4)
+    energy, axes, trace = leading(matrix, 4)
+    assert trace == pytest.approx(np.sum(matrix**2))
     _, singular, reference = np.linalg.svd(matrix, full_matrices=False)
     np.testing.assert_allclose(energy, singular[:4] ** 2, rtol=1e-3)
     np.testing.assert_allclose(axes @ axes.T, np.eye(4), atol=1e-9)
@@ -221,7 +222,7 @@ def test_leading_axes_are_those_of_the_singular_value_decomposition(shape: tuple
 
 
 def test_leading_axes_of_nothing_are_none() -> None:
-    energy, axes = leading(np.zeros((5, 9)), 3)
+    energy, axes, _ = leading(np.zeros((5, 9)), 3)
     assert energy.size == 0 and axes.shape == (0, 9)
-    energy, axes = leading(np.ones((5, 9)), 0)
+    energy, axes, _ = leading(np.ones((5, 9)), 0)
     assert energy.size == 0 and axes.shape == (0, 9)
