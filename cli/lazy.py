@@ -21,24 +21,29 @@ class LazyGroup(TyperGroup):
 
     table: ClassVar[dict[str, tuple[str, str]]] = {}
 
+    @classmethod
+    def names(cls) -> list[str]:
+        """The commands of this installation."""
+        return [name for name, (target, _) in cls.table.items() if find_spec(target.partition(":")[0])]
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return [name for name, (target, _) in self.table.items() if find_spec(target.partition(":")[0])]
+        return self.names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in self.names():
             return None
         module, _, name = self.table[cmd_name][0].partition(":")
         return as_command(getattr(import_module(module), name), cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        names = self.list_commands(ctx)
+        names = self.names()
         if args[0] not in names and not args[0].startswith("-"):
             ctx.fail(f"no command {args[0]!r}; {did_you_mean(args[0], names)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.table[name][1]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, self.table[name][1]) for name in self.names()])
 
 
 def new_app(cls: type[TyperGroup] = TyperGroup, **options: Any) -> typer.Typer:

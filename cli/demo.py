@@ -1,0 +1,99 @@
+"""`hutch demo`: noisy ratings simulated, learned from, and measured."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hutch.core.simulate import Ratings
+
+RANKS = (0, 1, 2, 3)
+"""Rank 0 is the linear learner."""
+PASSES = 10
+
+
+def chain(rank: int) -> dict[str, Any]:
+    """The chain of the demo; all ranks have the same rates, found best for the linear learner."""
+    base = {"left": "rater", "right": "task", "rank": rank, "loss": "hinge", "learning_rate": 0.3, "l2": 0.3}
+    return {"weights": {"bits": 22}, "chain": [{"filter_tree": {"classes": 5}}, {"dyadic": base}]}
+
+
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="A fifth of the data.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of the simulation.")] = 0,
+    write: Annotated[
+        str | None, typer.Option("--write", metavar="DIR", help="Leave the data here: train.vw, test.vw, labels.tsv.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Learn from simulated ratings, and show the error on ratings kept aside.
+
+    A label depends on who rates and on what is rated. A linear learner adds the two; a dyadic learner of rank k also
+    multiplies k hidden numbers of the rater with k of the task. Both stand below a filter tree, with hinge loss.
+
+    Example: hutch demo --write ratings
+    """
+    import json
+    import time
+
+    import numpy as np
+
+    from hutch.core.simulate import simulate_ratings
+
+    start = time.perf_counter()
+    size = {"tasks": 2_000, "raters": 600} if quick else {}
+    ratings = simulate_ratings(**size, seed=seed)
+    count = len(ratings) // 16
+    test, train = ratings[:count], ratings[count:]
+    if write is not None:
+        _write(write, train, test)
+    if not as_json:
+        print(f"{len(train)} simulated ratings to learn from in {PASSES} passes, {count} kept aside, 5 classes\n")
+        print("learner             test 0/1 loss", flush=True)
+    losses = {"best constant": float(np.mean(test.labels != np.bincount(train.labels).argmax()))}
+    _show("best constant", losses, as_json)
+    for name, loss in _learn(train, test):
+        losses[name] = loss
+        _show(name, losses, as_json)
+    seconds = time.perf_counter() - start
+    if as_json:
+        print(json.dumps({"train": len(train), "test": count, "passes": PASSES, "losses": losses, "seconds": seconds}))
+    else:
+        error = (losses["linear"] * (1 - losses["linear"]) / count) ** 0.5
+        print(f"\nstandard error {error:.4f}; {seconds:.1f} s, most of it compiling if this was the first run")
+
+
+def _learn(train: "Ratings", test: "Ratings") -> Any:
+    """Name and test loss of each learner, as they get ready; text parser and learner are compiled side by side."""
+    import numpy as np
+
+    from hutch.chain import Chain
+    from hutch.cli.warmup import background
+
+    lines, test_lines = train.examples(), test.examples()
+    with background(["hutch.cli.warmup:parse_a_line"], 1) as (parser,):
+        for rank in RANKS:
+            learner = Chain.from_config(chain(rank))
+            parser.get()
+            for number in range(PASSES):
+                learner.learn(lines)
+                if number < PASSES - 1:
+                    learner.end_pass()
+            name = f"dyadic, rank {rank}" if rank else "linear"
+            yield name, float(np.mean(learner.predict(test_lines) != test.labels))
+
+
+def _show(name: str, losses: dict[str, float], as_json: bool) -> None:
+    if not as_json:
+        print(f"{name:20}{losses[name]:.4f}", flush=True)
+
+
+def _write(directory: str, train: "Ratings", test: "Ratings") -> None:
+    from pathlib import Path
+
+    from hutch.core.atomic import write_bytes
+
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    write_bytes(Path(directory) / "train.vw", train.examples())
+    write_bytes(Path(directory) / "test.vw", test.examples())
+    write_bytes(Path(directory) / "labels.tsv", train.table())

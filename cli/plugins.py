@@ -1,0 +1,90 @@
+"""`hutch plugins`: what is installed, and whether it keeps its contract."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hutch.cli.lazy import new_app
+
+app = new_app(invoke_without_command=True, help="List what is installed, check a plugin.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback()
+def plugins(ctx: typer.Context) -> None:
+    """List what is installed, check a plugin.
+
+    Example: hutch plugins check filter_tree
+    """
+    if ctx.invoked_subcommand is None:
+        list_plugins()
+
+
+@app.command("list")
+def list_plugins(as_json: Json = False) -> None:
+    """List plugins: version, hooks, and what each has registered.
+
+    Example: hutch plugins list --json
+    """
+    import json
+
+    from hutch.plugins.manager import installed
+
+    found = installed()
+    rows = [_row(plugin, found.registry.origins) for plugin in found]
+    if as_json:
+        print(json.dumps({"plugins": rows}))
+        return
+    for row in rows:
+        print(f"{row['name']} ({row['distribution']} {row['version']})")
+        print(f"  hooks: {', '.join(row['hooks']) or 'none'}")
+        for kind, names in row["registered"].items():
+            print(f"  {kind}: {', '.join(names)}")
+
+
+def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
+    registered: dict[str, list[str]] = {}
+    for (kind, name), origin in sorted(origins.items()):
+        if origin == plugin.name:
+            registered.setdefault(kind, []).append(name)
+    return {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "file": plugin.file,
+        "hooks": list(plugin.hooks),
+        "registered": registered,
+    }
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="A distribution, a plugin, a reduction or a loss.")], as_json: Json = False
+) -> None:
+    """Run the contract checks; exit status 1 if one fails that should not.
+
+    Example: hutch plugins check filter_tree
+    """
+    import json
+
+    from hutch.plugins.checks import checks_of
+
+    results = []
+    for each in checks_of(name):
+        try:
+            each()
+            failure = None
+        except Exception as error:  # a stranger's kernel may raise anything
+            failure = str(error) or type(error).__name__
+        result = "passed" if failure is None else "known" if each.known_failure else "failed"
+        results.append({"check": str(each), "result": result, "why": each.known_failure or failure})
+        if not as_json:
+            why = f": {results[-1]['why']}" if failure is not None else ""
+            print(f"{result:6} {each}{why}")
+    failed = sum(result["result"] == "failed" for result in results)
+    if as_json:
+        print(json.dumps({"passed": len(results) - failed, "failed": failed, "checks": results}))
+    else:
+        print(f"{len(results) - failed} of {len(results)} checks passed or are known")
+    raise typer.Exit(1 if failed else 0)

@@ -1,0 +1,116 @@
+"""`hutch warmup`: compile the kernels ahead."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+_FILES = {
+    "simple.vw": "1 'a |f x:0.5 y |g z\n-1 |f x |g z\n",
+    "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
+    "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120)),
+}
+_COMMANDS = (
+    ("train", "simple.vw", "--quiet", "-p", "predictions.txt"),
+    ("crowd", "labels.tsv", "--quiet", "--next", "1"),
+    ("crowd", "labels.tsv", "--quiet", "--method", "online"),
+    ("em", "fit", "rows.csv", "--rank", "1"),
+)
+"""Small runs that compile what is not met by address."""
+
+
+def warmup(
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes that compile at the same time.")] = 2,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compile every kernel, so that later commands only load them.
+
+    Example: hutch warmup -j 4
+    """
+    import json
+    import sys
+    import time
+
+    start = time.perf_counter()
+    kernels = sorted(installed_kernels())
+    with background([*_COMMANDS, *kernels], jobs) as results:
+        for result in results:
+            result.get()
+    found = {"kernels": len(kernels), "seconds": time.perf_counter() - start}
+    if as_json:
+        print(json.dumps(found))
+    elif not quiet:
+        print(f"{found['kernels']} kernels are ready after {found['seconds']:.1f} s", file=sys.stderr)
+
+
+def installed_kernels() -> set[str]:
+    """All kernels of the installed plugins that are met by address, as `module:name`."""
+    import sys
+
+    from hutch.core.kernel_cache import AddressKernel
+    from hutch.plugins.manager import installed
+
+    tops = {"hutch", *(plugin.name.partition(".")[0] for plugin in installed())}
+    found = {}
+    for name, module in sorted(sys.modules.items()):
+        if name.partition(".")[0] in tops:
+            for attribute, value in vars(module).items():
+                if isinstance(value, AddressKernel):
+                    found[id(value)] = f"{name}:{attribute}"
+    return set(found.values())
+
+
+@contextmanager
+def background(pieces: Sequence[str | tuple[str, ...]], jobs: int) -> Iterator[list[Any]]:
+    """Compile in other processes while the block runs; see `compile_piece`.
+
+    The block gets one result for each piece, whose `get()` waits for it. What is not ready when it ends is given up.
+    """
+    from multiprocessing import get_context
+
+    with get_context("spawn").Pool(min(jobs, len(pieces))) as pool:
+        yield [pool.apply_async(compile_piece, (piece,)) for piece in pieces]
+
+
+def compile_piece(piece: str | tuple[str, ...]) -> None:
+    """Compile something and leave it in the cache on disk.
+
+    Args:
+        piece: `module:name` of a kernel or of a function to call, or a command line that needs what is to be compiled.
+    """
+    from importlib import import_module
+
+    from hutch.core.kernel_cache import AddressKernel
+
+    if isinstance(piece, tuple):
+        _run(piece)
+        return
+    module, _, name = piece.partition(":")
+    target = getattr(import_module(module), name)
+    _ = target.address if isinstance(target, AddressKernel) else target()
+
+
+def parse_a_line() -> None:
+    """Compile the text parser."""
+    from hutch.core.text_parser import TextParser
+
+    TextParser().parse(_FILES["simple.vw"].encode())
+
+
+def _run(command: tuple[str, ...]) -> None:
+    import contextlib
+    import io
+    import tempfile
+    from pathlib import Path
+
+    from hutch.cli.main import Commands, app
+
+    if command[0] not in Commands.names():
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in _FILES.items():
+            Path(name).write_text(text, encoding="utf-8")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            app(list(command), standalone_mode=False)
