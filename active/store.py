@@ -6,6 +6,7 @@ running it again.
 """
 
 import json
+import secrets
 import sqlite3
 import threading
 import time
@@ -127,7 +128,7 @@ class Store:
                     raise StoreError(at(str(self.path), None, None, f"cannot be written: {error}")) from None
                 raise
 
-    def _rows(self, query: str, arguments: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, query: str, arguments: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
         with self._lock:
             return self._connection.execute(query, arguments).fetchall()
 
@@ -143,6 +144,13 @@ class Store:
     def identity(self) -> int:
         """A random number that tells this store from all others."""
         return int(self._rows("SELECT value FROM store WHERE key = 'identity'")[0][0])
+
+    @property
+    def token(self) -> str:
+        """A secret for the address of the page; it stays the same when the server starts again."""
+        with self._writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO store VALUES ('token', ?)", [secrets.token_urlsafe(18)])
+        return str(self._rows("SELECT value FROM store WHERE key = 'token'")[0][0])
 
     @property
     def labels_allowed(self) -> tuple[str, ...]:
@@ -294,37 +302,31 @@ class Store:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def line(
-        self,
-        line: str,
-        *,
-        round: int,
-        probability: float | None = None,
-        request: Request | None = None,
-        answer: Answer | None = None,
-    ) -> int:
-        """Log a line that a running model saw, with the request it made or the answer it gave.
-
-        Args:
-            line: as it came.
-            round: number of the round that goes on.
-            probability: with which its label was asked for; None if it had a label.
-            request: the request it made.
-            answer: the answer it gave.
+    def line(self, line: str, answer: Answer | None = None) -> int:
+        """Log a line that a running model is about to see, with the answer it gives.
 
         Returns:
             Its number in the log.
         """
         with self._writing() as connection:
             number = self._log(connection, "line", {"line": line})
-            if probability is not None:
-                query = "UPDATE rounds SET examples = examples + 1, probability = probability + ? WHERE round = ?"
-                connection.execute(query, [probability, round])
-            if request is not None:
-                self._insert_request(connection, request, round, 1)
             if answer is not None:
                 self._accept(connection, answer, (), number)
         return number
+
+    def count_line(self, round: int, probability: float, request: Request | None) -> None:
+        """Count an unlabelled line in its round.
+
+        Args:
+            round: number of the round.
+            probability: with which its label was asked for.
+            request: the request it made, if it was.
+        """
+        with self._writing() as connection:
+            query = "UPDATE rounds SET examples = examples + 1, probability = probability + ? WHERE round = ?"
+            connection.execute(query, [probability, round])
+            if request is not None:
+                self._insert_request(connection, request, round, 1)
 
     def _insert_request(self, connection: sqlite3.Connection, request: Request, round: int, wanted: int) -> None:
         try:
@@ -361,10 +363,24 @@ class Store:
         found = self._rows(query, [line])
         return str(found[0][0]) if found else None
 
+    def label_of(self, request: str, worker: str) -> str | None:
+        """The label a worker gave to a request; None if none, or only skipped."""
+        query = "SELECT label FROM labels WHERE request = ? AND worker = ? AND label != ? LIMIT 1"
+        found = self._rows(query, [request, worker, SKIP])
+        return str(found[0][0]) if found else None
+
     def rounds(self) -> list[tuple[int, Round]]:
         """All rounds with their numbers."""
         rows = self._rows("SELECT round, pool, examples, probability, threshold FROM rounds ORDER BY round")
         return [(row[0], Round(*row[1:])) for row in rows]
+
+    def progress_by_round(self) -> list[tuple[int, int, int]]:
+        """(round, requests that have a label, requests) of every round that has requests."""
+        return self._rows(
+            "SELECT round, sum(EXISTS (SELECT 1 FROM labels WHERE request = r.id AND label NOT IN (?, ?))), count(*)"
+            " FROM requests AS r GROUP BY round ORDER BY round",
+            [SKIP, DONT_KNOW],
+        )
 
     def outcomes(self) -> list[tuple[int, float, float, str, float]]:
         """(round, probability, prediction, label, share of the request's labels) of every label, in order of asking."""

@@ -40,7 +40,7 @@ from hutch.reductions.active_decision import (
     progress_at,
 )
 from hutch.reductions.active_memory import Memory, memory_at, recall, remember
-from hutch.reductions.active_rules import BUDGET, HUGE, IWAL, RULES, VW, uniform
+from hutch.reductions.active_rules import BUDGET, HUGE, IWAL, RULES, VW, pool_probabilities, uniform
 
 DEFAULT_BUDGET = 0.1
 _WINDOW = 300
@@ -299,6 +299,29 @@ class Active(Reduction):
         self.state["trace"], self.state["trace_size"] = self._traced.ctypes.data, size
         self.state["trace_count"] = 0
         return self._traced
+
+    def pool_probabilities(self, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """With which probability to ask for each example of a pool, so that they add up to a number of labels.
+
+        Args:
+            scores: as `trace` records them, float64 (examples).
+            count: labels wanted, up to the number of examples.
+        """
+        rule, seen = RULES[self.parameters.rule], float(self.progress["seen"][0])
+        found: NDArray[np.float64] = pool_probabilities(rule, scores, float(count), seen, 0.2 * count / len(scores))
+        chancy = found < 1.0  # the cutoff is right to one part in a million; the sum is to be exact
+        if chancy.any():
+            found[chancy] *= (count - (~chancy).sum()) / found[chancy].sum()
+        return np.minimum(1.0, found)
+
+    def loss_sums(self) -> tuple[float, float, float, float, float]:
+        """Sums over the labels bought in simulation, from which the loss over all examples is estimated.
+
+        Returns:
+            (covered, errors, spread, weight, excess), the fields of `hutch.active.estimate.LossSums`.
+        """
+        p = self.progress[0]
+        return tuple(float(p[name]) for name in ("covered", "errors", "spread", "weight", "excess"))  # type: ignore[return-value]
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """What decides how the stream goes on: counters, the latest scores, the examples to replay."""

@@ -144,7 +144,7 @@ def _vw_probability(s, progress, layer, example, prediction, label, importance, 
         distance, seen = abs(prediction), shared.time
     else:
         middle = (shared.min_label + shared.max_label) / np.float32(2)
-        distance, seen = abs(prediction - middle), shared.weighted_unlabeled
+        distance, seen = abs(prediction - middle), shared.weighted_unlabeled + importance
         label = progress.lowest if prediction >= middle else progress.highest
     sensitivity = sensitivity_next(layer, example, label, importance, offset)
     confidence = np.float64(distance / sensitivity)
@@ -167,6 +167,7 @@ def decide(s, layer, example, prediction, label, importance, offset, error):  # 
     e = example_at(example)[0]
     shared, progress = shared_at(e.shared)[0], progress_at(s.progress)[0]
     frozen = shared.testing == uint64(1)
+    loss, raw, updated, features = e.loss, e.raw, e.updated, e.features  # layers below may write them again
     if s.rule == VW:
         score, chance = _vw_probability(s, progress, layer, example, prediction, label, importance, offset)
         state, draw = merand48(shared.random_state)
@@ -182,6 +183,7 @@ def decide(s, layer, example, prediction, label, importance, offset, error):  # 
             chance = 0.0
         draw = uniform(s.seed, e.number, uint64(0))
         asked = draw < chance
+    e.loss, e.raw, e.updated, e.features = loss, raw, updated, features
     _trace(s, score, chance, draw, asked, prediction, label, importance, error)
     if not frozen:
         if progress.bought < s.limit:

@@ -1,0 +1,47 @@
+"""How far a store's labelling has come, and whether it is time to stop."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hutch.active.estimate import LossSums
+from hutch.active.simulate import stopping
+from hutch.active.store import Counts, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a store knows.
+
+    Attributes:
+        counts: requests and answers by kind.
+        estimate: as `hutch.active.simulate.stopping` returns it; the loss is that of the predictions at the time of
+            asking, over all lines the requests were drawn from.
+        classes: label -> answers with it.
+    """
+
+    counts: Counts
+    estimate: dict[str, Any]
+    classes: dict[str, int]
+
+
+def report_of(store: Store) -> Report:
+    """The report of a store.
+
+    Requests that are still open are left out of the estimate as if their rounds had been drawn with so many fewer
+    labels; it is right if what is answered first does not depend on the label.
+    """
+    counts, outcomes, rounds = store.counts(), store.outcomes(), dict(store.rounds())
+    answered = {number: (done, all_) for number, done, all_ in store.progress_by_round()}
+    share = {number: done / all_ for number, (done, all_) in answered.items() if done}
+    sums, mistakes = LossSums(float(sum(rounds[number].examples for number in share))), 0.0
+    for number, probability, prediction, label, part in outcomes:
+        threshold, truth = rounds[number].threshold, float(label)
+        wrong = prediction != truth if threshold is None else (prediction > threshold) != (truth > threshold)
+        sums = sums.add(probability * share[number], float(wrong), part)
+        mistakes += part * wrong
+    examples = int(sums.covered)
+    bought = sum(done for done, _ in answered.values())
+    classes = Counter(label for _, _, _, label, _ in outcomes)
+    estimate = stopping(replace(sums), mistakes, bought, examples)
+    return Report(counts, estimate, dict(sorted(classes.items(), key=lambda item: float(item[0]))))

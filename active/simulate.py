@@ -1,0 +1,239 @@
+"""Simulated label requests: labels stay hidden until asked for; beside it learning from all and from random labels."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.active.estimate import LossSums, score_interval
+from hutch.active.records import canonical_label
+from hutch.core.abi import UNLABELED
+from hutch.core.batch import Batch
+from hutch.core.errors import DataError
+from hutch.core.reduction import Predictions
+
+if TYPE_CHECKING:
+    from hutch.chain import Chain
+
+Batches = Callable[[], Iterable[Batch]]
+"""Gives the batches of a source, as often as it is called."""
+CONFIDENCE = 0.9
+_POINTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a learner stood.
+
+    Attributes:
+        queries: labels bought.
+        seen: examples seen.
+        progressive_loss: mean 0/1 loss over all of them, whether the label was bought or not.
+        test_loss: mean 0/1 loss on the test examples; NaN without any.
+    """
+
+    queries: int
+    seen: int
+    progressive_loss: float
+    test_loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One learner's way through the data.
+
+    Attributes:
+        name: `active`, `random` or `passive`.
+        curve: where it stood at about twenty places; the last is the end.
+        sums: of its loss estimate.
+        classes: label -> labels bought.
+        mistakes: importance of the bought examples that it had predicted wrongly.
+    """
+
+    name: str
+    curve: tuple[Point, ...]
+    sums: LossSums
+    classes: Mapping[str, int]
+    mistakes: float
+
+    @property
+    def end(self) -> Point:
+        """Where it stood in the end."""
+        return self.curve[-1]
+
+
+def slices(batch: Batch, size: int) -> Iterator[Batch]:
+    """A batch in pieces of up to `size` examples, without copying."""
+    for i in range(0, len(batch), size):
+        j = min(i + size, len(batch))
+        yield replace(
+            batch,
+            row_ptr=batch.row_ptr[i : j + 1],
+            row_namespaces=batch.row_namespaces[i : j + 1],
+            labels=batch.labels[i:j],
+            importance=batch.importance[i:j],
+            base=batch.base[i:j],
+            group=batch.group[i:j],
+            tag_ptr=batch.tag_ptr[i : j + 1],
+            cost_ptr=batch.cost_ptr[i : j + 1],
+        )
+
+
+def loss_on(chain: "Chain", batches: Iterable[Batch], threshold: float) -> float:
+    """Mean 0/1 loss (cost, for cost-sensitive labels) of a chain that does not change; NaN without labels."""
+    kept, wrong, total = chain.shared.copy(), 0.0, 0.0
+    for batch in batches:
+        outputs, _ = chain.run_batch(batch, learn=False)
+        if len(batch.cost_ptr) > 1:
+            wrong += float(outputs.losses.sum())
+            total += float(batch.importance.sum())
+            continue
+        known = batch.labels != UNLABELED
+        if chain.predicts == Predictions.CLASS:
+            errors = outputs.predictions != batch.labels
+        else:
+            errors = (outputs.predictions > threshold) != (batch.labels > threshold)
+        wrong += float(batch.importance[known] @ errors[known])
+        total += float(batch.importance[known].sum())
+    chain.shared[...] = kept
+    return wrong / total if total else math.nan
+
+
+def run(name: str, chain: "Chain", data: Batches, test: Batches | None, examples: int) -> Run:
+    """Send one learner through the data.
+
+    Args:
+        name: what to call it.
+        chain: its top layer is `active`.
+        data: labelled examples.
+        test: examples to test on.
+        examples: how many examples `data` has.
+    """
+    layer: Any = chain.layers[0]
+    trace = layer.trace(examples)
+    step = max(1, examples // _POINTS)
+    curve: list[Point] = []
+    seen = 0
+    for batch in data():
+        if len(batch.cost_ptr) <= 1 and bool((batch.labels == UNLABELED).any()):
+            raise DataError(f"example {seen + int(np.argmax(batch.labels == UNLABELED)) + 1} has no label to hide")
+        for piece in slices(batch, step):
+            chain.run_batch(piece)
+            seen += len(piece)
+            if len(piece) == step or seen == examples:
+                curve.append(_stand(chain, trace[:seen], test, layer.parameters.threshold))
+    layer.trace(0)
+    bought = trace[trace["asked"] == 1]
+    classes = Counter(canonical_label(float(label)) or "?" for label in bought["label"])
+    mistakes = float((bought["importance"] * bought["error"]).sum())
+    return Run(name, tuple(curve), LossSums(*layer.loss_sums()), dict(classes), mistakes)
+
+
+def _stand(chain: "Chain", trace: NDArray[Any], test: Batches | None, threshold: float) -> Point:
+    weight = float(trace["importance"].sum())
+    progressive = float(trace["importance"] @ trace["error"]) / weight if weight else math.nan
+    on_test = loss_on(chain, test(), threshold) if test else math.nan
+    return Point(int(trace["asked"].sum()), len(trace), progressive, on_test)
+
+
+def simulate(
+    build: Callable[[dict[str, Any]], "Chain"],
+    config: dict[str, Any],
+    data: Batches,
+    test: Batches | None,
+    budget: float | None = None,
+) -> dict[str, Run]:
+    """Active learning beside learning from as many random labels and from all of them.
+
+    All three have the same learner and replay.
+
+    Args:
+        build: makes a chain of a configuration.
+        config: of the chain; an `active` layer is put on top if there is none.
+        data: labelled examples.
+        test: examples to test on.
+        budget: instead of that of the chain: up to 1 a fraction of the examples, above 1 a number of labels.
+
+    Returns:
+        The runs by name: `active`, `random`, `passive`.
+    """
+    examples = sum(len(batch) for batch in data())
+    layers = list(config["chain"])
+    given = _parameters(layers.pop(0)) if _name(layers[0]) == "active" else {}
+    given = {"horizon": examples, **{key: value for key, value in given.items() if value is not None}}
+    if budget is not None:
+        given = {**{key: value for key, value in given.items() if key != "mellowness"}, "budget": budget}
+    given["simulation"] = True
+
+    def chain_of(active: dict[str, Any]) -> "Chain":
+        return build({**config, "chain": [{"active": active}, *layers]})
+
+    chain = chain_of(given)
+    kept = ("threshold", "labels", "memory", "seed")
+    common = {key: given[key] for key in kept if key in given}
+    common |= {"rule": "random", "replay": int(chain.layers[0].state["replay"][0])}
+    found = run("active", chain, data, test, examples)
+    share = min(1.0, max(found.end.queries, 1) / max(examples, 1))
+    return {
+        "active": found,
+        "random": run("random", chain_of({**common, "budget": share}), data, test, examples),
+        "passive": run("passive", chain_of({**common, "budget": 1.0}), data, test, examples),
+    }
+
+
+def _name(layer: Any) -> str:
+    return layer if isinstance(layer, str) else next(iter(layer))
+
+
+def _parameters(layer: Any) -> dict[str, Any]:
+    return {} if isinstance(layer, str) else dict(layer["active"] or {})
+
+
+def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dict[str, Any]:
+    """What is known of the examples that were not bought.
+
+    Args:
+        sums: of the loss estimate.
+        mistakes: importance of bought examples that were predicted wrongly.
+        bought: labels bought.
+        examples: examples that could have been asked for.
+
+    Returns:
+        `loss`, `low`, `high`, `confidence`: the progressive loss over all examples and its interval; `wrong_left`,
+        `wrong_left_low`, `wrong_left_high`: mistakes among the examples not bought, which buying the rest would save;
+        `labels_per_mistake`: how many labels each of them would cost. None where nothing can be said.
+    """
+    low, loss, high = (None if math.isnan(x) else x for x in score_interval(sums, CONFIDENCE))
+    left = [None if x is None else max(0.0, x * sums.covered - mistakes) for x in (low, loss, high)]
+    rest = max(0, examples - bought)
+    price = rest / left[1] if left[1] else None
+    return {
+        "loss": loss,
+        "low": low,
+        "high": high,
+        "confidence": CONFIDENCE,
+        "wrong_left": left[1],
+        "wrong_left_low": left[0],
+        "wrong_left_high": left[2],
+        "labels_per_mistake": price,
+    }
+
+
+def to_json(runs: Mapping[str, Run]) -> dict[str, Any]:
+    """The runs as one JSON object; the keys at the top are those of the active run."""
+
+    def plain(point: Point) -> dict[str, Any]:
+        values = asdict(point).items()
+        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in values}
+
+    found: dict[str, Any] = plain(runs["active"].end)
+    active = runs["active"]
+    found["estimate"] = stopping(active.sums, active.mistakes, active.end.queries, active.end.seen)
+    found["classes"] = dict(sorted(active.classes.items()))
+    for name, one in runs.items():
+        found[name] = {**plain(one.end), "curve": [plain(point) for point in one.curve]}
+    return found

@@ -1,0 +1,128 @@
+"""Vowpal Wabbit's active learning over TCP: one line in, one line out.
+
+    |features            →  PREDICTION TAG             no label is asked for
+    |features            →  PREDICTION TAG IMPORTANCE  send the line again with its label and this importance
+    LABEL IMPORTANCE |…  →  PREDICTION TAG             learned
+
+Each line is in the store's log before the model sees it, and the model learns the log in its order: killed at any
+moment, it is where it was once it has read the log again.
+"""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hutch.active.loop import active_layer, example_of, labels_of, model_version, split_line, threshold_of, unlabelled
+from hutch.active.records import Answer, Request, canonical_label, make_answer
+from hutch.active.store import Round, Store
+
+if TYPE_CHECKING:
+    from hutch.chain import Chain
+
+WORKER = "vw"
+"""The name under which answers that come by this way are stored."""
+
+
+class VWSession:
+    """A running model that answers lines.
+
+    Args:
+        chain: its top layer is `active`.
+        store: where lines, requests and answers go.
+        model: version of the chain when it was loaded.
+
+    Raises:
+        UsageError: the chain has no active layer.
+    """
+
+    def __init__(self, chain: "Chain", store: Store, model: str) -> None:
+        self.chain, self.store, self.model = chain, store, model
+        self.layer = active_layer(chain)
+        self.layer.simulation = False
+        progress = self.layer.progress
+        if int(progress["store"][0]) != store.identity:
+            progress["store"], progress["learned"] = store.identity, 0
+        store.allow_labels(labels_of(chain))
+        self._trace = self.layer.trace(1)
+        self._round = 0
+        self._follow(None)
+
+    def _follow(self, until: int | None) -> tuple[float, float, float]:
+        """Learn the log up to entry `until`; (prediction, importance asked or -1, probability) of its last example."""
+        progress, out = self.layer.progress, (0.0, -1.0, 0.0)
+        for event in self.store.log(int(progress["learned"][0])):
+            if until is not None and event.number > until:
+                break
+            line = example_of(event, self.store, self.layer.parameters.weighted)
+            if line is not None:
+                self.layer.state["trace_count"] = 0
+                for batch in self.chain.batches([line]):
+                    outputs, _ = self.chain.run_batch(batch)
+                    chance = float(self._trace["probability"][0])
+                    out = (float(outputs.predictions[-1]), float(outputs.queries[-1]), chance)
+            progress["learned"] = event.number
+        return out
+
+    def _answer(self, line: str, label: str, tag: str) -> tuple[Answer | None, bool]:
+        """The answer that a labelled line gives, and whether it was given before."""
+        features = unlabelled(line)
+        id = tag if tag and self.store.line_of(tag) else self.store.open_request_of(features)
+        value = canonical_label(label)
+        if id is None or value is None or value not in (self.store.labels_allowed or (value,)):
+            return None, False
+        before = self.store.label_of(id, WORKER)
+        return (make_answer(id, WORKER, value), False) if before is None else (None, before == value)
+
+    def reply(self, line: str) -> str:
+        """What to send back for a line; the line is in the store when this returns."""
+        words, tag, _ = split_line(line)
+        label = words.split(" ")[0]
+        answer, repeated = self._answer(line, label, tag) if label else (None, False)
+        if repeated:  # a client that lost our reply: it was learned already
+            return f"{float(self.chain.predict([unlabelled(line)])[-1]):.6f} {tag}\n"
+        number = self.store.line(line, answer)
+        prediction, query, chance = self._follow(number)
+        text = f"{prediction:.6f} {tag}"
+        if label:
+            return text + "\n"
+        if not self._round:
+            self._round = self.store.begin_round(Round("vw", 0, 0.0, threshold_of(self.chain)))
+        if query <= 0:
+            self.store.count_line(self._round, chance, None)
+            return text + "\n"
+        free = tag and self.store.line_of(tag) is None
+        request = Request(
+            tag if free else f"line {number}", unlabelled(line), prediction, chance, 1 / chance, self.model
+        )
+        self.store.count_line(self._round, chance, request)
+        importance = query if self.layer.parameters.weighted else 1.0
+        return f"{text} {importance:.6f}\n"
+
+    def save(self, path: str | Path) -> None:
+        """Save the model with how far it has come, and note it in the log."""
+        self.chain.save(path)
+        self.store.learned({"model": model_version(path), "through": int(self.layer.progress["learned"][0])})
+
+
+async def _serve(session: VWSession, listening: socket.socket) -> None:
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                text = line.decode(errors="replace").rstrip("\r\n")
+                if text:
+                    writer.write(session.reply(text).encode(errors="replace"))
+                    await writer.drain()
+        except (ConnectionError, ValueError):  # gone, or a line longer than the limit
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(client, sock=listening, limit=1 << 24)
+    async with server:
+        await server.serve_forever()
+
+
+def serve(session: VWSession, listening: socket.socket) -> None:
+    """Serve until interrupted; clients take turns line by line."""
+    asyncio.run(_serve(session, listening))

@@ -1,0 +1,208 @@
+"""Labels that active learning saves: the table of docs/active.md.
+
+    python benchmarks/active.py [--seeds 20] [--peers PYTHON] [--check]
+
+SMS spam comes with River, VW is a wheel: `--peers` names a Python that has both (`pip install river vowpalwabbit`).
+Digits come with scikit-learn. Every seed is another order and another split into 80% train and 20% test.
+`--check` instead measures the interval of the loss estimate and how exactly a budget is spent.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from hutch.active.estimate import LossSums, score_interval
+from hutch.chain import Chain
+
+BUDGETS = (0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.34, 0.40, 0.50, 0.60, 0.80)
+LINEAR = {"loss": "logistic", "normalized": False, "learning_rate": 0.5}
+_DUMP = """
+import json, sys
+from river import datasets
+json.dump([[int(y), x["body"]] for x, y in datasets.SMSSpam()], sys.stdout)
+"""
+_VW = """
+import sys
+from vowpalwabbit import Workspace
+arguments, train, test = sys.argv[1:]
+vw = Workspace(arguments + " --quiet")
+bought = 0
+for line in open(train):
+    example = vw.parse(line)
+    before = vw.get_weighted_examples()
+    vw.learn(example)
+    bought += vw.get_weighted_examples() > before
+    vw.finish_example(example)
+wrong = [vw.predict(line.split("|", 1)[1].join(["|", ""])) * float(line.split(" ")[0]) <= 0 for line in open(test)]
+print(bought, sum(wrong) / len(wrong))
+"""
+
+
+def sms(peers):
+    """SMS spam as lines: words in lower case, binary features."""
+    found = subprocess.run([peers, "-c", _DUMP], capture_output=True, text=True, check=True)
+    lines = []
+    for label, body in json.loads(found.stdout):
+        words = sorted(set(re.findall(r"[a-z0-9']+", body.lower().replace(":", " "))))
+        lines.append(f"{1 if label else -1} |w {' '.join(words)}")
+    return lines
+
+
+def digits():
+    """Odd or even digits as lines: pixels from 0 to 1."""
+    images, labels = load_digits(return_X_y=True)
+    return [
+        f"{1 if label % 2 else -1} |p " + " ".join(f"x{j}:{x / 16:.4f}" for j, x in enumerate(image) if x)
+        for image, label in zip(images, labels, strict=True)
+    ]
+
+
+def build(active, linear=LINEAR, seed=0):
+    """A chain with an active layer above a linear one."""
+    return Chain.from_config({"seed": seed, "chain": [{"active": active}, {"linear": linear}]})
+
+
+def wrong(chain, lines):
+    """Part of the lines that are predicted on the wrong side of 0."""
+    labels = np.array([float(line.split(" ", 1)[0]) for line in lines])
+    return float(np.mean((chain.predict(lines) > 0) != (labels > 0)))
+
+
+def run(lines, seed, active, passes=1):
+    """(labels bought, test error) on one split."""
+    order = np.random.default_rng(seed).permutation(len(lines))
+    cut = int(0.8 * len(lines))
+    train, test = [lines[i] for i in order[:cut]], [lines[i] for i in order[cut:]]
+    chain = build({"horizon": cut, **active}, seed=seed)
+    for _ in range(passes):
+        chain.learn(train)
+    return int(chain.statistics.queries), wrong(chain, test)
+
+
+def run_vw(peers, lines, seed, arguments):
+    """The same for VW."""
+    order = np.random.default_rng(seed).permutation(len(lines))
+    cut = int(0.8 * len(lines))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, part in (("train", order[:cut]), ("test", order[cut:])):
+            (Path(folder) / name).write_text("\n".join(lines[i] for i in part) + "\n")
+        command = [peers, "-c", _VW, arguments, f"{folder}/train", f"{folder}/test"]
+        found = subprocess.run(command, capture_output=True, text=True)
+    if found.returncode:
+        sys.exit(found.stderr)
+    bought, error = found.stdout.split()[-2:]
+    return int(bought), float(error)
+
+
+def mean(results):
+    """Mean labels, mean error and its standard deviation over seeds."""
+    array = np.array(results)
+    return array[:, 0].mean(), array[:, 1].mean(), array[:, 1].std(ddof=1) if len(array) > 1 else 0.0
+
+
+def crossings(curve, bar):
+    """Labels at the first budget at or below the bar, and at the one from which all are."""
+    passing = [error <= bar for _, error, _ in curve]
+    first = next((curve[i][0] for i, passed in enumerate(passing) if passed), None)
+    stable = next((curve[i][0] for i in range(len(curve)) if all(passing[i:])), None)
+    return first, stable
+
+
+def curve_of(lines, seeds, **active):
+    """(labels, error, deviation) for each budget."""
+    return [mean([run(lines, seed, {"budget": b, **active}) for seed in seeds]) for b in BUDGETS]
+
+
+def show(name, curve, bar):
+    first, stable = (f"{x:.0f}" if x else "never" for x in crossings(curve, bar))
+    at = {b: error for b, (_, error, _) in zip(BUDGETS, curve, strict=True)}
+    row = " | ".join(f"{at[b]:.4f}" for b in (0.1, 0.2, 0.3))
+    print(f"| {name} | {row} | {at[0.3] * 1.02 / bar:.2f} | {first} | {stable} |", flush=True)
+
+
+def table(data, seeds, peers):
+    """Print the table of one data set."""
+    name, lines = data
+    print(f"\n### {name}: {int(0.8 * len(lines))} training lines, {len(seeds)} seeds\n")
+    one = {"rule": "random", "budget": 1.0}
+    for title, options in (("1 pass", {"replay": 0}), ("1 pass and replay", {"replay": 1})):
+        _, error, deviation = mean([run(lines, seed, {**one, **options}) for seed in seeds])
+        print(f"passive, {title}: {error:.4f} ({deviation:.4f})")
+    bar = 1.02 * error
+    ten = mean([run(lines, seed, {**one, "replay": 0}, passes=10) for seed in seeds])
+    print(f"passive, 10 passes: {ten[1]:.4f} ({ten[2]:.4f})\n")
+    print("| rule | 10% | 20% | 30% | 30% / passive | first | stable |\n|---|---|---|---|---|---|---|")
+    for rule in ("budget", "margin", "iwal", "random"):
+        show(rule, curve_of(lines, seeds, rule=rule), bar)
+    if peers:
+        few = seeds[:5]
+        for kind, grid in (
+            ("--active --simulation --mellowness", (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)),
+            ("--active_cover --mellowness", (1e-3, 1e-2, 1e-1, 1.0, 8.0)),
+        ):
+            for mellowness in grid:
+                arguments = f"{kind} {mellowness} --loss_function logistic -b 18"
+                bought, error, deviation = mean([run_vw(peers, lines, seed, arguments) for seed in few])
+                print(f"VW {kind} {mellowness:g}: {bought:.0f} labels, {error:.4f} ({deviation:.4f})", flush=True)
+
+
+def stream(seed, n, noise, change_at=None):
+    """A stream of lines with label noise, and a new concept from `change_at`."""
+    rng = np.random.default_rng(seed)
+    weights, lines = rng.normal(size=200), []
+    for i in range(n):
+        if i == change_at:
+            weights = rng.normal(size=200)
+        words = rng.choice(200, 12, replace=False)
+        label = 1 if weights[words].sum() > 0 else -1
+        lines.append(f"{-label if rng.random() < noise else label} |w {' '.join(f'w{j}' for j in words)}")
+    return lines
+
+
+def check():
+    """Coverage and bias of the loss estimate, and how exactly budgets are spent."""
+    for noise in (0.05, 0.005):
+        inside, errors = 0, []
+        for seed in range(200):
+            chain = build({"budget": 0.1}, seed=seed)
+            trace = chain.layers[0].trace(5000)
+            chain.learn(stream(seed, 5000, noise))
+            low, estimate, high = score_interval(LossSums(*chain.layers[0].loss_sums()))
+            truth = float(trace["error"].mean())
+            inside += low <= truth <= high
+            errors.append(estimate - truth)
+        bias, deviation = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
+        print(f"5,000 lines, 10%, noise {noise}: covers {inside / 200:.3f}, bias {bias:+.4f} (s.e. {deviation:.4f})")
+    for change in (None, 25_000):
+        parts = []
+        for seed in range(3):
+            chain = build({"budget": 0.1}, seed=seed)
+            chain.learn(stream(seed, 50_000, 0.05, change))
+            parts.append(chain.statistics.queries / 50_000)
+        print(f"50,000 lines, change at {change}: bought {', '.join(f'{part:.4f}' for part in parts)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--peers", help="a Python that has River and vowpalwabbit")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    if options.check:
+        check()
+        return
+    seeds = range(100, 100 + options.seeds)
+    table(("digits, odd or even", digits()), seeds, options.peers)
+    if options.peers:
+        table(("SMS spam", sms(options.peers)), seeds, options.peers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""`hutch active`: simulate label requests, or make them, take the answers and learn them, over one store."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hutch.cli.lazy import new_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hutch.active.simulate import Run
+    from hutch.active.store import Store
+
+app = new_app(no_args_is_help=True, help="Ask for the labels that are worth it.")
+
+StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
+Initial = Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model; `active` is on top.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command()
+def simulate(
+    data: Annotated[str, typer.Argument(help="Labelled examples; - is standard input.")],
+    config: Annotated[str, typer.Option("-C", "--config", metavar="FILE", help="The chain.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain. Repeatable.")
+    ] = None,
+    test: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled examples to test on.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="FRACTION", help="Labels to buy; above 1 their number [default: 0.1].")
+    ] = None,
+    plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Buy labels of data that has them all, beside as many random labels and beside all of them.
+
+    Example: hutch active simulate train.vw -C chain.yaml --test test.vw --budget 0.1
+    """
+    import json
+    import tempfile
+
+    from hutch.active.plot import require_plots
+    from hutch.active.simulate import simulate as run_simulation
+    from hutch.active.simulate import to_json
+    from hutch.chain import Chain
+    from hutch.core.errors import UsageError
+    from hutch.core.input_files import InputFiles, check_sources
+
+    if budget is not None and not 0 < budget < float("inf"):
+        raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
+    if plots is not None:
+        require_plots()
+    check_sources([source for source in (data, test) if source])
+    chain = Chain.from_config(config, overrides or [])
+    readers = chain.plugins.registry.readers
+    with tempfile.NamedTemporaryFile(suffix=".vw") as copy:
+        if data == "-":  # it is read several times
+            copy.write(sys.stdin.buffer.read())
+            copy.flush()
+            data = copy.name
+        runs = run_simulation(
+            Chain.from_config,
+            chain.config.to_dict(defaults=False),
+            lambda: InputFiles([data], chain.parser, readers),
+            (lambda: InputFiles([test], chain.parser, readers)) if test else None,
+            budget,
+        )
+    if plots is not None:
+        from hutch.active.plot import draw
+
+        draw(runs, plots)
+    found = to_json(runs)
+    print(json.dumps(found) if as_json else _simulation_text(runs, found))
+
+
+def _simulation_text(runs: dict[str, Run], found: dict[str, Any]) -> str:
+    lines = [f"{'':9} {'labels':>9} {'seen':>9} {'progressive loss':>17} {'test loss':>10}"]
+    for name, one in runs.items():
+        end = one.end
+        tested = "n.a." if end.test_loss != end.test_loss else f"{end.test_loss:.4f}"
+        lines.append(f"{name:9} {end.queries:9} {end.seen:9} {end.progressive_loss:17.4f} {tested:>10}")
+    return "\n".join([*lines, "", *_stopping_text(found["estimate"], found["classes"])])
+
+
+def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterator[str]:
+    if estimate["loss"] is None:
+        yield "loss: nothing is known yet"
+    else:
+        low, loss, high = (estimate[key] for key in ("low", "loss", "high"))
+        yield f"loss over all examples, from the labels bought: {loss:.4f} ({low:.4f} to {high:.4f}, 90%)"
+        left, few, many = (estimate[key] for key in ("wrong_left", "wrong_left_low", "wrong_left_high"))
+        yield f"buying the rest would save about {left:.0f} mistakes ({few:.0f} to {many:.0f})"
+        if estimate["labels_per_mistake"]:
+            yield f"that is {estimate['labels_per_mistake']:.0f} labels for each"
+    yield "labels bought by class: " + (", ".join(f"{name}: {count}" for name, count in classes.items()) or "none")
+
+
+def _lines(source: str) -> Iterator[str]:
+    """The lines of a pool: a file as `train` reads it, or standard input."""
+    from hutch.core.reader import read_chunks
+
+    for chunk in read_chunks([source]):
+        yield from bytes(chunk.data).decode(errors="replace").splitlines()
+
+
+@app.command()
+def ask(
+    pool: Annotated[str, typer.Argument(help="Unlabelled examples (labels are ignored); - is standard input.")],
+    model: Initial,
+    store: StoreFile,
+    count: Annotated[int, typer.Option("-n", min=1, metavar="K", help="Labels to ask for.")],
+    wanted: Annotated[int, typer.Option(min=1, help="Labels wanted for each, from different workers.")] = 1,
+) -> None:
+    """Choose what to ask for, put it in the store, print the requests as JSON lines.
+
+    Example: hutch active ask pool.vw -i model --store labels.db -n 50 > requests.jsonl
+    """
+    from hutch.active.loop import ask as ask_for
+    from hutch.active.loop import model_version
+    from hutch.active.records import write_requests
+    from hutch.active.store import Store
+    from hutch.chain import Chain
+    from hutch.core.input_files import check_sources
+
+    check_sources([pool])
+    version, chain = model_version(model), Chain.load(model)
+    source = "<stdin>" if pool == "-" else pool
+    with Store(store, create=True) as opened:
+        requests = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)
+    write_requests(requests, sys.stdout)
+    if len(requests) < count:
+        print(
+            f"asked for {len(requests)} of {count}: {source} has no more lines that were not asked for", file=sys.stderr
+        )
+
+
+@app.command()
+def answer(
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="JSON lines; - is standard input.")],
+    store: StoreFile,
+    as_json: AsJson = False,
+) -> None:
+    """Take answers, all of a file or none; those that came before are passed over.
+
+    Example: hutch active answer answers.jsonl --store labels.db
+    """
+    import json
+    from contextlib import nullcontext
+
+    from hutch.active.records import read_answers
+    from hutch.active.store import Store
+    from hutch.core.errors import DataError, at
+
+    with Store(store) as opened:
+        try:
+            with nullcontext(sys.stdin) if answers == "-" else open(answers, encoding="utf-8") as file:
+                accepted = opened.answer(read_answers(file, "<stdin>" if answers == "-" else answers))
+        except OSError as error:
+            raise DataError(at(answers, None, None, f"cannot be read: {error.strerror}")) from None
+        except UnicodeDecodeError as error:
+            raise DataError(at(answers, None, None, f"is not UTF-8: {error.reason}")) from None
+    if as_json:
+        print(json.dumps({"new": accepted.new, "repeated": accepted.repeated}))
+    else:
+        print(f"{accepted.new} new answers, {accepted.repeated} known already")
+
+
+@app.command()
+def learn(
+    model: Initial,
+    final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    store: StoreFile,
+    as_json: AsJson = False,
+) -> None:
+    """Learn what was answered and not learned yet, in the order in which it came.
+
+    Example: hutch active learn -i model -f model --store labels.db
+    """
+    import json
+
+    from hutch.active.loop import learn as learn_log
+    from hutch.active.store import Store
+    from hutch.chain import Chain
+    from hutch.core.atomic import check_writable
+
+    check_writable(final)
+    with Store(store) as opened:
+        learned, last = learn_log(Chain.load(model), opened, final)
+    print(json.dumps({"learned": learned, "through": last}) if as_json else f"{learned} examples learned")
+
+
+@app.command()
+def serve(
+    store: StoreFile,
+    model: Annotated[
+        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="The model, for --vw-port.")
+    ] = None,
+    final: Annotated[
+        Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here at the end.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any free one.")] = 8765,
+    vw_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Speak Vowpal Wabbit's protocol here instead of a page.")
+    ] = None,
+    lease: Annotated[float, typer.Option(min=1, help="Seconds for which others do not see a request.")] = 300.0,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", metavar="LABEL=NAME", help="What workers read: 1=spam. Repeatable.")
+    ] = None,
+) -> None:
+    """Put the requests on a page for people, or answer the lines of a Vowpal Wabbit client; only on this machine.
+
+    Example: hutch active serve --store labels.db --name 1=spam --name -1=ham
+    """
+    from hutch.active.store import Store
+    from hutch.core.errors import UsageError
+
+    if vw_port is not None:
+        if model is None:
+            raise UsageError("--vw-port needs a model: -i MODEL")
+        with Store(store, create=True) as opened:
+            _serve_vw(opened, model, final, vw_port)
+        return
+    from hutch.active.page import HOST, create_app, listen, require_web
+    from hutch.active.page import serve as serve_page
+
+    require_web()
+    with Store(store) as opened:
+        page = create_app(opened, opened.token, names=_names(name or [], opened), lease_seconds=lease)
+        with listen(port) as listening:
+            address = f"http://{HOST}:{listening.getsockname()[1]}/{opened.token}/"
+            print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
+            serve_page(page, listening)
+
+
+def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
+    from hutch.active.loop import model_version
+    from hutch.active.page import HOST, listen
+    from hutch.active.vw_server import VWSession
+    from hutch.active.vw_server import serve as serve_lines
+    from hutch.chain import Chain
+    from hutch.core.atomic import check_writable
+
+    if final is not None:
+        check_writable(final)
+    version, chain = model_version(model), Chain.load(model)
+    session = VWSession(chain, store, version)
+    with listen(port) as listening:
+        print(f"{HOST}:{listening.getsockname()[1]}", flush=True)
+        try:
+            serve_lines(session, listening)
+        finally:
+            if final is not None:
+                session.save(final)
+
+
+def _names(pairs: list[str], store: Store) -> dict[str, str]:
+    from hutch.active.records import canonical_label
+    from hutch.core.errors import UsageError
+
+    found = {}
+    for pair in pairs:
+        label, equals, text = pair.partition("=")
+        canonical = canonical_label(label)
+        if not equals or canonical is None or canonical not in (store.labels_allowed or (canonical,)):
+            labels = ", ".join(store.labels_allowed) or "a number"
+            raise UsageError(f"--name: got {pair!r}, wanted LABEL=NAME with a label of {labels}")
+        found[canonical] = text
+    return found
+
+
+@app.command()
+def report(store: StoreFile, as_json: AsJson = False) -> None:
+    """Say how far the labelling has come, how wrong the model was, and what more labels would save.
+
+    Example: hutch active report --store labels.db
+    """
+    import json
+    from dataclasses import asdict
+
+    from hutch.active.report import report_of
+    from hutch.active.store import Store
+
+    with Store(store) as opened:
+        found = report_of(opened)
+    if as_json:
+        print(json.dumps({**asdict(found.counts), "estimate": found.estimate, "classes": found.classes}))
+        return
+    counts = found.counts
+    print(f"{counts.requests} requests: {counts.answered} answered, {counts.unknown} nobody knows, {counts.open} open")
+    print(f"{counts.answers} answers of {counts.workers} workers: {counts.labels} labels, {counts.skips} skips")
+    print("\n".join(_stopping_text(found.estimate, found.classes)))
+
+
+@app.command()
+def log(store: StoreFile) -> None:
+    """Print all that happened as JSON lines: the order in which a model learns.
+
+    Example: hutch active log --store labels.db | tail
+    """
+    from hutch.active.loop import log_lines
+    from hutch.active.store import Store
+
+    with Store(store) as opened:
+        for line in log_lines(opened):
+            print(line)
