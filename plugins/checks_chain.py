@@ -169,7 +169,7 @@ def _value(name: str, annotation: Any) -> Any:
     if origin is typing.Annotated:
         return _value(name, inner[0])
     if origin in (tuple, list):
-        return [_value(name, inner[0])]
+        return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return plausible(annotation)
     if annotation in (int, float):

@@ -222,15 +222,15 @@ def h_min(bench: Bench) -> None:
         batch.namespace_ptr,
         batch.namespace_id,
     )
-    upper = np.where(predictions > 0, np.float32(-1), np.float32(1))
+    middle = np.full(len(batch), (predictions.min() + predictions.max()) / 2, np.float32)
+    upper = np.where(predictions > middle, np.float32(-1), np.float32(1))
     found = np.zeros(len(batch), np.float32)
-    importances_to(top, example, arrays, upper, np.zeros(len(batch), np.float32), found)
+    importances_to(top, example, arrays, upper, middle, found)
     _expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
-    _expect(bool(np.isfinite(found).any()), "h_min of crossing 0", "inf everywhere", "a number somewhere")
-    beyond = (2 * predictions - upper).astype(np.float32)
-    importances_to(top, example, arrays, upper, beyond, found)
-    away = (beyond - predictions) * (upper - predictions) < 0
-    _expect(bool(np.isinf(found[away]).all()), "h_min of a target away from the label", found[away].min(), "inf")
+    _expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
+    away = predictions + 0.1 * (predictions - middle)
+    importances_to(top, example, arrays, upper, away, found)
+    _expect(bool(np.isinf(found).all()), "h_min of a target away from the label", found.min(), "inf")
 
 
 def reduction_checks(bench: Bench) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,137 @@
+"""The scikit-learn estimators keep scikit-learn's contract and give what the chain gives."""
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hutch.chain import Chain
+from hutch.core.errors import ConfigError
+from hutch.sklearn import EXPECTED_FAILURES, CrowdAggregator, HutchClassifier, HutchRegressor
+
+HINGE_TREE = [{"scoring_filter_tree": {}}, {"linear": {"loss": "hinge"}}]
+
+
+@parametrize_with_checks(
+    [HutchClassifier(bits=10), HutchRegressor(bits=10)], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
+)
+def test_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def flowers() -> tuple[Any, Any]:
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return StandardScaler().fit_transform(X)[order], np.array(["a", "b", "c"])[y][order]
+
+
+def test_classes_keep_their_names(flowers: Any) -> None:
+    X, y = flowers
+    model = HutchClassifier(bits=10).fit(X, y)
+    assert model.score(X, y) > 0.9
+    probability = model.predict_proba(X)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X))
+
+
+def test_it_is_the_chain(flowers: Any) -> None:
+    X, y = flowers
+    labels = np.where(y == "a", 1.0, -1.0)
+    chain = Chain.from_config({"weights": {"bits": 10}, "chain": [{"linear": {"loss": "logistic"}}]})
+    lines = [
+        f"{label:g} | " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row.tolist()))
+        for row, label in zip(X, labels, strict=True)
+    ]
+    chain.learn(X, labels=labels)
+    model = HutchClassifier(bits=10, passes=1).fit(X, labels)
+    np.testing.assert_array_equal(model.decision_function(X), chain.predict(X))
+    np.testing.assert_allclose(chain.predict(lines), chain.predict(X), rtol=1e-5, atol=1e-5)
+
+
+def test_partial_fit_goes_on(flowers: Any) -> None:
+    X, y = flowers
+    whole = HutchClassifier(bits=10, passes=1).fit(X, y)
+    pieces = HutchClassifier(bits=10)
+    for part in np.array_split(np.arange(len(y)), 4):
+        pieces.partial_fit(X[part], y[part], classes=np.unique(y))
+    np.testing.assert_array_equal(pieces.decision_function(X), whole.decision_function(X))
+
+
+def test_pickling_keeps_every_bit(flowers: Any) -> None:
+    X, y = flowers
+    model = HutchClassifier(bits=10).fit(X, y)
+    other = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(
+        other.partial_fit(X, y).decision_function(X), model.partial_fit(X, y).decision_function(X)
+    )
+
+
+def test_sparse_and_dense_agree(flowers: Any) -> None:
+    X, y = flowers
+    dense, sparse = HutchClassifier(bits=10).fit(X, y), HutchClassifier(bits=10).fit(scipy.sparse.csr_array(X), y)
+    np.testing.assert_array_equal(dense.decision_function(X), sparse.decision_function(scipy.sparse.csr_array(X)))
+
+
+def test_weights_are_importances(flowers: Any) -> None:
+    X, y = flowers
+    weight = (y != "c").astype(float)
+    some = HutchClassifier(bits=10).fit(X, y == "a", sample_weight=weight)
+    fewer = HutchClassifier(bits=10).fit(X[weight > 0], (y == "a")[weight > 0])
+    np.testing.assert_array_equal(some.decision_function(X), fewer.decision_function(X))
+
+
+def test_search_and_pipelines(flowers: Any) -> None:
+    X, y = flowers
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), HutchClassifier(bits=10)), {"hutchclassifier__passes": [1, 5]}, cv=2
+    )
+    assert search.fit(X, y).best_score_ > 0.8
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        (["linear"], "3 classes need a multiclass layer such as 'one_against_all' on top"),
+        ([{"lineer": {}}], "unknown reduction 'lineer'; did you mean 'linear'?"),
+    ],
+)
+def test_layers_that_do_not_fit_are_named(flowers: Any, layers: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        HutchClassifier(layers).fit(*flowers)
+
+
+VOTES = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog"), ("bob", "t2", "dog")]
+
+
+def test_crowd_in_one_go_and_in_pieces() -> None:
+    whole = CrowdAggregator().fit(VOTES)
+    assert whole.predict(["t2", "t1"]).tolist() == ["dog", "cat"]
+    assert whole.confusions_.shape == (3, 2, 2)
+    np.testing.assert_allclose(whole.predict_proba(["t1", "t3"]).sum(axis=1), 1)
+    pieces = CrowdAggregator().partial_fit(VOTES[:2]).partial_fit(VOTES[2:])
+    np.testing.assert_array_equal(pieces.probability_, whole.probability_)
+
+
+def test_crowd_weights_choose_rows() -> None:
+    some = CrowdAggregator().fit(VOTES, sample_weight=[1, 1, 0, 1, 1])
+    np.testing.assert_array_equal(some.probability_, CrowdAggregator().fit(VOTES[:2] + VOTES[3:]).probability_)
+    with pytest.raises(ValueError, match="sample_weight"):
+        CrowdAggregator().fit(VOTES, sample_weight=[2] * 5)
+
+
+def test_nothing_else_imports_scikit_learn() -> None:
+    code = (
+        "import sys, hutch, hutch.chain, hutch.plugins.manager as m; m.installed(); sys.exit('sklearn' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
