@@ -25,27 +25,27 @@ ANONYMOUS_LETTER = 32
 PADDING = 4
 
 
-@njit(inline="always")
+@njit
 def murmur_mix(h, k):  # type: ignore[no-untyped-def]
     """Mix one little-endian 32-bit word into the hash."""
     return murmur_rotate(h ^ murmur_scramble(k), uint32(13)) * uint64(5) + uint64(0xE6546B64) & uint64(0xFFFFFFFF)
 
 
-@njit(inline="always")
+@njit
 def murmur_scramble(k):  # type: ignore[no-untyped-def]
     """What is xored into the hash for the word `k`; 0 for 0, so an empty tail needs no branch."""
     k = (uint64(k) * uint64(0xCC9E2D51)) & uint64(0xFFFFFFFF)
     return (murmur_rotate(k, uint32(15)) * uint64(0x1B873593)) & uint64(0xFFFFFFFF)
 
 
-@njit(inline="always")
+@njit
 def murmur_rotate(x, bits):  # type: ignore[no-untyped-def]
     """Rotate 32 bits to the left."""
     x = uint64(x)
     return ((x << uint64(bits)) | (x >> uint64(32 - bits))) & uint64(0xFFFFFFFF)
 
 
-@njit(inline="always")
+@njit
 def murmur_finish(h, length):  # type: ignore[no-untyped-def]
     """Xor the length and avalanche."""
     h = uint64(h) ^ (uint64(length) & uint64(0xFFFFFFFF))

@@ -34,7 +34,7 @@ MAX_DECIMALS = 35
 _strtof: Any = types.ExternalFunction("strtof", types.float32(types.intp, types.intp))
 
 
-@njit(inline="always")
+@njit
 def is_digit(byte):  # type: ignore[no-untyped-def]
     """Whether a byte is an ASCII digit."""
     return 48 <= byte <= 57
@@ -49,7 +49,7 @@ def has_digit(start, stop):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(inline="always")
+@njit
 def power_of_ten(exponent):  # type: ignore[no-untyped-def]
     """VW's float32 power of ten: 0 below the table, infinity above it; the exponent wraps to 8 bits first."""
     exponent = ((exponent + 128) & 255) - 128

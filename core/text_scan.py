@@ -12,7 +12,7 @@ from hutch.core.raw_bytes import bit_count, delimiters_at, trailing_zeros
 from hutch.core.text_state import state_at
 
 
-@njit(inline="always")
+@njit
 def write_eight(positions, found, block, mask):  # type: ignore[no-untyped-def]
     """Write the places of the 8 lowest bits and clear them; if there are fewer, the rest is rubbish to be overwritten.
 

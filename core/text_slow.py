@@ -18,7 +18,7 @@ from hutch.core.text_state import add_feature, add_namespace, close_row, report,
 BLANK, TAB, RETURN, COLON, BAR = 32, 9, 13, 58, 124
 
 
-@njit(inline="always")
+@njit
 def ends_feature(byte):  # type: ignore[no-untyped-def]
     """Whether a byte ends a feature: blank, tab, bar or carriage return."""
     return byte == BLANK or byte == TAB or byte == BAR or byte == RETURN
