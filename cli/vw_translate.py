@@ -1,0 +1,195 @@
+"""From VW's options to a chain."""
+
+import json
+import re
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Any
+
+from hutch.core.errors import UsageError
+
+_MULTICLASS = {
+    "oaa": "one_against_all",
+    "ect": "error_correcting_tournament",
+    "csoaa": "cost_sensitive_one_against_all",
+}
+_LOSS_OPTIONS = {
+    "quantile_tau": "quantile",
+    "expectile_q": "expectile",
+    "logistic_min": "logistic",
+    "logistic_max": "logistic",
+}
+_BASE = ("power_t", "initial_t", "l1", "l2", "sparse_l2", "initial_weight", "min_prediction", "max_prediction")
+_LINKS = ("identity", "logistic", "glf1", "poisson")
+
+
+def base_overrides(options: Namespace, chain: dict[str, Any]) -> list[str]:
+    """What a command line changes in the base learner of a chain that is loaded, as `path=value`.
+
+    Args:
+        options: what `vw_table.parse` returns.
+        chain: of the model, as plain values.
+    """
+    layers = chain["chain"]
+    base = layers[-1] if isinstance(layers[-1], str) else next(iter(layers[-1]))
+    path = f"chain.{len(layers) - 1}.{base}"
+    return [f"{path}.{name}={json.dumps(value)}" for name, value in _linear(options).items()]
+
+
+def decode(text: str) -> str:
+    r"""Letters of an option in which `\xNN` stands for a byte.
+
+    >>> decode(r"a\x20")
+    'a '
+    """
+    return re.sub(r"\\x([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), text)
+
+
+def chain_of(options: Namespace) -> dict[str, Any]:
+    """The chain, as YAML would give it, that a VW command line stands for.
+
+    Args:
+        options: what `vw_table.parse` returns.
+
+    Raises:
+        UsageError: options that contradict each other.
+
+    >>> from hutch.cli.vw_table import parse
+    >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
+    [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
+    """
+    linear = _linear(options)
+    layers = [*_multiclass(options), *_scalar_layers(options), {"linear": linear} if linear else "linear"]
+    full_names = bool(options.experimental_full_name_interactions)
+    given = {
+        "hash": options.hash,
+        "hash_seed": options.hash_seed,
+        "constant": False if options.noconstant else None,
+        "ignore": letters(options.ignore) or None,
+        "keep": letters(options.keep) or None,
+    }
+    chain: dict[str, Any] = {
+        "chain": layers,
+        "input": {"namespaces": "name" if full_names else "letter"} | _given(given),
+    }
+    if options.bit_precision is not None:
+        chain["weights"] = {"bits": options.bit_precision}
+    if options.random_seed is not None:
+        chain["seed"] = options.random_seed
+    return chain
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def letters(values: Iterable[str]) -> list[str]:
+    """The single letters of options such as `--ignore ab`, sorted."""
+    return sorted({letter for value in values for letter in decode(value)})
+
+
+def _linear(options: Namespace) -> dict[str, Any]:
+    found = _given({name: getattr(options, name) for name in _BASE})
+    loss = _loss(options)
+    if loss != "squared":
+        found["loss"] = loss
+    kinds = [name for name in ("adaptive", "normalized", "invariant") if getattr(options, name)]
+    rate = options.learning_rate
+    if kinds or options.sgd:
+        found |= {name: name in kinds for name in ("adaptive", "normalized", "invariant")}
+        if rate is None and not {"adaptive", "normalized"} <= set(kinds):
+            rate = 10.0
+    found |= _given({"learning_rate": rate, "decay": options.decay_learning_rate, "initial_constant": options.constant})
+    terms = interactions(options)
+    if terms:
+        found["interactions"] = terms
+    found |= {"permutations": True} if options.permutations else {}
+    found |= {"duplicate_interactions": True} if options.leave_duplicate_interactions else {}
+    found |= {"ignore_linear": letters(options.ignore_linear)} if options.ignore_linear else {}
+    return found
+
+
+def interactions(options: Namespace) -> list[Any]:
+    """The interactions of all options that name some.
+
+    Raises:
+        UsageError: a term of the wrong length.
+    """
+    found: list[Any] = []
+    for name, values, length in (("quadratic", options.quadratic, 2), ("cubic", options.cubic, 3)):
+        for value in values:
+            if len(decode(value)) != length:
+                raise UsageError(f"--{name}: got {value!r}, wanted {length} letters")
+            found.append(decode(value))
+    for value in options.interactions:
+        if len(decode(value)) < 2:
+            raise UsageError(f"--interactions: got {value!r}, wanted at least 2 letters")
+        found.append(decode(value))
+    if options.experimental_full_name_interactions:
+        if found:
+            raise UsageError(
+                "--experimental_full_name_interactions goes by name, -q, --cubic and --interactions by letter"
+            )
+        found = [decode(value).split("|") for value in options.experimental_full_name_interactions]
+    return found
+
+
+def _loss(options: Namespace) -> Any:
+    name = options.loss_function or "squared"
+    for option, owner in _LOSS_OPTIONS.items():
+        if getattr(options, option) is not None and name != owner:
+            raise UsageError(f"--{option} belongs to --loss_function {owner}, got {name}")
+    parameters = {"tau": options.quantile_tau, "lower": options.logistic_min, "upper": options.logistic_max}
+    if name == "expectile":
+        if options.expectile_q is None or not 0 < options.expectile_q <= 0.5:
+            raise UsageError(f"--expectile_q: got {options.expectile_q}, wanted a number above 0, at most 0.5")
+        parameters["tau"] = 1.0 - options.expectile_q
+    found = _given(parameters)
+    return {name: found} if found else name
+
+
+def _multiclass(options: Namespace) -> list[Any]:
+    asked = [name for name in _MULTICLASS if getattr(options, name) is not None]
+    if len(asked) > 1:
+        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+    for name, owner in (("error", "ect"), ("probabilities", "oaa"), ("scores", "oaa"), ("named_labels", "oaa")):
+        if getattr(options, name) and asked != [owner]:
+            raise UsageError(f"--{name} needs --{owner}")
+    if not asked:
+        return []
+    [name] = asked
+    parameters: dict[str, Any] = {"classes": getattr(options, name)}
+    if name != "ect":
+        parameters["first_class"] = "detect" if options.indexing is None else options.indexing
+    if options.error is not None:
+        parameters["errors"] = options.error
+    if options.probabilities:
+        parameters["probabilities"] = True
+    return [{_MULTICLASS[name]: parameters}]
+
+
+def _scalar_layers(options: Namespace) -> list[Any]:
+    """The layers between a multiclass reduction and the learner, from the top."""
+    found: list[Any] = ["binary"] if options.binary else []
+    if options.lrq:
+        pairs = [_pair(value) for value in sorted(set(map(decode, options.lrq)))]
+        found.append({"low_rank_quadratic": {"pairs": pairs} | ({"dropout": True} if options.lrqdropout else {})})
+    link = options.link or "identity"
+    if link not in _LINKS:
+        raise UsageError(f"--link: got {link!r}, wanted one of {', '.join(_LINKS)}")
+    if link != "identity" and not options.probabilities:
+        found.append({"link": {"function": link}})
+    if options.active:
+        if not options.simulation:
+            raise UsageError("--active needs --simulation: to ask people for labels use `hutch active`")
+        mellowness = 1.0 if options.mellowness is None else options.mellowness
+        found.append({"active": {"rule": "vw", "mellowness": mellowness}})
+    elif options.simulation or options.mellowness is not None:
+        raise UsageError("--simulation and --mellowness need --active")
+    return found
+
+
+def _pair(value: str) -> dict[str, Any]:
+    if not re.fullmatch(r"..\d+", value, re.DOTALL) or ":" in value[:2] or int(value[2:]) < 1:
+        raise UsageError(f"--lrq: got {value!r}, wanted two letters and a rank")
+    return {"namespaces": [value[0], value[1]], "rank": int(value[2:])}
