@@ -14,8 +14,8 @@ class DawidSkeneParameters(Parameters):
     """Parameters of `DawidSkene`."""
 
     iterations: int = Field(100, ge=1, description="EM iterations at most")
-    right: float = Field(0.01, gt=0, description="pseudo-count of the right label in every row")
-    wrong: float = Field(0.01, gt=0, description="pseudo-count of each wrong label")
+    right: float = Field(1.0, gt=0, description="pseudo-count of the right label in every row")
+    wrong: float = Field(0.1, gt=0, description="pseudo-count of each wrong label")
 
 
 class DawidSkene(CrowdModel):

@@ -74,11 +74,12 @@ class Labels:
         Args:
             gold: give all to the gold class where it is known.
         """
-        classes = max(len(self.classes), 1)
+        classes = len(self.classes)
         cells = self.label_items.astype(np.int64) * classes + self.labels
         votes = np.bincount(cells, minlength=self.items * classes).reshape(self.items, classes).astype(np.float64)
         total = votes.sum(axis=1, keepdims=True)
-        shares: NDArray[np.float64] = np.divide(votes, total, out=np.full_like(votes, 1 / classes), where=total > 0)
+        uniform = np.full_like(votes, 1 / max(classes, 1))
+        shares: NDArray[np.float64] = np.divide(votes, total, out=uniform, where=total > 0)
         if gold:
             known = self.gold >= 0
             shares[known] = np.eye(classes)[self.gold[known]]

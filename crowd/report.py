@@ -85,9 +85,9 @@ def wilson(share: Array, trials: NDArray[np.int64]) -> tuple[Array, Array]:
 def spam_probability(labels: Labels, posterior: Array, confusions: Array) -> Array:
     """P(a worker's labels do not depend on the classes), by the evidence of two Dirichlet-multinomial models.
 
-    A spammer has one row for all classes, a prior of all workers' label shares; an honest worker, or an adversary, has
-    a row for each class, a prior of the population's row. The classes are the items' posteriors without the worker's
-    own label.
+    A spammer has one row for all classes, with his own label shares for a prior; an honest worker, or an adversary, has
+    a row for each class, with a prior half of his shares, half of the population's row. The classes are the items'
+    posteriors without the worker's own label.
     """
     workers, classes = len(labels.worker_names), len(labels.classes)
     if classes < 2 or not len(labels):
@@ -98,8 +98,10 @@ def spam_probability(labels: Labels, posterior: Array, confusions: Array) -> Arr
     population = np.einsum("w,wkl->kl", weight, confusions) / weight.sum()
     shares = counts.sum(axis=(0, 1)) + 1
     habit = np.broadcast_to(shares / shares.sum(), (1, classes))
-    spammer = _evidence(counts.sum(axis=1, keepdims=True), habit)
-    honest = _evidence(counts, population)
+    total = counts.sum(axis=1, keepdims=True)
+    own = (total + ROW_STRENGTH * habit) / (total.sum(axis=2, keepdims=True) + ROW_STRENGTH)
+    spammer = _evidence(total, own)
+    honest = _evidence(counts, (population + own) / 2)
     odds = math.log(SPAM_PRIOR / (1 - SPAM_PRIOR)) + spammer - honest
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
 
@@ -107,7 +109,7 @@ def spam_probability(labels: Labels, posterior: Array, confusions: Array) -> Arr
 def _evidence(counts: Array, mean: Array) -> Array:
     """log P(counts) of independent Dirichlet-multinomial rows with prior ROW_STRENGTH * mean; (workers)."""
     prior = ROW_STRENGTH * np.maximum(mean, 1e-6)
-    totals = _lgamma(prior.sum(axis=1)) - _lgamma(counts.sum(axis=2) + prior.sum(axis=1))
+    totals = _lgamma(prior.sum(axis=-1)) - _lgamma(counts.sum(axis=2) + prior.sum(axis=-1))
     return np.asarray((_lgamma(counts + prior) - _lgamma(prior)).sum(axis=(1, 2)) + totals.sum(axis=1))
 
 

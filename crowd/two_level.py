@@ -118,9 +118,13 @@ def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, h
         strengths[:3] = history.shared["strengths"][:3]
     population = np.where(np.eye(count), 0.7 if count > 1 else 1.0, 0.3 / max(count - 1, 1))
     known = len(old.classes)
-    population[:known, :known] = old.shared.get("population", population[:0, :0])
     habit = np.full(count, 1 / max(count, 1))
-    habit[:known] = old.shared.get("habit_prior", habit[:0]) * known / max(count, 1)
+    if history:
+        population[:known, :known] = old.shared["population"]
+        habit[:known] = old.shared["habit_prior"]
+    if known < count:  # what is continued unchanged must not be divided by a rounded 1
+        population /= population.sum(axis=0)
+        habit /= habit.sum()
     counts = grown(old.workers.get("counts"), (rows, count, count))
     habits = grown(old.workers.get("habits"), (rows, count))
     return State(
@@ -134,7 +138,7 @@ def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, h
             "skill": grown(old.workers.get("skill"), (rows,), strengths[kernels.SKILL]),
         },
         shared={
-            "population": population / population.sum(axis=0),
+            "population": population,
             "habit_prior": habit,
             "strengths": strengths,
             "class_counts": grown(old.shared.get("class_counts"), (count,)),

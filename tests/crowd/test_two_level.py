@@ -1,0 +1,74 @@
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import digamma as scipy_digamma
+
+from hutch.crowd.calibration import accuracy, log_loss
+from hutch.crowd.labels import from_triples
+from hutch.crowd.simulate import simulate
+from hutch.crowd.special import digamma
+from hutch.crowd.two_level import TwoLevel
+
+_spec = importlib.util.spec_from_file_location("two_level_twin", Path(__file__).with_name("two_level_twin.py"))
+twin = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(twin)
+
+
+def test_digamma_matches_scipy():
+    x = np.concatenate([np.geomspace(1e-4, 1e5, 200), [1.0, 2.0, 6.0]])
+    assert np.allclose([digamma(v) for v in x], scipy_digamma(x), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(("classes", "iterations"), [(2, 1), (3, 1), (3, 4), (4, 12)])
+def test_kernels_equal_plain_python(classes, iterations):
+    crowd = simulate(60, 12, classes, 4, seed=classes)
+    labels = crowd.labels
+    triples = list(zip(labels.workers.tolist(), labels.label_items.tolist(), labels.labels.tolist(), strict=True))
+    expected = twin.fit(triples, 12, 60, classes, iterations)
+    fit = TwoLevel(iterations=iterations, tolerance=0).fit(labels)
+    q = fit.state.items["posterior"]
+    assert fit.iterations == iterations
+    assert np.allclose(q[:, :classes], expected[:, :, 0], atol=1e-9)
+    assert np.allclose(q[:, classes:], expected[:, :, 1], atol=1e-9)
+
+
+def test_better_than_votes_on_a_mixed_crowd():
+    crowd = simulate(3000, 200, 4, 5, seed=1)
+    fit = TwoLevel().fit(crowd.labels)
+    assert accuracy(fit.posterior, crowd.truth) > accuracy(crowd.labels.vote_share(), crowd.truth) + 0.1
+    assert log_loss(fit.posterior, crowd.truth) < 0.45
+
+
+def test_order_of_items_and_workers_does_not_matter():
+    labels = simulate(50, 10, 3, 4, seed=2).labels
+    rows = [
+        (labels.worker_names[w], labels.item_names[i], labels.classes[c])
+        for w, i, c in zip(labels.workers, labels.label_items, labels.labels, strict=True)
+    ]
+    turned = from_triples(rows[::-1], classes=labels.classes)
+    order = [turned.item_names.index(name) for name in labels.item_names]
+    assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[order], atol=1e-9)
+
+
+def test_renaming_classes_permutes_the_posterior():
+    labels = simulate(50, 10, 3, 4, seed=3).labels
+    turned = replace(labels, labels=(2 - labels.labels).astype(np.int32))
+    assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[:, ::-1], atol=1e-9)
+
+
+def test_murky_items_are_told_from_clear_ones():
+    clear = [(f"w{w}", f"c{i}", str(i % 2)) for i in range(40) for w in range(8)]
+    murky = [(f"w{w}", f"m{i}", str((w + i) % 2)) for i in range(10) for w in range(8)]
+    fit = TwoLevel().fit(from_triples(clear + murky))
+    assert fit.informative[:40].min() > 0.9
+    assert fit.informative[40:].max() < 0.5
+
+
+def test_hundreds_of_labels_on_one_item_do_not_underflow():
+    rows = [(f"w{w}", "t", "ab"[w % 2]) for w in range(3000)] + [(f"w{w}", "u", "a") for w in range(3000)]
+    fit = TwoLevel().fit(from_triples(rows))
+    assert np.isfinite(fit.posterior).all()
+    assert fit.posterior[1, 0] > 0.99
