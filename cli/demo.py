@@ -14,12 +14,20 @@ PASSES = 10
 
 def chain(rank: int) -> dict[str, Any]:
     """The chain of the demo; all ranks have the same rates, found best for the linear learner."""
-    base = {"left": "rater", "right": "task", "rank": rank, "loss": "hinge", "learning_rate": 0.3, "l2": 0.3}
+    base = {
+        "left": "rater",
+        "right": "task",
+        "rank": rank,
+        "loss": "hinge",
+        "learning_rate": 0.3,
+        "l2": 0.3,
+        "shift": 0.3,
+    }
     return {"weights": {"bits": 22}, "chain": [{"filter_tree": {"classes": 5}}, {"dyadic": base}]}
 
 
 def demo(
-    quick: Annotated[bool, typer.Option("--quick", help="A fifth of the data.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Less than half of the data.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Of the simulation.")] = 0,
     write: Annotated[
         str | None, typer.Option("--write", metavar="DIR", help="Leave the data here: train.vw, test.vw, labels.tsv.")
@@ -41,7 +49,7 @@ def demo(
     from hutch.core.simulate import simulate_ratings
 
     start = time.perf_counter()
-    size = {"tasks": 2_000, "raters": 600} if quick else {}
+    size = {"tasks": 4_000, "raters": 1_200} if quick else {}
     ratings = simulate_ratings(**size, seed=seed)
     count = len(ratings) // 16
     test, train = ratings[:count], ratings[count:]
