@@ -99,11 +99,11 @@ def solve_cutoff(rule, scores, count, wanted, start, seen, floor):  # type: igno
         return HUGE
     lower = upper = math.log(min(max(start, _TINY), HUGE))
     step = 0.125
-    while _mean(rule, scores, count, math.exp(lower), seen, floor) > wanted and lower > -69.0:
+    while _mean(rule, scores, count, math.exp(lower), seen, floor) > wanted and lower > -80.0:
         lower -= step
         step *= 2.0
     step = 0.125
-    while _mean(rule, scores, count, math.exp(upper), seen, floor) < wanted and upper < 69.0:
+    while _mean(rule, scores, count, math.exp(upper), seen, floor) < wanted and upper < 80.0:
         upper += step
         step *= 2.0
     while upper - lower > 1e-6:
@@ -174,7 +174,7 @@ def pool_probabilities(rule, scores, wanted, seen, floor):  # type: ignore[no-un
 
     Args:
         rule: one of `RULES`, all but vw.
-        scores: float64 (examples).
+        scores: float64 (examples), at least 0.
         wanted: number of labels, at most the number of examples.
         seen: examples seen before.
         floor: see `probability`.
@@ -182,7 +182,11 @@ def pool_probabilities(rule, scores, wanted, seen, floor):  # type: ignore[no-un
     Returns:
         float64 (examples).
     """
-    n = len(scores)
+    n, least = len(scores), HUGE
+    for score in scores:
+        if 0.0 < score < least:
+            least = score
+    scores = np.maximum(scores, 0.5 * least)  # where nothing is known, the score is 0: chance decides among these, too
     mean = wanted / n
     cutoff = mean if rule == RANDOM else solve_cutoff(rule, scores, n, mean, 1.0, seen, floor)
     out = np.empty(n)

@@ -1,0 +1,385 @@
+"""The active layer: decisions against their formulas, VW's simulations query for query, labels that stay hidden."""
+
+import math
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hutch.chain import Chain
+from hutch.core.abi import EXAMPLE
+from hutch.core.errors import ConfigError
+from hutch.reductions.active_memory import KEPT, Memory, recall, remember
+from hutch.reductions.active_rules import (
+    BUDGET,
+    IWAL,
+    MARGIN,
+    RANDOM,
+    iwal_probability,
+    merand48,
+    pool_probabilities,
+    probability,
+    uniform,
+    vw_probability,
+)
+
+shared = Path(__file__).parents[2].parent / "shared"
+ADAGRAD = {"loss": "logistic", "normalized": False}
+PLAIN = {"adaptive": False, "normalized": False, "power_t": 0.0, "learning_rate": 0.3}
+
+
+def build(active, linear=ADAGRAD, **frame):
+    return Chain.from_config({**frame, "chain": [{"active": active}, {"linear": linear}]})
+
+
+def stream(n, seed=0, words=30):
+    random = np.random.default_rng(seed)
+    weights, lines = random.normal(size=words), []
+    for _ in range(n):
+        chosen = random.choice(words, 6, replace=False)
+        label = 1 if weights[chosen].sum() + 0.3 * random.normal() > 0 else -1
+        lines.append(f"{label} |f " + " ".join(f"w{j}" for j in chosen))
+    return lines
+
+
+def flipped(line):
+    return line[1:] if line.startswith("-") else "-" + line
+
+
+# Rules
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(1e-6, 1e3), st.floats(1e-6, 1e3))
+def test_iwal_solves_its_equation(gap, rate):
+    s = iwal_probability.py_func(gap, rate)
+    if gap <= math.sqrt(rate) + rate:
+        assert s == 1.0
+    else:
+        assert 0 < s < 1
+        assert math.sqrt(rate / s) + rate / s == pytest.approx(gap, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rule", "score", "cutoff", "expected"),
+    [
+        (BUDGET, 1.0, 2.0, 1.0),
+        (BUDGET, 2.0, 1.0, 1 / 16),
+        (BUDGET, 100.0, 1.0, 0.02),
+        (BUDGET, math.inf, 1.0, 0.02),
+        (BUDGET, math.inf, 1e30, 1.0),
+        (BUDGET, 0.0, 0.0, 1.0),
+        (MARGIN, 1.0, 1.0, 1.0),
+        (MARGIN, 1.1, 1.0, 0.0),
+        (RANDOM, 7.0, 0.25, 0.25),
+        (IWAL, 0.0, 0.01, 1.0),
+        (IWAL, math.inf, 0.01, 0.02),
+    ],
+)
+def test_probabilities(rule, score, cutoff, expected):
+    assert probability(rule, score, cutoff, 10.0, 0.02) == expected
+
+
+@pytest.mark.parametrize("rule", [BUDGET, IWAL, RANDOM])
+@pytest.mark.parametrize("wanted", [3, 50, 199, 200])
+def test_probabilities_of_a_pool_add_up(rule, wanted):
+    scores = np.random.default_rng(1).lognormal(0, 2, 200)
+    scores[:3], scores[3] = 0.0, np.inf
+    found = pool_probabilities(rule, scores, float(wanted), 1000.0, 0.2 * wanted / 200)
+    assert found.sum() == pytest.approx(wanted, rel=1e-4)
+    assert (found > 0).all() and (found <= 1).all()
+    if rule != RANDOM:
+        assert (np.diff(found[np.argsort(scores)]) <= 0).all()
+
+
+def test_a_pool_of_which_nothing_is_known_is_asked_for_evenly():
+    found = pool_probabilities(BUDGET, np.zeros(50), 5.0, 0.0, 0.02)
+    assert found == pytest.approx(np.full(50, 0.1), rel=1e-5)
+
+
+def test_uniform_numbers_are_uniform_and_depend_on_every_argument():
+    numbers = np.array([uniform(7, i, k) for i in range(2000) for k in range(2)])
+    assert 0 <= numbers.min() and numbers.max() < 1 and len(set(numbers)) == len(numbers)
+    assert abs(numbers.mean() - 0.5) < 0.02 and abs((numbers < 0.1).mean() - 0.1) < 0.02
+    assert uniform(8, 0, 0) != uniform(7, 0, 0) == numbers[0]
+
+
+def test_merand48_is_vws_generator():
+    state, expected = np.uint64(3), 3
+    for _ in range(5):
+        state, number = merand48(np.uint64(state))
+        expected = (0xEECE66D5DEECE66D * expected + 2147483647) % 2**64
+        bits = np.array([(expected >> 25) & 0x7FFFFF | 127 << 23], np.uint32)
+        assert int(state) == expected and number == bits.view(np.float32)[0] - np.float32(1)
+
+
+def test_vws_probability_multiplies_where_the_rule_divides():
+    rate = 0.01 * (math.log(101) + 1e-4) / (100 + 1e-4)
+    gap = 50.0 / 100
+    s = (math.sqrt(rate) + math.sqrt(rate + 4 * gap * rate)) / 2 * gap
+    assert vw_probability(50.0, 100.0, 20.0, 0.01) == pytest.approx(s * s, rel=1e-5)
+    assert vw_probability(0.1, 100.0, 20.0, 0.01) == 1.0 == vw_probability(50.0, 1.0, 0.0, 0.01)
+    assert iwal_probability.py_func(gap, rate) > 10 * s * s
+
+
+# Memory
+
+
+def example_record(features, namespaces, costs, label):
+    indices = np.arange(features, dtype=np.uint32) + int(label)
+    arrays = (
+        indices,
+        indices.astype(np.float32) / 2,
+        np.linspace(5, 5 + features, namespaces + 1).astype(np.int64),
+        np.arange(namespaces, dtype=np.uint32),
+        np.arange(costs, dtype=np.uint32),
+        np.arange(costs, dtype=np.float32) * 3,
+    )
+    record = np.zeros(1, EXAMPLE)
+    names = ("indices", "values", "namespaces", "namespace_ids", "cost_classes", "costs")
+    for name, array in zip(names, arrays, strict=True):
+        record[name] = array.ctypes.data
+    record["length"], record["namespace_count"], record["cost_count"] = features, namespaces, costs
+    record["base"], record["group"] = 0.5, -7
+    return record, arrays
+
+
+def read(address, count, kind):
+    size = count * np.dtype(kind).itemsize
+    return np.frombuffer((np.ctypeslib.ctypes.c_char * size).from_address(int(address)), kind) if size else []
+
+
+def test_memory_keeps_the_latest_examples_whole():
+    random = np.random.default_rng(3)
+    memory, kept = Memory(160), deque()
+    at, out = np.uint64(memory.record.ctypes.data), np.zeros(1, EXAMPLE)
+    largest = 0
+    for number in range(300):
+        features, namespaces, costs = (
+            int(random.integers(0, 40)),
+            int(random.integers(1, 4)),
+            int(random.integers(0, 5)),
+        )
+        if number % 50 == 49:
+            features = 400  # does not fit at all
+        record, arrays = example_record(features, namespaces, costs, number)
+        remember(at, np.uint64(record.ctypes.data), np.float32(number), np.float32(2))
+        if features < 400:
+            kept.append((number, arrays))
+        while len(kept) > len(memory):
+            kept.popleft()
+        largest = max(largest, len(kept))
+        for k, (label, (indices, values, offsets, ids, classes, costs_)) in enumerate(kept):
+            assert recall(at, np.uint64(k), np.uint64(out.ctypes.data)) == (label, 2)
+            e = out[0]
+            assert (read(e["indices"], int(e["length"]), "u4") == indices).all()
+            assert (read(e["values"], int(e["length"]), "f4") == values).all()
+            assert (read(e["namespaces"], int(e["namespace_count"]) + 1, "i8") == offsets - offsets[0]).all()
+            assert (read(e["namespace_ids"], int(e["namespace_count"]), "u4") == ids).all()
+            assert list(read(e["cost_classes"], int(e["cost_count"]), "u4")) == list(classes)
+            assert list(read(e["costs"], int(e["cost_count"]), "f4")) == list(costs_)
+            assert (e["base"], e["group"], e["label"]) == (0.5, -7, label)
+    assert largest >= 4 and len(memory) >= 2
+    assert sum(array.nbytes for array in memory.saved().values()) >= 160 * 8 + 10 * KEPT.itemsize
+
+
+# Decisions
+
+
+def test_decisions_follow_the_budget_rule():
+    """The rule of the docs in plain NumPy, from the recorded scores."""
+    lines, budget, window = stream(400), 0.2, 80
+    chain = build({"budget": budget, "horizon": 400})
+    trace = chain.layers[0].trace(400)
+    chain.learn(lines)
+    spent, cutoff = 0.0, None
+    for t, entry in enumerate(trace):
+        if t < 60 or t % 10 == 0:
+            latest = trace["score"][max(0, t + 1 - window) : t + 1]
+            wanted = max(budget / 5, budget + (budget * t - spent) / window)
+            low, high = -30.0, 30.0
+            for _ in range(60):
+                cutoff = math.exp((low + high) / 2)
+                ratio = cutoff / np.maximum(latest, 1e-300)
+                mean = np.maximum(budget / 5, np.minimum(1.0, ratio) ** 4).mean()
+                low, high = ((low + high) / 2, high) if mean < wanted else (low, (low + high) / 2)
+        ratio = cutoff / max(entry["score"], 1e-300)
+        expected = max(budget / 5, min(1.0, ratio) ** 4)
+        assert entry["probability"] == pytest.approx(expected, rel=1e-3), t
+        assert entry["asked"] == (entry["uniform"] < entry["probability"])
+        spent += entry["probability"]
+    assert trace["probability"].min() >= budget / 5
+    assert chain.statistics.queries == trace["asked"].sum()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge"])
+def test_the_score_is_the_importance_that_reaches_the_threshold(loss):
+    """A learner with a constant rate is moved to the threshold by exactly that importance of the other label."""
+    linear = {**PLAIN, "loss": loss, "min_prediction": -50.0, "max_prediction": 50.0}
+    lines = stream(40)
+    for unseen in ("|f w1 w2 w3", "|f w4 w5 w6", "|f w7"):
+        learner = Chain.from_config({"chain": [{"linear": linear}]})
+        learner.learn(lines)
+        active = build({}, linear)
+        active.restore({name: active.arrays()[name] for name in active.arrays()} | shared_arrays(learner, active))
+        trace = active.layers[0].trace(1)
+        [prediction] = active.predict([unseen])
+        other = -1 if prediction > 0 else 1
+        assert abs(prediction) > 1e-3
+        learner.learn([f"{other} {trace['score'][0]:.9g} {unseen}"])
+        assert learner.predict([unseen])[0] == pytest.approx(0.0, abs=2e-5)
+
+
+def shared_arrays(source, target):
+    """The arrays of a chain without active layer, under the names they have below one."""
+    renamed = {name.replace("layer.0.", "layer.1."): array for name, array in source.arrays().items()}
+    return {name: array for name, array in renamed.items() if name in target.arrays()}
+
+
+@pytest.mark.parametrize("rule", ["budget", "iwal", "margin", "random"])
+def test_labels_that_were_not_asked_for_change_nothing(rule):
+    lines = stream(300)
+    first, second = build({"rule": rule, "budget": 0.3}), build({"rule": rule, "budget": 0.3})
+    trace = first.layers[0].trace(300)
+    first.learn(lines)
+    hidden = [line if asked else flipped(line) for line, asked in zip(lines, trace["asked"], strict=True)]
+    assert 0.1 < trace["asked"].mean() < 0.45
+    second.learn(hidden)
+    for name, array in first.arrays().items():
+        assert array.tobytes() == second.arrays()[name].tobytes(), name
+
+
+RULES = [
+    {"rule": "budget", "budget": 0.3},
+    {"rule": "budget", "budget": 60, "horizon": 300, "memory": 0.001},
+    {"rule": "iwal", "budget": 0.3, "replay": 1},
+    {"rule": "iwal", "mellowness": 1e-4},
+    {"rule": "margin", "budget": 0.3},
+    {"rule": "vw", "mellowness": 1e-3},
+]
+
+
+@pytest.mark.parametrize("active", RULES, ids=lambda active: "-".join(map(str, active.values())))
+def test_training_goes_on_exactly_where_it_was_saved(active, tmp_path):
+    lines = stream(300)
+    whole, part = build(active, seed=5), build(active, seed=5)
+    together = whole.learn(lines)
+    first = part.learn(lines[:170])
+    part.save(tmp_path / "model")
+    rest = Chain.load(tmp_path / "model").learn(lines[170:])
+    assert np.concatenate([first, rest]).tobytes() == together.tobytes()
+
+
+def test_unlabelled_examples_are_decided_upon_and_predict_changes_nothing():
+    chain = build({"budget": 0.2, "simulation": False})
+    chain.learn(stream(50))
+    before = {name: array.copy() for name, array in chain.arrays().items()}
+    pool = [line.split(" ", 1)[1] for line in stream(200, seed=1)]
+    [batch] = chain.batches(pool)
+    frozen = chain.run_batch(batch, learn=False)[0].queries
+    for name, array in chain.arrays().items():
+        assert name.startswith("shared.") or array.tobytes() == before[name].tobytes(), name
+    live = chain.run_batch(batch)[0].queries
+    assert chain.layers[0].progress["seen"] == 200 and 20 <= (live > 0).sum() <= 60
+    assert set(np.sign(frozen)) <= {-1.0, 1.0} and (frozen[frozen > 0] >= 1).all()
+
+
+def test_replay_learns_bought_examples_again():
+    """With every label bought, it is the same as learning each line and then one of those before."""
+    lines = stream(60)
+    chain = build({"rule": "random", "budget": 1.0, "replay": 2}, seed=9)
+    chain.learn(lines)
+    plain = Chain.from_config({"chain": [{"linear": ADAGRAD}]})
+    for i, line in enumerate(lines):
+        plain.learn([line, *(lines[int(uniform(9, i + 1, 1 + k) * (i + 1))] for k in range(2))])
+    assert chain.weights.tobytes() == plain.weights.tobytes()
+
+
+@pytest.mark.parametrize(("budget", "low", "high"), [(0.1, 480, 520), (0.3, 1440, 1560), (200, 190, 200)])
+def test_a_budget_is_spent_and_not_more(budget, low, high):
+    chain = build({"budget": budget, "horizon": 5000})
+    chain.learn(stream(5000))
+    assert low <= chain.statistics.queries <= high
+
+
+def test_the_loss_estimate_is_the_sum_over_bought_labels():
+    chain = build({"budget": 0.2})
+    trace = chain.layers[0].trace(2000)
+    chain.learn(stream(2000))
+    bought = trace[trace["asked"] == 1]
+    covered, errors, spread, weight, _ = chain.layers[0].loss_sums()
+    inverse = 1 / bought["probability"]
+    assert covered == 2000
+    assert errors == pytest.approx((bought["error"] * inverse).sum())
+    assert spread == pytest.approx((bought["error"] * (1 - bought["probability"]) * inverse**2).sum())
+    assert weight == pytest.approx(inverse.sum())
+    assert abs(errors / covered - trace["error"].mean()) < 0.05
+    assert chain.statistics.weighted_labeled == pytest.approx(weight, rel=1e-5)
+
+
+def test_rules_buy_better_than_chance():
+    train, test = stream(3000), stream(1000, seed=0)[:1000]
+    labels = np.array([float(line.split(" ")[0]) for line in test])
+    error = {}
+    for rule in ("budget", "random"):
+        chain = build({"rule": rule, "budget": 0.05})
+        chain.learn(train)
+        error[rule] = np.mean((chain.predict(test) > 0) != (labels > 0))
+    assert error["budget"] < error["random"]
+
+
+@pytest.mark.parametrize(
+    ("active", "message"),
+    [
+        ({"budget": 0.1, "mellowness": 1.0}, "got both budget and mellowness, wanted one of them"),
+        ({"rule": "vw", "budget": 0.1}, "rule 'vw' has no budget, wanted mellowness"),
+        ({"rule": "random", "mellowness": 0.1}, "rule 'random' has no mellowness, wanted a budget"),
+        ({"budget": 500}, "got 500 labels without horizon"),
+        ({"labels": [1, -1]}, "wanted the lower and then the upper label"),
+        ({"rule": "bugdet"}, "rule"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(active, message):
+    with pytest.raises(ConfigError) as raised:
+        build(active)
+    assert message in str(raised.value)
+
+
+# VW
+
+CASES = {
+    "a00": ({"mellowness": 1e-6}, {"learning_rate": 10.0, "initial_t": 10.0}, {"seed": 3, "weights": {"bits": 12}}),
+    "a01": ({}, {"loss": "logistic"}, {}),
+    "a02": ({"mellowness": 0.01}, {"loss": "hinge"}, {}),
+    "a03": ({"mellowness": 0.001}, {}, {}),
+    "a04": ({"simulation": False}, {}, {"seed": 2}),
+    "a05": ({"simulation": False}, {}, {}),
+    "a06": ({"simulation": False, "mellowness": 0.01}, {"loss": "logistic"}, {}),
+}
+
+
+@pytest.mark.skipif(not shared.is_dir(), reason="needs the recorded runs of VW")
+@pytest.mark.parametrize("case", CASES)
+def test_rule_vw_asks_as_vw_does(case):
+    active, linear, frame = CASES[case]
+    folder = shared / "cases" / "vw" / "active" / case
+    chain = build({"rule": "vw", **active}, linear, input={"namespaces": "letter"}, **frame)
+    lines = (folder / "input.vw").read_text().splitlines()
+    [batch] = chain.batches(lines)
+    outputs, _ = chain.run_batch(batch)
+    for i, reply in enumerate((folder / "out1.pred").read_text().splitlines()):
+        words = reply.split(" ")
+        if len(words) > 1 and words[1] == "query?":  # --direct prints the importance as the prediction
+            assert outputs.queries[i] == pytest.approx(float(words[0]), rel=1e-5)
+            continue
+        assert outputs.predictions[i] == pytest.approx(float(words[0]), abs=2e-6), i
+        if "--simulation" not in (folder / "args").read_text():
+            importance = float(words[2]) if len(words) > 2 else -1.0
+            assert outputs.queries[i] == pytest.approx(importance, rel=1e-5), i
+    said = dict(line.split(" = ") for line in (folder / "out1.stderr").read_text().splitlines() if " = " in line)
+    assert chain.statistics.average_loss == pytest.approx(float(said["average loss"]), abs=1e-6)
+    if "total queries" in said:
+        assert chain.statistics.queries == int(said["total queries"])
