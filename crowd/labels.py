@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -265,10 +266,12 @@ def read_table(
     first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
     if first is None:
         return np.zeros((0, len(roles)), np.int32), [[] for _ in roles]
-    separator = b"\t" if b"\t" in first.group() else b","
+    separator = b"\t" if first.group().count(b"\t") >= len(roles) - 1 else b","
+    if separator == b",":  # a quoted field may hold line feeds
+        first = re.compile(rb'(?:"[^"]*"|[^"\n])*(?=\n|\Z)').match(data, first.start()) or first
     line = data.count(b"\n", 0, first.start()) + 1
     columns, width, is_header = _columns(first.group().rstrip(b"\r"), separator, roles, name, line)
-    start, line = (first.end() + 1, line + 1) if is_header else (first.start(), line)
+    start, line = (first.end() + 1, line + 1 + first.group().count(b"\n")) if is_header else (first.start(), line)
 
     rows = data.count(b"\n", start) + 1
     size = 1 << (2 * rows).bit_length()
@@ -300,8 +303,8 @@ def _columns(
 ) -> tuple[NDArray[np.int64], int, bool]:
     """Where each role stands in a row, how many fields a row has, and whether this first line is a header."""
     text = line.decode("utf-8", "replace")
-    fields = next(csv.reader([text])) if separator == b"," else text.split("\t")
-    keys = [re.sub(r"[\s_-]", "", name.lower()) for name in fields]
+    fields = next(csv.reader(StringIO(text))) if separator == b"," else text.split("\t")
+    keys = [re.sub(r"[\s_-]", "", field.lower()) for field in fields]
     found = {role: [i for i, key in enumerate(keys) if key in HEADERS[role]] for role in roles}
     if sum(bool(places) for places in found.values()) < 2:
         if len(fields) != len(roles):

@@ -1,0 +1,154 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hutch.cli.crowd import crowd
+from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
+from hutch.core.model_file import load_model
+from hutch.crowd.simulate import simulate
+
+app = typer.Typer()
+app.command("crowd")(crowd)
+
+
+def invoke(*args):
+    """stdout of the command; a HutchError is raised as it is."""
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    if isinstance(result.exception, HutchError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout, result.stderr
+
+
+def write(path, labels, begin=0, end=None):
+    lines = zip(labels.workers, labels.label_items, labels.labels, strict=True)
+    end = labels.items if end is None else end
+    path.write_text("".join(f"w{w}\tt{i}\tc{c}\n" for w, i, c in lines if begin <= i < end))
+    return path
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return simulate(300, 20, 3, 4, seed=5)
+
+
+@pytest.fixture
+def data(tmp_path, simulated):
+    (tmp_path / "gold.tsv").write_text("".join(f"t{i}\tc{k}\n" for i, k in enumerate(simulated.truth.tolist())))
+    return write(tmp_path / "labels.tsv", simulated.labels)
+
+
+def test_json_has_its_keys(data, simulated):
+    out, _ = invoke(data, "--json")
+    found = json.loads(out)
+    assert (found["tasks"], found["classes"], found["labels"]) == (300, 3, len(simulated.labels))
+    assert {"workers", "iterations", "objective", "krippendorff_alpha", "duplicates", "contradictions"} <= set(found)
+
+
+def test_summary_is_for_people(data, tmp_path):
+    out, _ = invoke(data, "--score", tmp_path / "gold.tsv", "--next", 3)
+    assert "krippendorff alpha" in out
+    assert "label next:" in out
+    assert float(next(line.split()[1] for line in out.splitlines() if line.startswith("accuracy"))) > 0.85
+
+
+def test_files_have_their_columns(data, tmp_path):
+    invoke(data, "-p", tmp_path / "p.tsv", "--workers", tmp_path / "w.tsv", "--gold", tmp_path / "gold.tsv")
+    posteriors = list(csv.DictReader((tmp_path / "p.tsv").read_text().splitlines(), delimiter="\t"))
+    assert list(posteriors[0]) == ["task", "label", "confidence", "ratings", "q:c0", "q:c1", "q:c2"]
+    assert len(posteriors) == 300
+    for row in posteriors:
+        q = [float(row[f"q:c{k}"]) for k in range(3)]
+        assert sum(q) == pytest.approx(1, abs=1e-4)
+        assert float(row["confidence"]) == max(q)
+        assert row["label"] == f"c{np.argmax(q)}"
+    workers = list(csv.DictReader((tmp_path / "w.tsv").read_text().splitlines(), delimiter="\t"))
+    assert list(workers[0])[:5] == ["worker", "labels", "accuracy", "spam", "c:c0:c0"]
+    assert sum(int(row["labels"]) for row in workers) == sum(int(row["ratings"]) for row in posteriors)
+    assert all(row["gold_labels"] == row["labels"] for row in workers)
+
+
+def test_names_cannot_break_the_table(tmp_path):
+    (tmp_path / "labels.csv").write_text('"a\tb","t\n1",x\n')
+    invoke(tmp_path / "labels.csv", "-p", tmp_path / "p.tsv", "--workers", tmp_path / "w.tsv")
+    assert (tmp_path / "p.tsv").read_text().splitlines()[1].split("\t")[:2] == ["t 1", "x"]
+    assert (tmp_path / "w.tsv").read_text().splitlines()[1].startswith("a b\t1\t")
+
+
+@pytest.mark.parametrize("model", ["two_level", "nominal"])
+def test_online_continues_exactly(data, tmp_path, simulated, model):
+    options = ["--method", "online", "--model", model, "--slots", 256, "--json"]
+    parts = write(tmp_path / "a.tsv", simulated.labels, 0, 200), write(tmp_path / "b.tsv", simulated.labels, 200)
+    invoke(data, *options, "-f", tmp_path / "whole")
+    invoke(parts[0], *options, "-f", tmp_path / "first", "--classes", "c0,c1,c2")
+    invoke(parts[1], "-i", tmp_path / "first", "-f", tmp_path / "second")
+    (whole, once), (second, twice) = (load_model(tmp_path / name, kind="crowd") for name in ("whole", "second"))
+    assert once == twice
+    assert whole.keys() == second.keys()
+    assert all(np.array_equal(array, second[name]) for name, array in whole.items())
+
+
+def test_online_prints_the_table_on_stderr(data):
+    out, err = invoke(data, "--method", "online", "--json")
+    counters = [line.split()[2] for line in err.splitlines()[2:]]
+    assert counters == ["2", "5", "10", "19", "36", "69", "134", "263", "300"]
+    assert json.loads(out)["method"] == "online"
+    assert invoke(data, "--method", "online", "--json", "--quiet")[1] == ""
+
+
+def test_testing_uses_the_saved_model_and_ignores_new_classes(data, tmp_path):
+    invoke(data, "-f", tmp_path / "model")
+    (tmp_path / "new.tsv").write_text("w1\tx\tc0\nw2\tx\tc0\nw2\ty\tnever_seen\nstranger\tx\tc1\n")
+    before = (tmp_path / "model").read_bytes()
+    out, err = invoke(tmp_path / "new.tsv", "-i", tmp_path / "model", "-t", "-p", tmp_path / "p.tsv", "--json")
+    found = json.loads(out)
+    assert (found["tasks"], found["labels"], found["classes"], found["iterations"]) == (2, 3, 3, 0)
+    assert "1 labels of classes that the model does not know" in err
+    assert (tmp_path / "model").read_bytes() == before
+    assert "never_seen" not in (tmp_path / "p.tsv").read_text()
+
+
+def test_gold_clamps(data, tmp_path):
+    (tmp_path / "some.tsv").write_text("t0\tc2\nelsewhere\tc1\n")
+    out, err = invoke(data, "--gold", tmp_path / "some.tsv", "-p", tmp_path / "p.tsv", "--set", "rho=0", "--json")
+    assert (tmp_path / "p.tsv").read_text().splitlines()[1].split("\t")[1:3] == ["c2", "1"]
+    assert (json.loads(out)["gold"], json.loads(out)["gold_without_labels"]) == (1, 1)
+    assert "1 tasks have no labels" in err
+
+
+def test_empty_input_is_said_and_written(tmp_path):
+    (tmp_path / "labels.tsv").write_text("")
+    out, err = invoke(tmp_path / "labels.tsv", "--json", "-p", tmp_path / "p.tsv", "--next", 2)
+    assert "no labels" in err
+    assert json.loads(out)["tasks"] == 0
+    assert (tmp_path / "p.tsv").read_text() == "task\tlabel\tconfidence\tratings\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "words"),
+    [
+        (["--method", "bach"], UsageError, "did you mean 'batch'"),
+        (["--model", "two_lvel"], UsageError, "did you mean 'two_level'"),
+        (["--model", "one_coin", "--method", "online"], UsageError, "no online form"),
+        (["--set", "clarity=2"], ConfigError, "two_level.clarity: input should be less than or equal to 1, got 2"),
+        (["--set", "clarity"], ConfigError, "wanted NAME=VALUE"),
+        (["-t"], UsageError, "wanted a saved model"),
+        (["-i", "nowhere"], ModelError, "nowhere: cannot be read"),
+        (["--gold", "nowhere"], DataError, "nowhere"),
+        (["-p", "nowhere/p.tsv"], HutchError, "cannot be written"),
+    ],
+)
+def test_errors_are_for_people(data, args, error, words):
+    with pytest.raises(error) as caught:
+        invoke(data, *args)
+    assert words in str(caught.value)
+
+
+def test_a_saved_model_is_not_bent(data, tmp_path):
+    invoke(data, "-f", tmp_path / "model")
+    with pytest.raises(UsageError, match="--model: got nominal, but .* was made with two_level"):
+        invoke(data, "-i", tmp_path / "model", "--model", "nominal")
