@@ -13,7 +13,7 @@ In a plugin's tests:
 `hutch plugins check NAME` runs the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from hutch.core.reduction import Reduction
 from hutch.core.registry import Registry
 from hutch.plugins.checks_chain import Bench, bench
 from hutch.plugins.checks_loss import importance_aware, loss_checks
-from hutch.plugins.checks_reduction import reduction_checks
+from hutch.plugins.checks_reduction import REDUCTION_CHECKS, reduction_checks
 from hutch.plugins.manager import Plugins, installed
 
 KNOWN_FAILURES: dict[tuple[str, str], str] = {
@@ -54,15 +54,13 @@ class Check:
         return f"{self.subject}:{self.name}"
 
 
-def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> Iterator[Check]:
+def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> list[Check]:
     """The checks of a loss: gradient, convexity, importance awareness, h_min, extremes, and as a part of a chain.
 
     Args:
         loss: the loss; it need not be installed.
         parameters: values of its parameters; those left out have their defaults.
     """
-    for name, run in loss_checks(loss, parameters or {}):
-        yield Check(loss.name, name, run, KNOWN_FAILURES.get((loss.name, name), ""))
     chosen = {loss.name: dict(parameters)} if parameters else loss.name
     known = _registry(None)
     known.losses[loss.name] = loss
@@ -74,7 +72,8 @@ def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> Ite
             if importance_aware(loss) or name not in ("huge_importance", "magnitudes"):  # plain steps may diverge
                 run()
 
-    yield Check(loss.name, "in_a_chain", in_a_chain)
+    checks = [*loss_checks(loss, parameters or {}), ("in_a_chain", in_a_chain)]
+    return [Check(loss.name, name, run, KNOWN_FAILURES.get((loss.name, name), "")) for name, run in checks]
 
 
 def check_reduction(
@@ -82,7 +81,7 @@ def check_reduction(
     parameters: Mapping[str, Any] | None = None,
     below: Sequence[Mapping[str, Any] | str] | None = None,
     registry: Registry | None = None,
-) -> Iterator[Check]:
+) -> list[Check]:
     """The checks of a reduction: learning, predicting, seeds, saving, and whatever data may hold.
 
     Args:
@@ -101,8 +100,8 @@ def check_reduction(
 
         return run
 
-    for name, _ in reduction_checks(None):  # type: ignore[arg-type]
-        yield Check(reduction.name, name, later(name), KNOWN_FAILURES.get((reduction.name, name), ""))
+    names = [check.__name__ for check in REDUCTION_CHECKS]
+    return [Check(reduction.name, n, later(n), KNOWN_FAILURES.get((reduction.name, n), "")) for n in names]
 
 
 def _registry(given: Registry | None) -> Registry:
@@ -110,7 +109,7 @@ def _registry(given: Registry | None) -> Registry:
     return Registry(dict(source.reductions), dict(source.losses))
 
 
-def checks_of(name: str, plugins: Plugins | None = None) -> Iterator[Check]:
+def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of all that a name stands for.
 
     Args:
@@ -134,7 +133,5 @@ def checks_of(name: str, plugins: Plugins | None = None) -> Iterator[Check]:
         known |= {plugin.distribution for plugin in plugins}
         what = "has no loss and no reduction to check" if origins else f"is not installed; {did_you_mean(name, known)}"
         raise PluginError(f"{name!r} {what}")
-    for loss in losses:
-        yield from check_loss(loss)
-    for reduction in reductions:
-        yield from check_reduction(reduction, registry=registry)
+    found = [check for loss in losses for check in check_loss(loss)]
+    return found + [check for reduction in reductions for check in check_reduction(reduction, registry=registry)]

@@ -1,7 +1,8 @@
 """The contract of a reduction, check by check."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -233,25 +234,28 @@ def h_min(bench: Bench) -> None:
     _expect(bool(np.isinf(found).all()), "h_min of a target away from the label", found.min(), "inf")
 
 
-def reduction_checks(bench: Bench) -> Iterator[tuple[str, Any]]:
+REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
+    parameters_documented,
+    predictions_in_range,
+    learns,
+    predict_changes_nothing,
+    seeded,
+    batch_borders,
+    resume,
+    save_and_load,
+    shuffled_features,
+    unseen_features,
+    empty_examples,
+    unlabeled_examples,
+    zero_importance,
+    huge_importance,
+    magnitudes,
+    not_a_number,
+    h_min,
+)
+
+
+def reduction_checks(bench: Bench) -> Iterator[tuple[str, Callable[[], None]]]:
     """Name and function of every check of a reduction."""
-    for check in (
-        parameters_documented,
-        predictions_in_range,
-        learns,
-        predict_changes_nothing,
-        seeded,
-        batch_borders,
-        resume,
-        save_and_load,
-        shuffled_features,
-        unseen_features,
-        empty_examples,
-        unlabeled_examples,
-        zero_importance,
-        huge_importance,
-        magnitudes,
-        not_a_number,
-        h_min,
-    ):
-        yield check.__name__, lambda check=check: check(bench)
+    for check in REDUCTION_CHECKS:
+        yield check.__name__, partial(check, bench)
