@@ -7,9 +7,17 @@ characters, a value that a bar follows, a namespace in several pieces, malformed
 from numba import float32, int64, njit, uint32, uint64
 
 from hutch.core.abi import UNLABELED, float32s_at, uint32s_at
-from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
-from hutch.core.raw_bytes import byte_at, trailing_zeros, word_at
-from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, read_float
+from hutch.core.hashing import (
+    ANONYMOUS_LETTER,
+    anonymous_hash,
+    hash_name,
+    murmur3_32,
+    murmur_finish,
+    murmur_mix,
+    murmur_scramble,
+)
+from hutch.core.raw_bytes import byte_at, half_at, trailing_zeros, word_at
+from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, is_digit, read_float
 from hutch.core.text_label import read_label
 from hutch.core.text_slow import add_constant, parse_line
 from hutch.core.text_state import MULTICLASS, SIMPLE, add_namespace, close_row, set_label, state_at
@@ -119,15 +127,30 @@ def any_number(start, stop):  # type: ignore[no-untyped-def]
 def short_hash(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
     """`hash_name` for a name without control characters, quick up to 16 bytes."""
     length = stop - start
-    if hash_all:
-        return murmur3_32(start, stop, seed)
+    if length > 16 or hash_all:
+        return hash_name(start, stop, seed, hash_all)
+    if not is_digit(byte_at(start)):
+        return murmur_short(start, length, seed)
     if length <= 8:
         word = last_bytes(stop, length)
         if are_digits(word):
             return uint32(digits_value(word) + uint64(seed))
-    elif length > 16 or (are_digits(word_at(start) ^ _ZEROS) and are_digits(word_at(stop - 8) ^ _ZEROS)):
+    elif are_digits(word_at(start) ^ _ZEROS) and are_digits(word_at(stop - 8) ^ _ZEROS):
         return hash_name(start, stop, seed, hash_all)
     return murmur3_32(start, stop, seed)
+
+
+@njit(inline="always")
+def murmur_short(start, length, seed):  # type: ignore[no-untyped-def]
+    """`murmur3_32` up to 16 bytes without a loop, for words change their length in a way that cannot be predicted."""
+    h = uint64(seed)
+    for i in range(3):
+        mixed = murmur_mix(h, half_at(start + 4 * i))
+        h = mixed if length >= 4 * i + 4 else h
+    if length == 16:
+        h = murmur_mix(h, half_at(start + 12))
+    tail = half_at(start + (length & ~3)) & ((uint64(1) << uint64(8 * (length & 3))) - uint64(1))
+    return murmur_finish(h ^ murmur_scramble(tail), length)
 
 
 @njit
