@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _IID = {"to_target": "samples to target", "one_pass": "after one pass"}
 _INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
 _LOWER_IS_BETTER = {"to_target"}
+_LINES = {"oEM": ":", "Nat-oEM": "--", "exact": "-"}
 
 
 def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str = "both") -> None:
@@ -129,13 +130,14 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
         ("interference", classes, "later_curve", "classes learned"),
     )
     for title, outcomes, curve, axis in evaluations:
-        figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
+        figure, axes = pyplot.subplots(figsize=(11, 5), layout="constrained")
         lows = []
-        for outcome in outcomes:
+        for number, outcome in enumerate(outcomes):
             if outcome.runs:
+                style = next(line for start, line in _LINES.items() if outcome.family.startswith(start))
                 y = np.mean([getattr(run, curve) for run in outcome.runs], axis=0)
                 x = outcome.runs[0].seen if outcomes is iid else np.arange(1, len(y) + 1)
-                axes.plot(x, y, label=f"{outcome.family} ({outcome.chosen})")
+                axes.plot(x, y, style, color=pyplot.cm.tab20(number), label=f"{outcome.family} ({outcome.chosen})")
                 lows.append(np.quantile(y, 0.25))
         top = max(line.get_ydata().max() for line in axes.lines)
         axes.set_ylim(min(lows), top + 0.05 * (top - min(lows)))
@@ -143,6 +145,6 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
         axes.set_xlabel(axis)
         axes.set_ylabel("held-out log-likelihood, nats a sample")
         axes.set_title(f"{name}: {title.replace('-', ' ')}")
-        axes.legend(fontsize=6)
+        figure.legend(loc="outside right upper", fontsize=7)
         figure.savefig(directory / f"nat-oem-{name}-{title}.png", dpi=120)
         pyplot.close(figure)

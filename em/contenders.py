@@ -91,9 +91,9 @@ FAMILIES = (
         [_nat(form="implicit", mode="step", metric="identity", beta=beta) for beta in (10, 30, 100)]
         + [_nat(form="implicit", mode="step", metric="complete", beta=beta) for beta in (100, 1000)],
     ),
-    Family("Nat-oEM step literal", [_nat(form="literal", mode="step", beta=beta) for beta in (1, 3, 10)]),
+    Family("Nat-oEM step literal", [_nat(form="literal", mode="step", beta=beta) for beta in (0.1, 0.3, 1, 3, 10)]),
     Family("Nat-oEM class kl", [_nat(form="kl", mode="class", beta=beta) for beta in (0.3, 1, 3)]),
-    Family("Nat-oEM class literal", [_nat(form="literal", mode="class", beta=beta) for beta in (1, 3, 10, 30)]),
+    Family("Nat-oEM class literal", [_nat(form="literal", mode="class", beta=beta) for beta in (0.3, 1, 3, 10, 30)]),
     Family("exact step", [_exact(0.9, 1), _exact(1.0, 1)]),
     Family("exact step, 2 rank", [_exact(0.9, 2), _exact(1.0, 2)]),
     Family("exact class", [_class(1.0, False), _class(0.35, False), _class(1.0, True)]),

@@ -98,7 +98,7 @@ def test_settings_are_chosen_on_validation_and_unstable_ones_drop_out() -> None:
     assert literal.settings[0].label.startswith("form=literal")
     outcome = compare_shuffled(tasks, Family("exact", FAMILIES[9].settings))
     assert outcome.chosen in {"rho=0.9", "rho=1.0"} and len(outcome.runs) == 1
-    broken = compare_shuffled(tasks, Family("literal", literal.settings[2:]))
+    broken = compare_shuffled(tasks, Family("literal", literal.settings[4:]))
     assert broken.runs == [] and "diverges" in broken.chosen
 
 
