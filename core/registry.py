@@ -47,8 +47,7 @@ class Registry:
             raise PluginError(f"loss {name!r}: got {item!r}, wanted a hutch.core.losses.Loss")
         table = getattr(self, kind)
         if name in table:
-            raise PluginError(
-                f"{kind[:-1].replace('_', ' ')} {name!r} is already registered by {self.origins[kind, name]}"
-            )
+            what = "loss" if kind == "losses" else kind[:-1].replace("_", " ")
+            raise PluginError(f"{what} {name!r} is already registered by {self.origins[kind, name]}")
         table[name] = item
         self.origins[kind, name] = origin

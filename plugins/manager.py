@@ -25,6 +25,8 @@ _REGISTERING = {
     "hutch_register_crowd_models": "crowd_models",
     "hutch_register_em_models": "em_models",
 }
+_ANYTHING = (Exception, SystemExit)
+"""What a stranger's code may raise; the rest must go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,12 @@ class Plugin:
 
 
 def _warn(text: str) -> None:
-    print(f"hutch: {text}", file=sys.stderr)
+    """Say something in one line on stderr."""
+    print(f"hutch: {' '.join(text.split())}", file=sys.stderr)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 class Plugins:
@@ -76,8 +83,8 @@ class Plugins:
                 continue
             try:
                 plugin = entry.load()
-            except Exception as error:  # a stranger's module may raise anything; the rest must go on
-                _warn(f"plugin {entry.name!r} ({name} {version}) left out: {type(error).__name__}: {error}")
+            except _ANYTHING as error:
+                _warn(f"plugin {entry.name!r} ({name} {version}) left out: {_reason(error)}")
                 continue
             self._add(entry.name, plugin, name, version)
         for name in list(self._origins):
@@ -89,7 +96,7 @@ class Plugins:
             self.manager.check_pending()
         except (pluggy.PluginValidationError, ValueError) as error:
             self.manager.unregister(name=name) if self.manager.has_plugin(name) else None
-            _warn(f"plugin {name!r} ({distribution} {version}) left out: {' '.join(str(error).split())}")
+            _warn(f"plugin {name!r} ({distribution} {version}) left out: {error}")
             return
         self._origins[name] = (distribution, version)
 
@@ -107,11 +114,13 @@ class Plugins:
                 _warn(f"{hook}(register=...) of {plugin_name}")
             try:
                 self.manager.subset_hook_caller(hook, others)(register=register)
-            except Exception as error:  # as above
-                distribution, version = self._origins[plugin_name]
-                where = f"{hook}{inspect.signature(implementation)}"
-                what = f"{type(error).__name__}: {error}"
-                _warn(f"plugin {plugin_name!r} ({distribution} {version}) failed in {where}: {what}")
+            except _ANYTHING as error:
+                self._blame(plugin_name, implementation, error)
+
+    def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
+        distribution, version = self._origins[plugin_name]
+        where = f"{function.__name__}{inspect.signature(function)}"
+        _warn(f"plugin {plugin_name!r} ({distribution} {version}) failed in {where}: {_reason(error)}")
 
     def on_progress(self, event: Any) -> None:
         """Let every plugin see a progress event; one that raises is named and not asked again."""
@@ -120,8 +129,8 @@ class Plugins:
                 _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
             try:
                 hook.function(**({"event": event} if hook.argnames else {}))
-            except Exception as error:
-                _warn(f"plugin {hook.plugin_name!r} failed in hutch_on_progress: {type(error).__name__}: {error}")
+            except _ANYTHING as error:
+                self._blame(hook.plugin_name, hook.function, error)
                 self.manager.hook.hutch_on_progress._remove_plugin(hook.plugin)
 
     def __iter__(self) -> Iterator[Plugin]:

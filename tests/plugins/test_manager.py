@@ -1,0 +1,159 @@
+"""Plugins of strangers: loaded, chosen, traced, and left out when they are broken, while the rest goes on."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hutch.plugins.manager import Plugins
+
+GOOD = """
+import hutch
+from hutch.core.losses import Loss
+
+def value(prediction, label, parameter):
+    return (prediction - label) ** 2
+
+def derivative(prediction, label, parameter):
+    return 2.0 * (prediction - label)
+
+@hutch.hookimpl
+def hutch_register_losses(register):
+    register(Loss.plain("{name}", value, derivative))
+"""
+HEAD = "import hutch\n@hutch.hookimpl\n"
+
+Install = Callable[[str, str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Install a distribution of one module with one entry point, for this process and those it starts."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    def install(name: str, source: str) -> None:
+        (tmp_path / f"{name}_module.py").write_text(source)
+        folder = tmp_path / f"{name}-1.5.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
+        (folder / "entry_points.txt").write_text(f"[hutch]\n{name}_entry = {name}_module\n")
+
+    yield install
+    for name in [name for name in sys.modules if name.endswith("_module")]:
+        del sys.modules[name]
+
+
+def mine(plugins: Plugins) -> list[str]:
+    """Names of the losses of the plugins installed here."""
+    return [name for name in plugins.registry.losses if name.startswith("my_")]
+
+
+def test_a_plugin_is_listed_with_what_it_has(install: Install) -> None:
+    install("good", GOOD.format(name="my_good"))
+    plugins = Plugins()
+    assert mine(plugins) == ["my_good"]
+    [found] = [plugin for plugin in plugins if plugin.distribution == "good"]
+    assert (found.name, found.version, found.hooks) == ("good_entry", "1.5", ("hutch_register_losses",))
+    assert found.file.endswith("good_module.py")
+    assert plugins.versions()["good"] == "1.5"
+
+
+def test_plugins_are_chosen_by_name(install: Install) -> None:
+    install("one", GOOD.format(name="my_one"))
+    install("two", GOOD.format(name="my_two"))
+    assert sorted(mine(Plugins())) == ["my_one", "my_two"]
+    assert mine(Plugins(only=["one"])) == ["my_one"]
+    assert mine(Plugins(only=["two_entry"])) == ["my_two"]
+    assert mine(Plugins(only=[])) == []
+    assert mine(Plugins(block=["one"])) == ["my_two"]
+    assert "linear" not in Plugins(block=["hutch.reductions.linear"]).registry.reductions
+
+
+BROKEN = {
+    "import": (
+        "import no_such_module",
+        "plugin 'bad_entry' (bad 1.5) left out: ModuleNotFoundError: No module named 'no_such_module'",
+    ),
+    "syntax": ("def f(:", "plugin 'bad_entry' (bad 1.5) left out: SyntaxError: invalid syntax"),
+    "exit": ("raise SystemExit(3)", "plugin 'bad_entry' (bad 1.5) left out: SystemExit: 3"),
+    "registration": (
+        HEAD + "def hutch_register_losses(register):\n    raise RuntimeError('no\\nluck')",
+        "plugin 'bad_entry' (bad 1.5) failed in hutch_register_losses(register): RuntimeError: no luck",
+    ),
+    "signature": (
+        HEAD + "def hutch_register_losses(registry):\n    pass",
+        "plugin 'bad_entry' (bad 1.5) left out: Plugin 'bad_entry' for hook 'hutch_register_losses' "
+        "hookimpl definition: hutch_register_losses(registry) Argument(s) {'registry'} are declared in the hookimpl "
+        "but can not be found in the hookspec",
+    ),
+    "hook": (
+        HEAD + "def hutch_register_loses(register):\n    pass",
+        "plugin 'bad_entry' (bad 1.5) left out: unknown hook 'hutch_register_loses' in plugin",
+    ),
+    "clash": (
+        GOOD.format(name="hinge"),
+        "plugin 'bad_entry' (bad 1.5) failed in hutch_register_losses(register): PluginError: loss 'hinge' is already "
+        "registered by hutch.core.losses",
+    ),
+    "kind": (
+        HEAD + "def hutch_register_losses(register):\n    register(3)",
+        "plugin 'bad_entry' (bad 1.5) failed in hutch_register_losses(register): PluginError: loss '3': got 3, wanted "
+        "a hutch.core.losses.Loss",
+    ),
+    "progress": (
+        HEAD + "def hutch_on_progress(happening):\n    pass",
+        "plugin 'bad_entry' (bad 1.5) left out: Plugin 'bad_entry' for hook 'hutch_on_progress' hookimpl definition: "
+        "hutch_on_progress(happening)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_plugin_is_named_in_one_line(kind: str, install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    source, message = BROKEN[kind]
+    install("bad", source)
+    install("good", GOOD.format(name="my_good"))
+    plugins = Plugins()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"hutch: {message}")
+    assert mine(plugins) == ["my_good"]
+    assert {"hinge", "squared"} <= set(plugins.registry.losses)
+
+
+def test_a_view_that_raises_is_named_and_not_asked_again(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install("bad", HEAD + "def hutch_on_progress(event):\n    raise RuntimeError('full')")
+    install("good", HEAD + "def hutch_on_progress(event):\n    print(f'saw {event}')")
+    plugins = Plugins()
+    plugins.on_progress("one")
+    plugins.on_progress("two")
+    printed = capsys.readouterr()
+    assert printed.err == "hutch: plugin 'bad_entry' (bad 1.5) failed in hutch_on_progress(event): RuntimeError: full\n"
+    assert printed.out == "saw one\nsaw two\n"
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command line with plugins of its own."""
+    command = [str(Path(sys.executable).with_name("hutch")), *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def test_the_environment_chooses_and_traces(install: Install) -> None:
+    install("one", GOOD.format(name="my_one"))
+    install("two", GOOD.format(name="my_two"))
+    found = run("plugins", "list", HUTCH_LOAD_PLUGINS="two", HUTCH_TRACE_PLUGINS="1")
+    assert found.returncode == 0, found.stderr
+    assert "two_entry (two 1.5)" in found.stdout and "one_entry" not in found.stdout
+    assert "hutch: hutch_register_losses(register=...) of two_entry" in found.stderr.splitlines()
+
+
+def test_a_chain_blocks_plugins(install: Install, tmp_path: Path) -> None:
+    install("one", GOOD.format(name="my_one"))
+    (tmp_path / "chain.yaml").write_text("plugins: {block: [one]}\nchain:\n  - linear: {loss: my_one}\n")
+    found = run("config", "check", str(tmp_path / "chain.yaml"))
+    assert found.returncode == 2
+    assert "chain.yaml:3:20: chain[0].linear.loss: unknown loss 'my_one'" in found.stderr
