@@ -1,0 +1,123 @@
+"""Vowpal Wabbit's active protocol over TCP: its transcript, its client's way of answering, and sudden death."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from hutch.active.store import Store
+from hutch.active.vw_server import VWSession
+from hutch.chain import Chain
+
+shared = Path(__file__).parents[2].parent / "shared"
+VW = {
+    "seed": 5,
+    "input": {"namespaces": "letter"},
+    "chain": [
+        {"active": {"rule": "vw", "mellowness": 0.1, "simulation": False}},
+        {"linear": {"loss": "logistic", "learning_rate": 0.5}},
+    ],
+}
+BUDGET = {"chain": [{"active": {"budget": 0.5}}, {"linear": {"loss": "logistic"}}]}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "labels.db", create=True) as opened:
+        yield opened
+
+
+def state_of(chain):
+    return {name: array.tobytes() for name, array in chain.arrays().items()}
+
+
+@pytest.mark.skipif(not shared.is_dir(), reason="needs the recorded session of VW")
+def test_a_session_goes_as_with_vw(store):
+    session = VWSession(Chain.from_config(VW), store, "m")
+    transcript = (shared / "cases/vw/active/a20_daemon_transcript/session.txt").read_text().splitlines()
+    pairs = list(zip(transcript[::2], transcript[1::2], strict=True))
+    assert len(pairs) == 13
+    for sent, expected in pairs:
+        got, wanted = session.reply(sent[2:]).rstrip("\n").split(" "), expected[2:].split(" ")
+        assert len(got) == len(wanted) and got[1:] == wanted[1:], sent
+        assert float(got[0]) == pytest.approx(float(wanted[0]), abs=2e-6), sent
+
+
+def test_what_was_asked_and_answered_is_in_the_store(store):
+    session = VWSession(Chain.from_config(BUDGET), store, "m")
+    session.reply("1 |f a b")
+    assert session.reply("'t1 |f a").split(" ")[1:] == ["t1", "1.000000\n"]  # the rule trains with importance 1
+    assert session.reply("-1 1.0 't1 |f a").split(" ")[1:] == ["t1\n"]
+    assert store.counts().labels == 1 and store.counts().open == 0
+    before = state_of(session.chain)
+    session.reply("-1 1.0 't1 |f a")  # the client has lost our reply and sends the line again
+    assert state_of(session.chain) == before and store.counts().labels == 1
+    untagged = session.reply("|f z")
+    assert untagged.split(" ")[1:] == ["", "1.000000\n"]
+    session.reply("1 1.0 |f z")
+    assert store.counts().labels == 2 and store.counts().open == 0
+    assert [event.kind for event in store.log()] == ["line"] * 5
+
+
+def test_a_model_is_where_it_was_after_reading_the_log_again(store, lines):
+    session = VWSession(Chain.from_config(BUDGET), store, "m")
+    for line in lines(60, 3):
+        label, features = line.split(" ", 1)
+        if len(session.reply(features).split(" ")) == 3:
+            session.reply(f"{label} 1 {features}")
+    assert state_of(VWSession(Chain.from_config(BUDGET), store, "m").chain) == state_of(session.chain)
+
+
+SERVE = """
+import sys
+from hutch.active.page import listen
+from hutch.active.store import Store
+from hutch.active.vw_server import VWSession, serve
+from hutch.chain import Chain
+with listen(0) as listening:
+    session = VWSession(Chain.load(sys.argv[2]), Store(sys.argv[1]), "m")
+    print(listening.getsockname()[1], flush=True)
+    serve(session, listening)
+"""
+
+
+def test_several_clients_and_a_killed_server(store, lines, tmp_path):
+    model = tmp_path / "model"
+    Chain.from_config(BUDGET).save(model)
+    command = [sys.executable, "-c", SERVE, tmp_path / "labels.db", model]
+    answered = []
+
+    def client(port, name, part):
+        with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rw") as file:
+
+            def say(line):
+                file.write(line + "\n")
+                file.flush()
+                return file.readline().rstrip("\n").split(" ")
+
+            for k, line in enumerate(part):
+                label, features = line.split(" ", 1)
+                tag = f"{name}-{k}"
+                if len(say(f"'{tag} {features}")) == 3 and say(f"{label} 1 '{tag} {features}")[1:] == [tag]:
+                    answered.append(tag)
+
+    for k in range(2):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        port = int(process.stdout.readline())
+        clients = [threading.Thread(target=client, args=[port, f"c{k}{i}", lines(15, 10 * k + i)]) for i in range(3)]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join(timeout=60)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    labelled = [row[0] for row in store._rows("SELECT request FROM labels")]
+    assert len(answered) > 20 and sorted(labelled) == sorted(answered)
+    rebuilt = VWSession(Chain.load(model), store, "m")
+    assert rebuilt.layer.progress["bought"][0] == len(answered)
