@@ -53,6 +53,7 @@ def model_lines(
     kept_options: str,
     *,
     predict_only: bool = False,
+    weights_only: bool = False,
     hexadecimal: bool = False,
     names: Mapping[int, str] | None = None,
 ) -> Iterator[str]:
@@ -61,7 +62,8 @@ def model_lines(
     Args:
         chain: its base learner is `linear`.
         kept_options: the options that VW keeps in a model.
-        predict_only: weights alone.
+        predict_only: leave out what is needed to go on learning.
+        weights_only: of each row write only the weight.
         hexadecimal: weights in full, as C's hexadecimal numbers.
         names: of rows; given, only named rows are written.
 
@@ -79,7 +81,7 @@ def model_lines(
     if not predict_only:
         yield from _state_lines(chain)
     width = 1
-    if not predict_only and chain.weights.shape[1] > 1:
+    if not (predict_only or weights_only) and chain.weights.shape[1] > 1:
         width += base.parameters.adaptive + base.parameters.normalized
     number = hexfloat if hexadecimal else "{:g}".format
     rows = np.flatnonzero(chain.weights[:, :width].any(axis=1) if width > 1 else chain.weights[:, 0]).tolist()

@@ -2,7 +2,10 @@
 
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from hutch.chain import Chain
 from hutch.cli.run import Outcome, Run, RunOptions
@@ -15,7 +18,8 @@ from hutch.core.errors import UsageError
 from hutch.core.model_file import load_metadata
 from hutch.core.passes import Holdout
 from hutch.core.prediction_text import score_lines
-from hutch.core.progress import TABLE_HEADER
+from hutch.core.progress import TABLE_HEADER, Progress
+from hutch.core.statistics import Statistics
 
 _KEPT = ("bit_precision", "quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
 _LEARNERS = {
@@ -85,13 +89,22 @@ class VwRun(Run):
     def __init__(self, chain: Chain, options: RunOptions, given: Namespace) -> None:
         super().__init__(chain, options)
         self._given = given
-        self._scores = self._scores or bool(given.scores or given.probabilities)
+        self._log_loss = 0.0
+        if given.scores or given.probabilities:
+            self._scores = True
+        if given.probabilities:
+            old = self.progress
+            self.progress = _ProbabilityProgress(chain, old.schedule, old.views, holdout=bool(options.holdout))
 
     def __call__(self) -> Outcome:
         """Run, and write the readable model."""
         outcome = super().__call__()
         given = self._given
-        how = {"predict_only": given.predict_only_model, "hexadecimal": given.hexfloat_weights}
+        how = {
+            "predict_only": given.predict_only_model,
+            "weights_only": given.testonly,
+            "hexadecimal": given.hexfloat_weights,
+        }
         if given.readable_model:
             write_model_text(self.chain, given.readable_model, kept_options(given), **how)
         return outcome
@@ -120,6 +133,13 @@ class VwRun(Run):
             TABLE_HEADER,
         ]
         return "\n".join(line for line in lines if line)
+
+    def _report(self, outcome: Outcome) -> None:
+        """The footer; VW sums no labels that are classes."""
+        done = outcome.done
+        if self.chain.takes.value != "simple":
+            done = replace(done, statistics=replace(done.statistics, weighted_labels=0.0))
+        super()._report(replace(outcome, done=done))
 
     def _output_kind(self) -> str:
         if self._given.scores or self._given.probabilities:
@@ -155,10 +175,32 @@ class VwRun(Run):
             file = stack.enter_context(_output(self._given.predictions))
 
             def write(batch: Batch, outputs: Outputs) -> None:
+                self._log_loss += _log_loss(batch, outputs) if self._given.probabilities else 0.0
                 for line in score_lines(outputs.scores, batch.tag_ptr, batch.tags).splitlines(keepends=True):
                     file.write(line[1:])
 
             self._sinks.append(write)
+
+
+class _ProbabilityProgress(Progress):
+    """Shows how sure the chain was, as `3(72%)`."""
+
+    def row(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
+        """See `Progress.row`."""
+        self._highest = float(outputs.scores[i].max())
+        return super().row(batch, i, outputs, statistics)
+
+    def _prediction(self, prediction: float) -> Any:
+        return f"{prediction:.0f}({self._highest * 100:.0f}%)"
+
+
+def _log_loss(batch: Batch, outputs: Outputs) -> float:
+    """Sum of importance times -log of the probability of the right class; 999 where that is 0."""
+    classes = batch.labels.astype(np.int64) - 1
+    known = (classes >= 0) & (classes < outputs.scores.shape[1])
+    chance = outputs.scores[known, classes[known]].astype(np.float64)
+    losses = np.where(chance > 0, -np.log(np.maximum(chance, 1e-300)) * batch.importance[known], 999.0)
+    return float(losses.sum())
 
 
 def _feature_lines(given: Namespace) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hutch.core.errors import UsageError
+from hutch.core.hashing import namespace_id
 
 _MULTICLASS = {
     "oaa": "one_against_all",
@@ -130,7 +131,8 @@ def interactions(options: Namespace) -> list[Any]:
             raise UsageError(
                 "--experimental_full_name_interactions goes by name, -q, --cubic and --interactions by letter"
             )
-        found = [decode(value).split("|") for value in options.experimental_full_name_interactions]
+        names = (decode(value).split("|") for value in options.experimental_full_name_interactions)
+        found = [sorted(term, key=lambda name: (name[:1], namespace_id(name))) for term in names]
     return found
 
 

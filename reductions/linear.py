@@ -171,7 +171,7 @@ def _predict(layer, example, label, importance, offset):  # type: ignore[no-unty
     n = gather(features, example, offset)
     e.raw = _score(state, features, example, n)
     prediction = _clip(shared_at(e.shared)[0], e.raw)
-    e.updated, e.features, e.loss = prediction, uint64(n), 0.0
+    e.updated, e.loss = prediction, 0.0
     if label != UNLABELED and importance > _0:
         e.loss = np.float64(_loss(state, prediction, label) * importance)
     return n, prediction
@@ -246,9 +246,18 @@ def _move(state, features, shared, n, update):  # type: ignore[no-untyped-def]
         _materialise(weights, np.int64(stride), regularization)
 
 
+@njit
+def _widen(shared, label):  # type: ignore[no-untyped-def]
+    """Take a label into the range that predictions are clipped to."""
+    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+
+
 @kernel
 def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict only."""
+    """Predict only; a label without importance still says what range labels have."""
+    if not importance > _0:
+        _widen(shared_at(example_at(example)[0].shared)[0], label)
     return _predict(layer, example, label, importance, offset)[1]
 
 
@@ -257,8 +266,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     """Predict, then train if there is a label."""
     state, e = _state(layer), example_at(example)[0]
     shared = shared_at(e.shared)[0]
-    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
-        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+    _widen(shared, label)
     n, prediction = _predict(layer, example, label, importance, offset)
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction

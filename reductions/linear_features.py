@@ -126,6 +126,8 @@ def _is_left_out(features, name):  # type: ignore[no-untyped-def]
 def gather(features, example, offset):  # type: ignore[no-untyped-def]
     """Write rows and values of all features of an example; returns how many there are.
 
+    The number that the example reports counts namespaces that are left out too, as VW does.
+
     Args:
         features: FEATURES record.
         example: address of the EXAMPLE.
@@ -144,6 +146,7 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
         found = reserve(record.found, uint64(0))
         for t in range(terms):
             total += _size_of(term_at(found, t), starts, permutations)
+    e.features = uint64(total)
     if total > int64(features.room):
         room = uint64(2 * total)
         if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
