@@ -32,7 +32,7 @@ def slope_(kind, p, y, tau, loss):  # type: ignore[no-untyped-def]
     `loss` holds the addresses of a derivative kernel and of its LOSS record; they are used for KIND_GENERIC alone.
     """
     if kind == KIND_GENERIC:
-        return call_loss(loss[0], p, y, 0.0, 0.0, loss[1])  # type: ignore[call-arg]
+        return call_loss(loss[0], p, y, 0.0, 0.0, loss[1])
     if kind == KIND_HINGE:
         return -y if y * p < 1.0 else 0.0
     if kind == KIND_LOGISTIC:

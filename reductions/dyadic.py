@@ -1,0 +1,184 @@
+"""The dyadic learner: p = a·b + w·x over two namespaces, by importance-aware updates of low rank.
+
+Each feature of the left namespace has a vector A_f, each of the right one a vector B_f of `rank` numbers, beside its
+linear weight; a and b are their sums over the example's features, weighted by the features' values. The linear features
+of both sides, of all other namespaces and of the interactions are used too, without being written again.
+
+Source: P. Mineiro, "Machined Learnings", 20 May 2011; docs/dyadic.md says what was added to it and why.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from hutch.core.errors import ConfigError
+from hutch.core.hashing import namespace_id
+from hutch.core.hooks import hookimpl
+from hutch.core.loss_kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
+from hutch.core.losses import LossChoice
+from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.reductions import dyadic_rates
+from hutch.reductions.dyadic_kernels import importance_to, learn, predict, sensitivity
+from hutch.reductions.dyadic_state import DYADIC, LEARNED
+from hutch.reductions.linear_features import Features
+from hutch.reductions.linear_terms import MAX_ORDER, WILDCARD, Terms
+
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+_NOISE_AT_FIRST, _NOISE_SHARE, _PRECISION_AT_FIRST = 0.6, 0.8, 3.0
+
+
+class DyadicParameters(Parameters):
+    """Parameters of `dyadic`.
+
+    Attributes:
+        left, right: the two namespaces.
+        dyads: further pairs of namespaces; no namespace may stand in two.
+        rank: numbers in a factor; 0 is a linear learner.
+        loss: `hinge`, or `{quantile: {tau: 0.9}}`.
+        dynamics: `fast` steps are good to three digits, `exact` ones to all.
+        rates: `posterior` (squared loss only, its default), `power` (default of the others) or `adaptive`.
+        learning_rate: multiplies every rate.
+        power_t, initial_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t, t0 being initial_t.
+        l2: decay of the features of an example, per unit of learning rate and importance; not with `posterior`.
+        shift: added to every coordinate of a and b, so that zero is no fixed point.
+        spread: standard deviation of a factor when it is first touched; None: what suits the rates.
+        precision: with `posterior`, prior precision of a factor, in standardised labels.
+        interactions: products of namespaces as linear features, each a list of names; `:` stands for every namespace.
+    """
+
+    left: str
+    right: str
+    dyads: tuple[tuple[str, str], ...] = ()
+    rank: Annotated[int, Field(ge=0, le=1024)] = 2
+    loss: LossChoice = LossChoice(name="squared")
+    dynamics: Literal["fast", "exact"] = "fast"
+    rates: Literal["posterior", "power", "adaptive"] | None = None
+    learning_rate: NonNegative | None = None
+    power_t: Annotated[float, Field(ge=0, le=1)] = 0.5
+    initial_t: Positive = 1e4
+    l2: NonNegative = 0.0
+    shift: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    spread: NonNegative | None = None
+    precision: Positive = 9.0
+    interactions: tuple[tuple[str, ...], ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "DyadicParameters":
+        names = [name for pair in self.pairs for name in pair]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(
+                    f"got namespace {name!r} on two sides, wanted it on one: the step has no closed form else"
+                )
+        for term in self.interactions:
+            if not 2 <= len(term) <= MAX_ORDER:
+                raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
+        if self.rates == "posterior" and self.loss.name not in ("squared", "classic"):
+            raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power' or 'adaptive'")
+        if self.chosen_rates == "posterior" and self.l2 > 0:
+            raise ValueError("l2: got it with rates 'posterior', which have their own prior; see precision")
+        return self
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """All pairs of namespaces."""
+        return ((self.left, self.right), *self.dyads)
+
+    @property
+    def chosen_rates(self) -> str:
+        """The rates, with their default filled in."""
+        return self.rates or ("posterior" if self.loss.name in ("squared", "classic") else "power")
+
+    @property
+    def chosen_spread(self) -> float:
+        """The spread, with its default filled in."""
+        if self.spread is not None:
+            return self.spread
+        return 0.5 / math.sqrt(self.precision) if self.chosen_rates == "posterior" else 0.05
+
+    @property
+    def chosen_learning_rate(self) -> float:
+        """The learning rate, with its default filled in."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return 1.0 if self.chosen_rates == "posterior" else 0.3
+
+
+class Dyadic(Reduction):
+    """p = a·b + w·x."""
+
+    name: ClassVar[str] = "dyadic"
+    Parameters = DyadicParameters
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+    parameters: DyadicParameters
+
+    def __init__(self, parameters: DyadicParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        p, mode = parameters, context.parser.namespaces
+        ids = [[namespace_id(name, mode) for name in pair] for pair in p.pairs]
+        if len({i for pair in ids for i in pair}) < 2 * len(ids):
+            raise ConfigError(
+                f"dyadic: got namespaces {p.pairs!r}, of which two are one to a chain that goes by {mode}"
+            )
+        letters = mode == "letter"
+        patterns = [[WILDCARD if n == ":" else namespace_id(n, mode) for n in term] for term in p.interactions]
+        terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
+        self._features = Features(terms, ())
+        self._loss = self.loss(p.loss)
+        self._pairs = np.array(ids, np.uint32)
+        self._ranges = np.zeros((len(ids), 4), np.int64)
+        self._scratch = [np.zeros((len(ids), 2)), np.ones(len(ids)), np.zeros((len(ids), 2, max(p.rank, 1)))]
+        self.learned = np.zeros(1, LEARNED)
+        self.learned["noise"], self.learned["pace"] = _NOISE_AT_FIRST, 1.0
+        for kind in ("left", "right", "other"):
+            self.learned[f"{kind}_precision"] = _PRECISION_AT_FIRST
+        self.state = np.zeros(1, DYADIC)
+        record = self.state[0]
+        addresses = (self._loss, self._features.record, self._pairs, self._ranges, *self._scratch, self.learned)
+        names = ("loss", "features", "pairs", "ranges", "metric", "balance", "sides", "learned")
+        for name, array in zip(names, addresses, strict=True):
+            record[name] = array.ctypes.data
+        rates = p.chosen_rates
+        record["pair_count"] = len(ids) if p.rank or rates == "posterior" else 0
+        record["rank"] = p.rank
+        record["head"], record["rates"] = dyadic_rates.HEADS[rates], dyadic_rates.RATES[rates]
+        record["exact"], record["seed"] = p.dynamics == "exact", context.seed
+        record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
+        record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
+        record["initial_t"], record["l2"], record["shift"] = p.initial_t, p.l2, p.shift
+        record["spread"], record["precision"] = p.chosen_spread, p.precision
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(learn, predict, importance_to, sensitivity)
+
+    @property
+    def stride(self) -> int:
+        wanted = int(self.state[0]["head"]) + self.parameters.rank
+        return 1 << (wanted - 1).bit_length()
+
+    def initialise(self, weights: NDArray[np.float32]) -> None:
+        self._weights = weights
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {name: self.learned[name] for name in LEARNED.names or ()}
+
+    def end_pass(self) -> None:
+        if self.state[0]["rates"] == dyadic_rates.POSTERIOR:
+            dyadic_rates.end_pass(self._weights, self.learned, _NOISE_SHARE)
+            passes = float(self.context.shared["pass"][0])
+            self.learned["pace"] = 1.0 / (1.0 + 0.1 * passes)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the dyadic learner."""
+    register(Dyadic)

@@ -1,0 +1,247 @@
+"""Learning rates of the dyadic learner: one for each feature's linear weight and one for its whole factor.
+
+Rates within a factor must be equal, else the step has no closed form. Three kinds:
+
+* `power`: learning_rate (t0 / (t0 + t))^power_t for everything, t being the examples seen before; constant for
+  power_t = 0. A row holds nothing more.
+* `adaptive`: learning_rate / √(1 + G), with G the sum of squared gradients of the weight or, averaged over the rank, of
+  the factor (AdaGrad by blocks). A row holds both G.
+* `posterior`, for squared loss: the variance of the weight or factor given what it has seen, as a Kalman filter whose
+  covariance is one number a block. A row holds count and precision of this pass and of the one before. The partner's
+  variance acts as decay: E[(y - a·b)²] over a posterior of b is (y - a·E[b])² + Var(b) |a|².
+
+Rates are read before the step, so that for one example a step of importance h is a semigroup in h.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+from numpy.typing import NDArray
+
+from hutch.reductions.dyadic_state import (
+    TOUCHED,
+    TOUCHED_CONSTANT,
+    TOUCHED_LEFT,
+    TOUCHED_RIGHT,
+    WEIGHT,
+    balance_of,
+    learned_at,
+    metric_of,
+    ranges_of,
+    side_of,
+    storable,
+)
+
+POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
+RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
+HEADS = {"power": 2, "adaptive": 4, "posterior": 6}
+"""Floats of a row before the factor."""
+
+LINEAR_GRADIENT, FACTOR_GRADIENT = 2, 3
+COUNT, COUNT_BEFORE, PRECISION, PRECISION_BEFORE = 2, 3, 4, 5
+
+_CONSTANT_PACE = 1e-3  # labels are centred, so the constant has little to do
+
+
+@njit(inline="always")
+def rate_of(state, examples):  # type: ignore[no-untyped-def]
+    """The rate common to all features."""
+    if state.rates != POWER or state.power_t == 0.0:
+        return state.learning_rate
+    share = state.initial_t / (state.initial_t + np.float64(examples))
+    return state.learning_rate * (math.sqrt(share) if state.power_t == 0.5 else share**state.power_t)
+
+
+@njit(inline="always")
+def _most(weights, at, slot):  # type: ignore[no-untyped-def]
+    """A sum of this pass or of the pass before, whichever is greater: rates must not jump when a pass begins."""
+    return np.float64(max(weights[at + uint64(slot)], weights[at + uint64(slot + 1)]))
+
+
+@njit(error_model="numpy")
+def _factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+    if state.rates == POSTERIOR:
+        return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
+    if state.rates == ADAPTIVE:
+        return 1.0 / math.sqrt(1.0 + np.float64(weights[at + uint64(FACTOR_GRADIENT)]))
+    return 1.0
+
+
+@njit(inline="always")
+def _linear_precision(learned, kind):  # type: ignore[no-untyped-def]
+    if kind == np.float32(TOUCHED_LEFT):
+        return learned.left_precision
+    return learned.right_precision if kind == np.float32(TOUCHED_RIGHT) else learned.other_precision
+
+
+@njit(error_model="numpy")
+def _linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+    if state.rates == POSTERIOR:
+        kind = weights[at + uint64(TOUCHED)]
+        if kind == np.float32(TOUCHED_CONSTANT):
+            return _CONSTANT_PACE
+        return 1.0 / (_linear_precision(learned, kind) + _most(weights, at, COUNT) / learned.noise)
+    if state.rates == ADAPTIVE:
+        return 1.0 / math.sqrt(1.0 + np.float64(weights[at + uint64(LINEAR_GRADIENT)]))
+    return 1.0
+
+
+@njit(error_model="numpy")
+def measure(state, weights, stride, rows, values, n, linear_rates):  # type: ignore[no-untyped-def]
+    """Set the rates of the features and the metric of the sides.
+
+    Args:
+        linear_rates: float32[n], filled.
+
+    Returns:
+        X, the squared length of the linear features weighted by their rates, and what all rates must be multiplied by
+        (in `metric` and `linear_rates` they are not yet).
+    """
+    learned = learned_at(state.learned)[0]
+    ranges, metric = ranges_of(state), metric_of(state)
+    X, noise = 0.0, learned.noise
+    for i in range(n):
+        rate = _linear_rate(state, learned, weights, uint64(rows[i]) * stride)
+        linear_rates[i] = np.float32(rate)
+        X += rate * np.float64(values[i]) * np.float64(values[i])
+    for k in range(2 * state.pair_count):
+        metric[k] = 0.0
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            rate = _factor_rate(state, learned, weights, uint64(rows[i]) * stride)
+            metric[k] += rate * np.float64(values[i]) * np.float64(values[i])
+        if k % 2 == 1:
+            noise += state.rank * metric[k - 1] * metric[k]
+    return X, (learned.pace / noise if state.rates == POSTERIOR else 1.0)
+
+
+@njit(error_model="numpy")
+def decay(state, weights, stride, rows, n, importance, scale, linear_rates):  # type: ignore[no-untyped-def]
+    """Half of the regularisation of one example, to be applied before and after its step.
+
+    Args:
+        scale: what the rates are multiplied by, times the common learning rate.
+    """
+    learned = learned_at(state.learned)[0]
+    ranges, metric = ranges_of(state), metric_of(state)
+    half = 0.5 * importance * scale
+    for i in range(n):
+        at = uint64(rows[i]) * stride
+        strength = state.l2
+        if state.rates == POSTERIOR:
+            kind = weights[at + uint64(TOUCHED)]
+            if kind == np.float32(TOUCHED_CONSTANT):
+                continue
+            strength = learned.noise * _linear_precision(learned, kind) / _count_with(weights, at, importance)
+        weights[at] *= np.float32(math.exp(-half * np.float64(linear_rates[i]) * strength))
+    for k in range(2 * state.pair_count):
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            at = uint64(rows[i]) * stride
+            strength = state.l2
+            if state.rates == POSTERIOR:
+                prior = learned.noise * state.precision / _count_with(weights, at, importance)
+                strength = metric[k ^ 1] + prior
+            factor = np.float32(math.exp(-half * _factor_rate(state, learned, weights, at) * strength))
+            for d in range(state.rank):
+                weights[at + uint64(state.head + d)] *= factor
+
+
+@njit(inline="always")
+def _count_with(weights, at, importance):  # type: ignore[no-untyped-def]
+    """Importance the feature has been seen with, this example included."""
+    seen = np.float64(weights[at + uint64(COUNT)]) + importance
+    return max(seen, np.float64(weights[at + uint64(COUNT_BEFORE)]))
+
+
+@njit(error_model="numpy")
+def apply(state, weights, stride, rows, values, n, reach, shrink, grow, linear_rates):  # type: ignore[no-untyped-def]
+    """Make the step.
+
+    Args:
+        reach: s times what the rates are multiplied by.
+        shrink, grow: `growth_` of the step in the dyads' own measure.
+    """
+    learned = learned_at(state.learned)[0]
+    for i in range(n):
+        at = uint64(rows[i]) * stride
+        change = reach * np.float64(linear_rates[i]) * np.float64(values[i])
+        weights[at] = storable(np.float64(weights[at]) - change, weights[at])
+    ranges, metric, balance = ranges_of(state), metric_of(state), balance_of(state)
+    for d in range(state.pair_count):
+        q = balance[d]
+        if not metric[2 * d] * metric[2 * d + 1] > 0.0:
+            continue
+        for k in range(2 * d, 2 * d + 2):
+            left = k % 2 == 0
+            a, b = side_of(state, 2 * d), side_of(state, 2 * d + 1)
+            for i in range(ranges[2 * k], ranges[2 * k + 1]):
+                at = uint64(rows[i]) * stride
+                share = _factor_rate(state, learned, weights, at) * np.float64(values[i]) / metric[k]
+                at += uint64(state.head)
+                for j in range(state.rank):
+                    along, across = (q * a[j] + b[j] / q) * shrink, (q * a[j] - b[j] / q) * grow
+                    change = (along + across) / q if left else (along - across) * q
+                    slot = at + uint64(j)
+                    weights[slot] = storable(np.float64(weights[slot]) + share * change, weights[slot])
+
+
+@njit(inline="always")
+def _add(weights, slot, amount):  # type: ignore[no-untyped-def]
+    weights[slot] = storable(np.float64(weights[slot]) + amount, weights[slot])
+
+
+@njit
+def observe(state, weights, stride, rows, values, n, importance, slope):  # type: ignore[no-untyped-def]
+    """Count the example: what it says of the size of gradients, or of the certainty of weights.
+
+    Args:
+        slope: dl/dp before the step; the sides are those before the step too.
+    """
+    if state.rates == POWER:
+        return
+    ranges, metric = ranges_of(state), metric_of(state)
+    for i in range(n):
+        square = np.float64(values[i]) * np.float64(values[i]) * importance
+        at = uint64(rows[i]) * stride
+        _add(weights, at + uint64(2), square if state.rates == POSTERIOR else square * slope * slope)
+    for k in range(2 * state.pair_count):
+        if ranges[2 * k] == ranges[2 * k + 1]:
+            continue
+        other, length = side_of(state, k ^ 1), 0.0
+        for d in range(state.rank):
+            length += other[d] * other[d]
+        length /= state.rank
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            square = np.float64(values[i]) * np.float64(values[i]) * importance
+            at = uint64(rows[i]) * stride
+            if state.rates == POSTERIOR:
+                _add(weights, at + uint64(PRECISION), square * (length + metric[k ^ 1]))
+            else:
+                _add(weights, at + uint64(FACTOR_GRADIENT), square * slope * slope * length)
+
+
+def end_pass(weights: NDArray[np.float32], learned: NDArray[Any], noise_share: float) -> None:
+    """Posterior rates when a pass ends: sums of the pass become those of the pass before, precisions are re-estimated.
+
+    Args:
+        weights: float32 (rows, stride).
+        learned: LEARNED array of length 1.
+        noise_share: part of the first pass's squared error that counts as noise.
+    """
+    record = learned[0]
+    seen = np.flatnonzero(weights[:, TOUCHED])
+    rows = weights[seen, : PRECISION_BEFORE + 1]
+    if not record["error_weight"] > 0:
+        return
+    if not rows[:, COUNT_BEFORE].any():
+        record["noise"] = max(noise_share * record["error"] / record["error_weight"], 1e-6)
+    rows[:, [COUNT_BEFORE, PRECISION_BEFORE]] = rows[:, [COUNT, PRECISION]]
+    rows[:, [COUNT, PRECISION]] = 0
+    weights[seen, : PRECISION_BEFORE + 1] = rows
+    for name, kind in (("left", TOUCHED_LEFT), ("right", TOUCHED_RIGHT)):
+        own = rows[rows[:, TOUCHED] == kind].astype(np.float64)
+        if len(own):
+            variance = 1 / (record[f"{name}_precision"] + own[:, COUNT_BEFORE] / record["noise"])
+            record[f"{name}_precision"] = 1 / max(np.mean(own[:, WEIGHT] ** 2 + variance), 1e-6)
+    record["error"] = record["error_weight"] = 0

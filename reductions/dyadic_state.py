@@ -1,0 +1,203 @@
+"""What the kernels of the dyadic learner see: its record, the layout of a row, the sides of an example.
+
+A row of the weight table is (w, touched, …, factor of `rank` numbers): the linear weight of a feature, which part of
+the model touched it first, whatever the rates keep (see `dyadic_rates`), and the feature's vector. A side of a dyad is
+a = shift + Σ x_f A_f over the features f of its namespace, so that p = a·b - shift² rank + w·x.
+"""
+
+import math
+
+import numpy as np
+from numba import int64, njit, uint64
+
+from hutch.core.abi import example_at, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
+from hutch.core.batch import CONSTANT_NAMESPACE
+
+DYADIC = np.dtype(
+    [
+        ("loss", "u8"),  # address of the LOSS record
+        ("features", "u8"),  # address of the FEATURES record
+        ("pairs", "u8"),  # address of uint32[pair_count, 2]: namespace ids of the sides
+        ("ranges", "u8"),  # address of int64[pair_count, 4]: features of the left and the right side in this example
+        ("metric", "u8"),  # address of float64[pair_count, 2]: |x|² of each side, weighted by the rates
+        ("balance", "u8"),  # address of float64[pair_count]: q, see `measure`
+        ("sides", "u8"),  # address of float64[pair_count, 2, rank]: a and b
+        ("learned", "u8"),  # address of the LEARNED record
+        ("pair_count", "i8"),
+        ("rank", "i8"),
+        ("head", "i8"),  # where in a row the factor begins
+        ("rates", "i8"),
+        ("exact", "i8"),
+        ("clip", "i8"),  # 1: predictions are clipped to the labels' range
+        ("seed", "u8"),
+        ("learning_rate", "f8"),
+        ("power_t", "f8"),
+        ("initial_t", "f8"),
+        ("l2", "f8"),
+        ("shift", "f8"),
+        ("spread", "f8"),  # standard deviation of a factor at first touch
+        ("precision", "f8"),  # tau, prior precision of a factor
+    ]
+)
+
+LEARNED = np.dtype(
+    [
+        ("label_weight", "f8"),  # running moments of the labels: sum of importance, mean, sum of squares
+        ("label_mean", "f8"),
+        ("label_squares", "f8"),
+        ("noise", "f8"),  # sigma², of standardised labels
+        ("pace", "f8"),  # rho, falls with the passes
+        ("left_precision", "f8"),  # prior precision of the linear weights, by `TOUCHED_` kind
+        ("right_precision", "f8"),
+        ("other_precision", "f8"),
+        ("error", "f8"),  # progressive squared error of this pass, and its weight
+        ("error_weight", "f8"),
+    ]
+)
+"""What the learner keeps beside the weight table; saved with the model."""
+
+TOUCHED_LEFT, TOUCHED_RIGHT, TOUCHED_OTHER, TOUCHED_CONSTANT = 1, 2, 3, 4
+WEIGHT, TOUCHED = 0, 1
+
+dyadic_at, learned_at = view(DYADIC), view(LEARNED)
+
+_MOST = 1e37
+
+
+@njit(inline="always")
+def table(shared):  # type: ignore[no-untyped-def]
+    """The weight table as one float32 array."""
+    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+
+
+@njit(inline="always")
+def ranges_of(state):  # type: ignore[no-untyped-def]
+    """int64[4 pair_count]: where the sides' features begin and end."""
+    return int64s_at(state.ranges, uint64(4 * state.pair_count))
+
+
+@njit(inline="always")
+def metric_of(state):  # type: ignore[no-untyped-def]
+    """float64[2 pair_count]."""
+    return float64s_at(state.metric, uint64(2 * state.pair_count))
+
+
+@njit(inline="always")
+def balance_of(state):  # type: ignore[no-untyped-def]
+    """float64[pair_count]: q, which makes both sides q a and b / q move at one rate."""
+    return float64s_at(state.balance, uint64(state.pair_count))
+
+
+@njit(inline="always")
+def side_of(state, k):  # type: ignore[no-untyped-def]
+    """Side k of the example: 0 is the left of the first pair, 1 its right, 2 the left of the second pair, …"""
+    return float64s_at(state.sides + uint64(8 * k * state.rank), uint64(state.rank))
+
+
+@njit
+def find_sides(state, example):  # type: ignore[no-untyped-def]
+    """Find the features of all sides; a pair of which the example lacks a side has no features at all."""
+    e = example_at(example)[0]
+    count = int64(e.namespace_count)
+    ids = uint32s_at(e.namespace_ids, e.namespace_count)
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    wanted = uint32s_at(state.pairs, uint64(2 * state.pair_count))
+    ranges = ranges_of(state)
+    for k in range(2 * state.pair_count):
+        ranges[2 * k] = ranges[2 * k + 1] = 0
+        for j in range(count):
+            if ids[j] == wanted[k]:
+                ranges[2 * k], ranges[2 * k + 1] = starts[j] - starts[0], starts[j + 1] - starts[0]
+    for d in range(state.pair_count):
+        if ranges[4 * d] == ranges[4 * d + 1] or ranges[4 * d + 2] == ranges[4 * d + 3]:
+            ranges[4 * d + 1], ranges[4 * d + 3] = ranges[4 * d], ranges[4 * d + 2]
+
+
+@njit
+def _mixed(z):  # type: ignore[no-untyped-def]
+    """One step of splitmix64 (S. Vigna)."""
+    z += uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@njit
+def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
+    """A standard normal number that depends on nothing but its arguments."""
+    z = _mixed(_mixed(_mixed(seed) ^ row) ^ uint64(dimension))
+    radius = (np.float64(z >> uint64(32)) + 1.0) * 2.0**-32
+    return math.sqrt(-2.0 * math.log(radius)) * math.cos(2.0 * math.pi * np.float64(z & uint64(0xFFFFFFFF)) * 2.0**-32)
+
+
+@njit
+def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
+    """Give the features of the sides their first factors; returns whether one was new."""
+    ranges, new = ranges_of(state), False
+    for k in range(2 * state.pair_count):
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            at = uint64(rows[i]) * stride
+            if weights[at + uint64(TOUCHED)] == np.float32(0):
+                weights[at + uint64(TOUCHED)] = np.float32(TOUCHED_LEFT if k % 2 == 0 else TOUCHED_RIGHT)
+                new = True
+                for d in range(state.rank):
+                    first = state.spread * normal_of(state.seed, uint64(rows[i]), d)
+                    weights[at + uint64(state.head + d)] = np.float32(first)
+    return new
+
+
+@njit
+def touch_linear(example, weights, stride, rows, n):  # type: ignore[no-untyped-def]
+    """Mark the features that stand in no side."""
+    e = example_at(example)[0]
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    ids = uint32s_at(e.namespace_ids, e.namespace_count)
+    last = int64(e.namespace_count) - 1
+    constant = starts[last] - starts[0] if last >= 0 and ids[last] == CONSTANT_NAMESPACE else int64(-1)
+    for i in range(n):
+        slot = uint64(rows[i]) * stride + uint64(TOUCHED)
+        if weights[slot] == np.float32(0):
+            weights[slot] = np.float32(TOUCHED_CONSTANT if i == constant else TOUCHED_OTHER)
+
+
+@njit
+def linear_score(weights, stride, rows, values, n):  # type: ignore[no-untyped-def]
+    """w·x."""
+    total = 0.0
+    for i in range(n):
+        total += np.float64(weights[uint64(rows[i]) * stride]) * np.float64(values[i])
+    return total
+
+
+@njit
+def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
+    """Sum up a and b of every pair; returns the sum of a·b - shift² rank."""
+    ranges, total = ranges_of(state), 0.0
+    for k in range(2 * state.pair_count):
+        if ranges[2 * k] == ranges[2 * k + 1]:
+            continue
+        side = side_of(state, k)
+        for d in range(state.rank):
+            side[d] = state.shift
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            at, x = uint64(rows[i]) * stride + uint64(state.head), np.float64(values[i])
+            for d in range(state.rank):
+                side[d] += x * np.float64(weights[at + uint64(d)])
+        if k % 2 == 1:
+            other = side_of(state, k - 1)
+            for d in range(state.rank):
+                total += other[d] * side[d]
+            total -= state.shift * state.shift * state.rank
+    return total
+
+
+@njit(inline="always")
+def storable(value, before):  # type: ignore[no-untyped-def]
+    """The value as a weight, or the weight as it was if float32 cannot hold the value."""
+    return np.float32(value) if abs(value) < _MOST else before
+
+
+@njit(inline="always")
+def shared_of(example):  # type: ignore[no-untyped-def]
+    """The SHARED record."""
+    return shared_at(example_at(example)[0].shared)[0]

@@ -1,0 +1,341 @@
+"""Multiclass by a filter tree: classes play a tournament, and each match is a binary problem with its own sub-model.
+
+A match is learned only from examples whose class is one of its two players; a class that loses a match drops out, so
+later matches learn from what earlier ones let through. `scoring_filter_tree` has one score a class instead.
+
+A tree of n classes has n - 1 matches. Players 0 to n - 1 are the classes, player n + m is the winner of match m, and m
+grows towards the root. With hard labels the importance of a match is that of the example; with costs it is the
+difference of its players' costs.
+
+Source: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tournaments", ALT 2009.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numba import int64, njit, uint32, uint64
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from hutch.core.abi import (
+    UNLABELED,
+    example_at,
+    float32s_at,
+    importance_to_next,
+    int64s_at,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    uint32s_at,
+    view,
+)
+from hutch.core.hooks import hookimpl
+from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+
+Shape = Literal["balanced", "chain"]
+
+
+class FilterTreeParameters(Parameters):
+    """Parameters of the filter trees.
+
+    Attributes:
+        classes: how many; labels are 1 to this.
+        shape: `balanced`, `chain` (class 1 against 2, the winner against 3, …), or the tree itself as nested pairs of
+            classes: `[[1, 2], [[3, 4], 5]]`.
+    """
+
+    classes: Annotated[int, Field(ge=2, le=1 << 20)]
+    shape: Shape | list[Any] = "balanced"
+
+    @model_validator(mode="after")
+    def _check(self) -> "FilterTreeParameters":
+        matches(self.shape, self.classes)
+        return self
+
+
+def matches(shape: Shape | list[Any], classes: int) -> NDArray[np.int64]:
+    """The players of each match.
+
+    Args:
+        shape: as the parameter.
+        classes: how many.
+
+    Returns:
+        int64 (classes - 1, 2).
+
+    Raises:
+        ValueError: a tree that is not one of pairs over all classes.
+
+    >>> matches("balanced", 5).tolist()
+    [[0, 1], [2, 3], [5, 6], [7, 4]]
+    >>> matches([[1, 3], 2], 3).tolist()
+    [[0, 2], [3, 1]]
+    """
+    found: list[tuple[int, int]] = []
+
+    def play(left: int, right: int) -> int:
+        found.append((left, right))
+        return classes + len(found) - 1
+
+    if shape == "chain":
+        winner = 0
+        for player in range(1, classes):
+            winner = play(winner, player)
+    elif shape == "balanced":
+        players = list(range(classes))
+        while len(players) > 1:
+            winners = [play(*players[i : i + 2]) for i in range(0, len(players) - 1, 2)]
+            players = winners + players[2 * len(winners) :]
+    else:
+        leaves: list[int] = []
+
+        def enter(node: Any) -> int:
+            if isinstance(node, list) and len(node) == 2:
+                return play(enter(node[0]), enter(node[1]))
+            if isinstance(node, int) and not isinstance(node, bool):
+                leaves.append(node)
+                return node - 1
+            raise ValueError(f"shape: got {node!r}, wanted a class or a pair of two trees")
+
+        enter(shape)
+        if sorted(leaves) != list(range(1, classes + 1)):
+            raise ValueError(f"shape: got classes {leaves}, wanted each of 1 to {classes} once")
+    return np.array(found, np.int64)
+
+
+TREE = np.dtype(
+    [
+        ("classes", "i8"),
+        ("matches", "u8"),  # address of int64[classes - 1, 2]
+        ("parents", "u8"),  # address of int64[2 classes - 1]: the match a player plays, -1 for the champion
+        ("winners", "u8"),  # address of int64[classes - 1]: scratch
+        ("costs", "u8"),  # address of float32[classes]: scratch
+    ]
+)
+tree_at = view(TREE)
+
+_0, _1, _INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
+
+
+@njit(inline="always")
+def _tree(layer):  # type: ignore[no-untyped-def]
+    return tree_at(layer_at(layer)[0].state)[0]
+
+
+@njit(inline="always")
+def _players(tree):  # type: ignore[no-untyped-def]
+    return int64s_at(tree.matches, uint64(2 * (tree.classes - 1)))
+
+
+@njit(inline="always")
+def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+    """Rows of sub-model k of the layer below."""
+    return offset + uint64(k) * layer_at(layer)[0].step
+
+
+@njit
+def _score(layer, example, k, offset):  # type: ignore[no-untyped-def]
+    """The raw prediction of sub-model k."""
+    predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
+    return np.float64(example_at(example)[0].raw)
+
+
+@njit
+def _descend(layer, example, offset):  # type: ignore[no-untyped-def]
+    """The class, from 0, that wins when every match is decided by its own problem."""
+    tree = _tree(layer)
+    players = _players(tree)
+    player = 2 * tree.classes - 2
+    while player >= tree.classes:
+        match = player - tree.classes
+        player = players[2 * match + (1 if _score(layer, example, match, offset) > 0.0 else 0)]
+    return player
+
+
+@njit
+def _tournament(layer, example, costs, offset, learning, importance):  # type: ignore[no-untyped-def]
+    """Play all matches from the leaves up among the classes of finite cost; returns the champion, from 0.
+
+    Learning, each match first learns that the cheaper of its players should win.
+    """
+    tree = _tree(layer)
+    players, winners = _players(tree), int64s_at(tree.winners, uint64(tree.classes - 1))
+    for match in range(tree.classes - 1):
+        left, right = players[2 * match], players[2 * match + 1]
+        left = left if left < tree.classes else winners[left - tree.classes]
+        right = right if right < tree.classes else winners[right - tree.classes]
+        if not (costs[left] < _INFINITE and costs[right] < _INFINITE):
+            winners[match] = right if costs[right] < _INFINITE else left
+            continue
+        weight = importance * abs(costs[left] - costs[right])
+        if learning and weight > _0:
+            cheaper = _1 if costs[right] < costs[left] else -_1
+            learn_next(layer, example, cheaper, weight, _offset(layer, offset, match))
+        winners[match] = right if _score(layer, example, match, offset) > 0.0 else left
+    return winners[tree.classes - 2]
+
+
+@njit
+def listed_costs(tree, e):  # type: ignore[no-untyped-def]
+    """Fill in the costs of all classes, infinite if not listed; returns the least, infinite if none is given."""
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    costs[:] = _INFINITE if e.cost_count > uint64(0) else _0
+    classes, given = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
+    least = _INFINITE
+    for i in range(e.cost_count):
+        if uint32(1) <= classes[i] <= uint32(tree.classes):
+            known = given[i] != UNLABELED
+            costs[classes[i] - 1] = given[i] if known else _0
+            least = min(least, given[i]) if known else least
+    return least
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class, from 1."""
+    e = example_at(example)[0]
+    winner = _descend(layer, example, offset)
+    e.loss = np.float64(importance) if label != UNLABELED and label != winner + 1 else 0.0
+    e.raw = np.float32(winner + 1)
+    return e.raw
+
+
+@njit
+def _train(layer, example, player, importance, offset):  # type: ignore[no-untyped-def]
+    """Learn the matches of a class, from its leaf up to the first that it loses."""
+    tree = _tree(layer)
+    players, parents = _players(tree), int64s_at(tree.parents, uint64(2 * tree.classes - 1))
+    match = parents[player]
+    while match >= 0:
+        right = players[2 * match + 1] == player
+        learn_next(layer, example, _1 if right else -_1, importance, _offset(layer, offset, match))
+        player = tree.classes + match
+        following = parents[player]
+        if following < 0 or (_score(layer, example, match, offset) > 0.0) != right:
+            return
+        match = following
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then learn the matches of the label, or all of them from a soft label."""
+    e, tree = example_at(example)[0], _tree(layer)
+    winner = _descend(layer, example, offset)
+    if e.targets != uint64(0):
+        targets, costs = float32s_at(e.targets, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
+        for k in range(tree.classes):
+            costs[k] = _1 - targets[k]
+        _tournament(layer, example, costs, offset, True, importance)
+    elif _1 <= label <= np.float32(tree.classes) and label == np.floor(label):
+        _train(layer, example, int64(label) - 1, importance, offset)
+    e.loss = np.float64(importance) if label != winner + 1 else 0.0
+    e.raw = np.float32(winner + 1)
+    return e.raw
+
+
+@njit
+def regret(tree, winner, least, importance):  # type: ignore[no-untyped-def]
+    """The loss: what the class costs more than the cheapest, 0 if no cost is given."""
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    return np.float64(importance) * np.float64(costs[winner] - least) if least < _INFINITE else 0.0
+
+
+@kernel
+def predict_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class, from 1, that wins among those listed, or among all."""
+    e, tree = example_at(example)[0], _tree(layer)
+    least = listed_costs(tree, e)
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    listed = e.cost_count > uint64(0)
+    winner = _tournament(layer, example, costs, offset, False, _0) if listed else _descend(layer, example, offset)
+    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + 1)
+    return e.raw
+
+
+@kernel
+def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then learn every match with the difference of its players' costs."""
+    e, tree = example_at(example)[0], _tree(layer)
+    least = listed_costs(tree, e)
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    winner = _tournament(layer, example, costs, offset, False, _0)
+    if least < _INFINITE:
+        _tournament(layer, example, costs, offset, True, importance)
+    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + 1)
+    return e.raw
+
+
+@kernel
+def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The least importance of a label that turns one of the matches on the predicted class's way."""
+    tree = _tree(layer)
+    players = _players(tree)
+    player, least = 2 * tree.classes - 2, _INFINITE
+    while player >= tree.classes:
+        match = player - tree.classes
+        right = _score(layer, example, match, offset) > 0.0
+        player = players[2 * match + (1 if right else 0)]
+        turn = importance_to_next(layer, example, -_1 if right else _1, _0, _offset(layer, offset, match))
+        least = min(least, turn)
+    return least
+
+
+class FilterTree(Reduction):
+    """Multiclass by one binary problem a match."""
+
+    name: ClassVar[str] = "filter_tree"
+    Parameters: ClassVar[type[Parameters]] = FilterTreeParameters
+    takes: ClassVar[Labels | None] = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+    calls = ("importance_to",)
+
+    def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        n = parameters.classes
+        self._matches = matches(parameters.shape, n)
+        self._parents = np.full(2 * n - 1, -1, np.int64)
+        for match, players in enumerate(self._matches):
+            self._parents[players] = match
+        self._winners, self._costs = np.zeros(n - 1, np.int64), np.zeros(n, np.float32)
+        self.state = np.zeros(1, TREE)
+        record = self.state[0]
+        record["classes"] = n
+        record["matches"], record["parents"] = self._matches.ctypes.data, self._parents.ctypes.data
+        record["winners"], record["costs"] = self._winners.ctypes.data, self._costs.ctypes.data
+
+    @classmethod
+    def width(cls, parameters: FilterTreeParameters) -> int:
+        """One sub-model a match."""
+        return parameters.classes - 1
+
+    @property
+    def score_count(self) -> int:
+        """A tree of problems has no score a class."""
+        return 0
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict, importance_to)
+
+
+class CostSensitiveFilterTree(FilterTree):
+    """The same for labels that give each class a cost."""
+
+    name: ClassVar[str] = "cost_sensitive_filter_tree"
+    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn_costs, predict_costs, importance_to)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register both trees."""
+    register(FilterTree)
+    register(CostSensitiveFilterTree)

@@ -1,0 +1,257 @@
+"""Multiclass by scores that are trained in a tournament: one sub-model a class, the greatest score wins.
+
+A match is decided by the difference of its players' scores, so the champion of any tournament is the class of the
+greatest score: the tree decides only which pairs of classes are trained. A match learns that the score of the cheaper
+player should exceed the other's, the loss being that of the difference of the two scores. Its gradient flow moves both
+scores; it is followed in three importance-aware steps, half of one score, the other, and the other half of the first
+(Strang's splitting), each of which sees the other score as its base. Any learner of scalars will do below.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from numba import int64, njit, uint64
+
+from hutch.core.abi import (
+    UNLABELED,
+    example_at,
+    float32s_at,
+    float64s_at,
+    importance_to_next,
+    int64s_at,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    view,
+)
+from hutch.core.hooks import hookimpl
+from hutch.core.reduction import Context, Kernels, Labels
+from hutch.reductions.filter_tree import TREE, FilterTree, FilterTreeParameters, listed_costs, regret
+
+SCORING_TREE = np.dtype([*TREE.descr, ("scores", "u8")])  # address of float64[classes]: scratch
+scoring_tree_at = view(SCORING_TREE)
+
+_0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.inf)
+
+
+@njit(inline="always")
+def _tree(layer):  # type: ignore[no-untyped-def]
+    return scoring_tree_at(layer_at(layer)[0].state)[0]
+
+
+@njit(inline="always")
+def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+    return offset + uint64(k) * layer_at(layer)[0].step
+
+
+@njit
+def _score_all(layer, example, offset):  # type: ignore[no-untyped-def]
+    """Compute all scores."""
+    tree, e = _tree(layer), example_at(example)[0]
+    scores = float64s_at(tree.scores, uint64(tree.classes))
+    for k in range(tree.classes):
+        predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
+        scores[k] = np.float64(e.raw)
+    if e.score_count == uint64(tree.classes):
+        out = float32s_at(e.scores, e.score_count)
+        for k in range(tree.classes):
+            out[k] = np.float32(scores[k])
+
+
+@njit
+def _best(tree, costs):  # type: ignore[no-untyped-def]
+    """The class, from 0, of the greatest score among those of finite cost; the first of equals."""
+    scores, best = float64s_at(tree.scores, uint64(tree.classes)), -1
+    for k in range(tree.classes):
+        if costs[k] < _INFINITE and (best < 0 or scores[k] > scores[best]):
+            best = k
+    return max(best, 0)
+
+
+@njit
+def _step(layer, example, k, opponent, direction, importance, offset):  # type: ignore[no-untyped-def]
+    """Move the score of class k against the opponent's, which stays; keeps the score up to date."""
+    tree, e = _tree(layer), example_at(example)[0]
+    scores, at = float64s_at(tree.scores, uint64(tree.classes)), _offset(layer, offset, k)
+    base = e.base
+    e.base = np.float32(-scores[opponent])
+    learn_next(layer, example, direction, importance, at)
+    e.base = _0
+    predict_next(layer, example, UNLABELED, _1, at)
+    scores[k] = np.float64(e.raw)
+    e.base = base
+
+
+@njit
+def _match(layer, example, winner, loser, importance, offset):  # type: ignore[no-untyped-def]
+    """Learn that the first class should beat the second; who moves first changes from example to example."""
+    if example_at(example)[0].number & uint64(1) == uint64(0):
+        _step(layer, example, winner, loser, _1, _HALF * importance, offset)
+        _step(layer, example, loser, winner, -_1, importance, offset)
+        _step(layer, example, winner, loser, _1, _HALF * importance, offset)
+    else:
+        _step(layer, example, loser, winner, -_1, _HALF * importance, offset)
+        _step(layer, example, winner, loser, _1, importance, offset)
+        _step(layer, example, loser, winner, -_1, _HALF * importance, offset)
+
+
+@njit
+def _tournament(layer, example, costs, importance, offset):  # type: ignore[no-untyped-def]
+    """Play all matches from the leaves up, learning each first."""
+    tree = _tree(layer)
+    players, winners = (
+        int64s_at(tree.matches, uint64(2 * (tree.classes - 1))),
+        int64s_at(tree.winners, uint64(tree.classes - 1)),
+    )
+    scores = float64s_at(tree.scores, uint64(tree.classes))
+    for match in range(tree.classes - 1):
+        left, right = players[2 * match], players[2 * match + 1]
+        left = left if left < tree.classes else winners[left - tree.classes]
+        right = right if right < tree.classes else winners[right - tree.classes]
+        if not (costs[left] < _INFINITE and costs[right] < _INFINITE):
+            winners[match] = right if costs[right] < _INFINITE else left
+            continue
+        weight = importance * abs(costs[left] - costs[right])
+        if weight > _0:
+            cheaper, other = (left, right) if costs[left] < costs[right] else (right, left)
+            _match(layer, example, cheaper, other, weight, offset)
+        winners[match] = right if scores[right] > scores[left] else left
+
+
+@njit
+def _learn_from_costs(layer, example, costs, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict with all scores, then learn; returns the class, from 0."""
+    tree, e = _tree(layer), example_at(example)[0]
+    base = e.base
+    e.base = _0
+    _score_all(layer, example, offset)
+    winner = _best(tree, costs)
+    if importance > _0:
+        _tournament(layer, example, costs, importance, offset)
+    e.base = base
+    return winner
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class, from 1, of the greatest score."""
+    tree, e = _tree(layer), example_at(example)[0]
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    costs[:] = _0
+    _score_all(layer, example, offset)
+    e.raw = np.float32(_best(tree, costs) + 1)
+    e.loss = np.float64(importance) if label != UNLABELED and label != e.raw else 0.0
+    return e.raw
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then learn from the label, or from a soft one."""
+    tree, e = _tree(layer), example_at(example)[0]
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    known = _1 <= label <= np.float32(tree.classes) and label == np.floor(label)
+    for k in range(tree.classes):
+        costs[k] = _0 if known and int64(label) - 1 == k else _1
+    if e.targets != uint64(0):
+        targets = float32s_at(e.targets, uint64(tree.classes))
+        for k in range(tree.classes):
+            costs[k] = _1 - targets[k]
+    winner = _learn_from_costs(layer, example, costs, importance, offset)
+    e.raw, e.loss = np.float32(winner + 1), np.float64(importance) if label != winner + 1 else 0.0
+    return e.raw
+
+
+@kernel
+def predict_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The class, from 1, of the greatest score among those listed, or among all."""
+    tree, e = _tree(layer), example_at(example)[0]
+    least = listed_costs(tree, e)
+    _score_all(layer, example, offset)
+    winner = _best(tree, float32s_at(tree.costs, uint64(tree.classes)))
+    e.raw, e.loss = np.float32(winner + 1), regret(tree, winner, least, importance)
+    return e.raw
+
+
+@kernel
+def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then learn from costs."""
+    tree, e = _tree(layer), example_at(example)[0]
+    least = listed_costs(tree, e)
+    costs = float32s_at(tree.costs, uint64(tree.classes))
+    winner = _learn_from_costs(layer, example, costs, importance if least < _INFINITE else _0, offset)
+    e.raw, e.loss = np.float32(winner + 1), regret(tree, winner, least, importance)
+    return e.raw
+
+
+@kernel
+def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The least importance of a label that lifts another class to the best score.
+
+    Both scores move: with h and g to move either alone, 1 / (1/h + 1/g); exact where they move at constant speed.
+    """
+    tree, e = _tree(layer), example_at(example)[0]
+    scores, costs = float64s_at(tree.scores, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
+    costs[:] = _0
+    base, least = e.base, _INFINITE
+    e.base = _0
+    _score_all(layer, example, offset)
+    best = _best(tree, costs)
+    for k in range(tree.classes):
+        if k != best:
+            e.base = np.float32(-scores[best])
+            up = importance_to_next(layer, example, _1, _0, _offset(layer, offset, k))
+            e.base = np.float32(-scores[k])
+            down = importance_to_next(layer, example, -_1, _0, _offset(layer, offset, best))
+            least = min(least, _0 if up * down == _0 else _1 / (_1 / up + _1 / down))
+    e.base = base
+    return least
+
+
+class ScoringFilterTree(FilterTree):
+    """Multiclass by one score a class, trained in a tournament."""
+
+    name: ClassVar[str] = "scoring_filter_tree"
+
+    def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._scores = np.zeros(parameters.classes)
+        tree, self.state = self.state, np.zeros(1, SCORING_TREE)
+        for name in TREE.names or ():
+            self.state[name] = tree[name]
+        self.state["scores"] = self._scores.ctypes.data
+
+    @classmethod
+    def width(cls, parameters: FilterTreeParameters) -> int:
+        """One sub-model a class."""
+        return parameters.classes
+
+    @property
+    def score_count(self) -> int:
+        """One score a class."""
+        return int(self.parameters.classes)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict, importance_to)
+
+
+class CostSensitiveScoringFilterTree(ScoringFilterTree):
+    """The same for labels that give each class a cost."""
+
+    name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"
+    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn_costs, predict_costs, importance_to)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register both trees."""
+    register(ScoringFilterTree)
+    register(CostSensitiveScoringFilterTree)
