@@ -124,7 +124,6 @@ class Silent(Forgetful):
     ("reduction", "check", "message"),
     [
         (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
-        (Teaching, "predict_changes_nothing", "after predicting: weights: got other bits, wanted the same"),
         (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),
         (Silent, "parameters_documented", "parameter rate: got no description, wanted one"),
     ],

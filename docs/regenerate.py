@@ -1,0 +1,272 @@
+"""Runs what the documentation shows, and writes anew what it says.
+
+    python docs/regenerate.py            # rewrite the outputs of commands and the generated pages
+    python docs/regenerate.py --check    # exit status 1 if anything would change
+
+A page is a session in an empty folder. Its fenced blocks are taken in order, by what follows the fence:
+
+- `title="name"` after the language: the block is the file of that name;
+- `console`: lines after `$ ` are commands, the lines below are what they print; `...` stands for any text;
+- `python`: runs; with `>>>` it is a doctest;
+- `sh`: runs, and must succeed;
+- anything else is not run, nor is a block below the line `<!-- not run: reason -->`.
+"""
+
+import argparse
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+FENCE = re.compile(
+    r"^(?P<skip><!-- not run: .*-->\n)?(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
+    re.M | re.S,
+)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block.
+
+    Attributes:
+        language: what follows the fence.
+        title: the file it stands for; empty if none.
+        text: what is inside.
+        start, stop: where the text lies in its page.
+        line: number of its first line.
+    """
+
+    language: str
+    title: str
+    text: str
+    start: int
+    stop: int
+    line: int
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The blocks of a page that are run or written."""
+    for match in FENCE.finditer(page):
+        if match["skip"]:
+            continue
+        title = re.search(r'title="([^"]+)"', match["options"])
+        start, stop = match.span("text")
+        line = page.count("\n", 0, start) + 1
+        yield Block(match["language"], title[1] if title else "", match["text"], start, stop, line)
+
+
+def links(page: str) -> list[str]:
+    """The relative links of a page, without what follows `#`."""
+    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page)
+    return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment in which commands run: this interpreter's commands first, a fixed width, the session's modules."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    modules = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
+    return os.environ | {"PATH": path, "COLUMNS": "100", "PYTHONPATH": modules, "NO_COLOR": "1"}
+
+
+def execute(command: str, folder: Path) -> tuple[int, str]:
+    """Exit status of a command and what it prints on both streams."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+def same(wanted: str, got: str) -> bool:
+    """Whether an output is as shown; `...` in what is shown stands for any text."""
+    return doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS)
+
+
+def console(text: str, folder: Path) -> str:
+    """A console block with the outputs its commands have now, kept where they agree with what is shown."""
+    found = []
+    for piece in re.split(r"^(?=\$ )", text, flags=re.M):
+        command = re.match(r"\$ ((?:.*\\\n)*.*)\n", piece)
+        if not command:
+            continue
+        shown = piece[command.end() :]
+        _, got = execute(command[1], folder)
+        found.append(piece[: command.end()] + (shown if same(shown, got) else got))
+    return "".join(found)
+
+
+def run_page(page: str, folder: Path) -> tuple[str, list[str]]:
+    """Run a page.
+
+    Args:
+        page: its text.
+        folder: an empty folder.
+
+    Returns:
+        The page with the outputs of its commands as they are now, and what failed, each with its line.
+    """
+    scope: dict[str, Any] = {"__name__": "page"}
+    failures: list[str] = []
+    changes: list[tuple[Block, str]] = []
+    for block in blocks(page):
+        if block.title:
+            (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.title).write_text(block.text)
+        elif block.language == "console":
+            changes.append((block, console(block.text, folder)))
+        elif block.language == "sh":
+            status, got = execute("set -euo pipefail\n" + block.text, folder)
+            failures += [f"line {block.line}: exit status {status}: {got}"] if status else []
+        elif block.language == "python":
+            failures += [f"line {block.line}: {reason}" for reason in _python(block.text, scope, folder)]
+    for block, text in reversed(changes):
+        page = page[: block.start] + text + page[block.stop :]
+    return page, failures
+
+
+def _python(text: str, scope: dict[str, Any], folder: Path) -> list[str]:
+    before = os.getcwd()
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    try:
+        if ">>>" not in text:
+            exec(compile(text, "page", "exec"), scope)
+            return []
+        report: list[str] = []
+        test = doctest.DocTestParser().get_doctest(text, scope, "page", None, 0)
+        doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append, clear_globs=False)
+        scope.update(test.globs)
+        return ["".join(report)] if report else []
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}"]
+    finally:
+        sys.path.remove(str(folder))
+        os.chdir(before)
+
+
+def commands_page() -> str:
+    """The page of all commands, each with an empty console block for its help."""
+    import typer.main
+
+    from hutch.cli.main import app
+
+    def walk(command: Any, name: str) -> Iterator[str]:
+        yield name
+        if hasattr(command, "list_commands"):
+            context = typer.Context(command)
+            for sub in command.list_commands(context):
+                yield from walk(command.get_command(context, sub), f"{name} {sub}")
+
+    lines = ["# Commands", "", "Exit status: 0 done, 1 the run failed, 2 the command line or a chain is wrong.", ""]
+    for name in walk(typer.main.get_command(app), "hutch"):
+        lines += [f"## {name}", "", "```console", f"$ {name} --help", "```", ""]
+    return "\n".join(lines)
+
+
+def reductions_page() -> str:
+    """The page of all reductions and losses with their parameters, from what they declare."""
+    from hutch.plugins.manager import Plugins
+
+    registry = Plugins(only=()).registry
+    lines = [
+        "# All reductions and losses",
+        "",
+        "Made from what is installed; every layer of a chain is one of these.",
+        "",
+    ]
+    for name, cls in sorted(registry.reductions.items()):
+        takes, predicts = (kind.value if kind else "as below" for kind in (cls.takes, cls.predicts))
+        place = "a base learner" if cls.is_base else "stands above another layer"
+        lines += [f"## {name}", "", (cls.__doc__ or "").split("\n")[0], ""]
+        lines += [
+            f"Takes labels: {takes}. Predicts: {predicts}. It is {place}.".replace("It is stands", "It stands"),
+            "",
+        ]
+        fields = cls.Parameters.model_fields
+        if fields:
+            lines += ["| parameter | default | meaning |", "|---|---|---|"]
+            meanings = attributes(cls.Parameters.__doc__ or "")
+            for parameter, field in fields.items():
+                default = "required" if field.is_required() else f"`{shown(field.default)}`"
+                meaning = (field.description or meanings.get(parameter, "")).replace("|", "\\|")
+                lines.append(f"| `{parameter}` | {default} | {meaning} |")
+            lines.append("")
+    lines += ["## Losses", "", "| loss | parameters | labels | convex |", "|---|---|---|---|"]
+    for name, loss in sorted(registry.losses.items()):
+        parameters = ", ".join(f"`{p.name}` = {p.default:g}" for p in loss.parameters) or "none"
+        lines.append(f"| `{name}` | {parameters} | {loss.labels.value} | {'yes' if loss.convex else 'no'} |")
+    return "\n".join(lines) + "\n"
+
+
+def shown(value: Any) -> str:
+    """A default as one writes it in YAML."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump()
+    return (
+        {None: "null", True: "true", False: "false"}.get(value, str(value))
+        if value is None or isinstance(value, bool)
+        else ("[]" if value == () else str(value))
+    )
+
+
+def attributes(docstring: str) -> dict[str, str]:
+    """The lines below `Attributes:` by name; several names may share one line."""
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in docstring.partition("Attributes:\n")[2].splitlines():
+        start = re.match(r" {4,8}(\w+(?:, \w+)*): (.*)", line)
+        if start:
+            names = start[1].split(", ")
+            found.update(dict.fromkeys(names, start[2].strip()))
+        else:
+            found.update({name: f"{found[name]} {line.strip()}".strip() for name in names})
+    return found
+
+
+GENERATED = {"commands.md": commands_page, "reductions.md": reductions_page}
+
+
+def regenerate(path: Path) -> tuple[str, list[str]]:
+    """What a page should be now, and what failed."""
+    make = GENERATED.get(path.name)
+    with tempfile.TemporaryDirectory() as folder:
+        return run_page(make() if make else path.read_text(), Path(folder))
+
+
+def main() -> int:
+    """Regenerate all pages, or check them."""
+    parser = argparse.ArgumentParser(description="Run the documentation and write its outputs anew.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 if anything would change")
+    parser.add_argument("pages", nargs="*", help="names such as tutorial.md; all by default")
+    options = parser.parse_args()
+    names = options.pages or sorted({path.name for path in DOCS.glob("*.md")} | set(GENERATED))
+    status = 0
+    for name in names:
+        path = DOCS / name
+        before = path.read_text() if path.exists() else ""
+        after, failures = regenerate(path)
+        for failure in failures:
+            print(f"{name}: {failure}")
+        if after != before:
+            print(f"{name}: {'is out of date' if options.check else 'rewritten'}")
+            if not options.check:
+                path.write_text(after)
+        status |= bool(failures) or (options.check and after != before)
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

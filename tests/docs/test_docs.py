@@ -1,0 +1,73 @@
+"""Every page runs as it stands, and nothing that users can name is left undocumented."""
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hutch.plugins import hookspecs
+from hutch.plugins.manager import Plugins
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+REGISTRY = Plugins(only=()).registry
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("regenerate", DOCS / "regenerate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["regenerate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+REGENERATE = load_script()
+PAGES = sorted({path.name for path in DOCS.glob("*.md")} | set(REGENERATE.GENERATED))
+
+
+@pytest.mark.filterwarnings("default")  # a page runs as a user's program does
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_as_it_runs(name: str) -> None:
+    after, failures = REGENERATE.regenerate(DOCS / name)
+    assert not failures, "\n".join(failures)
+    assert after == (DOCS / name).read_text(), f"python docs/regenerate.py {name}"
+
+
+@pytest.mark.parametrize("name", [name for name in vars(hookspecs) if name.startswith("hutch_")])
+def test_hook_is_documented(name: str) -> None:
+    arguments = ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
+    assert f"\n## {name}({arguments})\n" in (DOCS / "hooks.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
+def test_reduction_and_its_parameters_are_documented(name: str) -> None:
+    page = (DOCS / "reductions.md").read_text()
+    section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    assert section
+    for parameter in REGISTRY.reductions[name].Parameters.model_fields:
+        [row] = [line for line in section.splitlines() if line.startswith(f"| `{parameter}` |")]
+        assert row.split("|")[3].strip(), f"{name}.{parameter} has no description"
+
+
+@pytest.mark.parametrize("kind", ["losses", "readers", "crowd_models", "em_models"])
+def test_names_are_documented(kind: str) -> None:
+    pages = "".join(path.read_text() for path in DOCS.glob("*.md"))
+    assert not [name for name in getattr(REGISTRY, kind) if f"`{name}`" not in pages]
+
+
+def test_pages_are_linked() -> None:
+    index = (DOCS / "index.md").read_text()
+    site = (ROOT / "mkdocs.yml").read_text()
+    for name in PAGES:
+        assert name == "index.md" or f"({name})" in index, f"{name} is not linked from index.md"
+        assert f" {name}\n" in site, f"{name} is not in mkdocs.yml"
+
+
+def test_links_lead_somewhere() -> None:
+    for path in [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for target in REGENERATE.links(path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
