@@ -106,8 +106,8 @@ class Problems:
         places: where kernels write them: line, first byte, end byte; int64 (kinds, KEPT, 3).
     """
 
-    counts: NDArray[np.int64]
-    places: NDArray[np.int64] = field(repr=False)
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64))
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros((len(KINDS), KEPT, 3), np.int64), repr=False)
     kept: list[Problem] = field(default_factory=list)
     _told: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64), repr=False)
 

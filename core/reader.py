@@ -6,6 +6,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import zstandard
@@ -199,7 +200,10 @@ def read_chunks(sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES) -> Ch
 
 
 def batches(
-    sources: Chunks | Iterable[Source], options: ParserOptions | None = None, parser: TextParser | None = None
+    sources: Chunks | Iterable[Source],
+    options: ParserOptions | None = None,
+    parser: TextParser | None = None,
+    ahead: bool = False,
 ) -> Iterator[Batch]:
     """Read and parse sources; every batch is valid until the next one is asked for.
 
@@ -208,17 +212,34 @@ def batches(
     Args:
         sources: paths, or `read_chunks` of them where progress matters.
         options: how text is understood, unless `parser` is given.
-        parser: keeps the problems for the caller.
+        parser: keeps the problems for the caller; it must keep two batches `valid` if `ahead`.
+        ahead: a second thread reads and parses the next batch meanwhile. The batches are the same.
 
     Returns:
         An iterator of batches with at least one example.
 
     Raises:
         DataError: see `read_chunks` and `TextParser.parse`.
+        ValueError: if the parser does not keep two batches and `ahead` wants it to.
     """
-    parser = parser or TextParser(options)
+    parser = parser or TextParser(options, valid=2 if ahead else 1)
+    if ahead and parser.valid < 2:
+        raise ValueError(f"parser.valid: got {parser.valid}, wanted at least 2 to parse ahead")
+    found = _parsed(sources if isinstance(sources, Chunks) else read_chunks(sources), parser)
+    return _ahead(found) if ahead else found
+
+
+def _ahead(found: Iterator[Batch]) -> Iterator[Batch]:
+    with ThreadPoolExecutor(1, "parser") as thread:
+        coming = thread.submit(next, found, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, found, None)
+            yield batch
+
+
+def _parsed(chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
     number = -1
-    for chunk in sources if isinstance(sources, Chunks) else read_chunks(sources):
+    for chunk in chunks:
         if chunk.number != number:
             parser.start(chunk.source)
             number = chunk.number

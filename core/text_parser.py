@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.errors import ConfigError
+from hutch.core.errors import ConfigError, DataError, at
 from hutch.core.hashing import HashMode, NamespaceMode
 from hutch.core.kernel_cache import compiled
 from hutch.core.parse_problems import Problems
@@ -23,6 +23,8 @@ from hutch.core.text_state import LABEL_KINDS, Buffers, clear
 
 LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
 
+LARGEST_TEXT = 1 << 32
+"""Delimiters' places are 32-bit numbers."""
 PADDING = 64
 """Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
 
@@ -80,6 +82,7 @@ class TextParser:
     Args:
         options: how text is understood.
         source_name: what error messages call the input.
+        valid: how many batches, the newest included, stay valid at a time.
 
     Attributes:
         problems: all malformed places met so far.
@@ -93,12 +96,17 @@ class TextParser:
     (array([ 14355, 146788, 116060], dtype=uint32), array([0.5, 1. , 1. ], dtype=float32))
     """
 
-    def __init__(self, options: ParserOptions | None = None, source_name: str = "<input>") -> None:
+    def __init__(self, options: ParserOptions | None = None, source_name: str = "<input>", valid: int = 1) -> None:
         self.options = options or ParserOptions()
         self.source_name = source_name
+        self.problems = Problems()
         self._text = np.zeros(2 * PADDING, np.uint8)
-        self._size = 0  # of the largest text so far
-        self._buffers = Buffers(
+        self.valid = valid
+        self._ring = [self._new_buffers() for _ in range(valid)]  # the last is the one used last
+
+    def _new_buffers(self) -> Buffers:
+        return Buffers(
+            self.problems,
             mask=(1 << self.options.bits) - 1,
             seed=self.options.hash_seed,
             hash_all=self.options.hash == "all",
@@ -106,18 +114,17 @@ class TextParser:
             constant=self.options.constant,
             label_kind=LABEL_KINDS[self.options.label],
         )
-        self.problems = Problems(self._buffers.problem_counts, self._buffers.problem_places)
 
     @property
     def line(self) -> int:
         """Number of lines parsed of this source."""
-        return int(self._buffers.record["line"][0])
+        return int(self._ring[-1].record["line"][0])
 
     def start(self, source_name: str) -> None:
         """Begin another source: lines count from 1 again, and a new group begins."""
         self.source_name = source_name
-        self._buffers.record["group"] += self.line > 0
-        self._buffers.record["line"] = 0
+        self._ring[-1].record["group"] += self.line > 0
+        self._ring[-1].record["line"] = 0
 
     def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8], padded: bool = False) -> Batch:
         """Parse whole lines; what follows the last line feed counts as a line too.
@@ -127,22 +134,28 @@ class TextParser:
             padded: `PADDING` bytes on both sides of the data may be read, so that it need not be copied.
 
         Returns:
-            A batch whose arrays are valid until the next call.
+            A batch whose arrays are valid until the next call, or as many calls as batches shall stay `valid`.
 
         Raises:
-            DataError: at the first malformed place, if the options are strict.
+            DataError: at the first malformed place, if the options are strict; if the text has 4 GiB or more.
         """
         text = np.frombuffer(data, np.uint8)
         if not padded or (len(text) and text[-1] != FEED):
             text = self._copied(text)
-        if len(text) > self._size:
-            self._size = len(text) + len(text) // 4
-            self._buffers.reserve(self._size // 4, self._size)
-        self._buffers.record["text"] = text.ctypes.data
-        while not _parse(self._buffers.address, len(text)):
-            self._buffers.reserve(2 * int(self._buffers.record["room"][0]), self._size)
+        if len(text) >= LARGEST_TEXT:
+            raise DataError(
+                at(self.source_name, self.line + 1, None, "got 4 GiB or more at once, wanted shorter lines")
+            )
+        buffers = self._ring.pop(0)
+        if self._ring:
+            buffers.go_on(self._ring[-1])
+        self._ring.append(buffers)
+        buffers.reserve(len(text) + 1)
+        buffers.record["text"] = text.ctypes.data
+        while not _parse(buffers.address, len(text)):
+            buffers.grow()
         self.problems.collect(text.data, self.source_name, self.options.strict)
-        return self._buffers.batch()
+        return buffers.batch()
 
     def _copied(self, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The text between paddings in a buffer of our own, ended with a line feed."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.core.abi import array_at, float32s_at, int64s_at, uint32s_at, view
 from hutch.core.batch import Batch
-from hutch.core.parse_problems import KEPT, KINDS
+from hutch.core.parse_problems import KEPT, KINDS, Problems
 from hutch.core.raw_bytes import byte_at
 
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
@@ -58,37 +58,54 @@ _uint8s_at = array_at(uint8)
 class Buffers:
     """The arrays behind a `STATE` record; they keep their place until `reserve` must make them longer.
 
+    Args:
+        problems: where kernels report to.
+        options: values of the record's fields.
+
     Attributes:
         record: the `STATE` record, an array of length 1.
-        problem_counts: int64 (kinds).
-        problem_places: int64 (kinds, KEPT, 3): line, first byte, end byte within the text.
+        size: bytes of the largest text there is room for.
     """
 
-    def __init__(self, **options: int) -> None:
+    def __init__(self, problems: Problems, **options: int) -> None:
         self.record = np.zeros(1, STATE)
-        self.problem_counts = np.zeros(len(KINDS), np.int64)
-        self.problem_places = np.zeros((len(KINDS), KEPT, 3), np.int64)
         for name, value in options.items():
             self.record[name] = value
-        self.record["problem_counts"] = self.problem_counts.ctypes.data
-        self.record["problem_places"] = self.problem_places.ctypes.data
+        self._problems = problems
+        self.record["problem_counts"] = problems.counts.ctypes.data
+        self.record["problem_places"] = problems.places.ctypes.data
         self._arrays: dict[str, NDArray[Any]] = {}
-        self.reserve(1, 1)
+        self.size = 0
 
     @property
     def address(self) -> int:
         """Where the record lies."""
         return int(self.record.ctypes.data)
 
-    def reserve(self, delimiters: int, size: int) -> None:
-        """Make room for any text of `size` bytes with so many delimiters.
+    def go_on(self, other: "Buffers") -> None:
+        """Count lines and groups on from where `other` has come to."""
+        for name in ("line", "group"):
+            self.record[name] = other.record[name]
+
+    def reserve(self, size: int) -> None:
+        """Make room for texts of `size` bytes that are not all delimiters."""
+        if size > self.size:
+            self.size = size + size // 4
+            self._allocate(self.size // 4)
+
+    def grow(self) -> None:
+        """Make room for twice as many delimiters."""
+        self._allocate(2 * int(self.record["room"][0]))
+
+    def _allocate(self, delimiters: int) -> None:
+        """Make room for any text of the known size with so many delimiters.
 
         A feature is preceded by a blank, a constant followed by a line end, a namespace preceded by a bar, a cost
         preceded by a blank or a line's beginning: none can outnumber the delimiters.
         """
         room = delimiters + 2
         lengths = {
-            "tag_bytes": size,
+            "tag_bytes": self.size,
             "seen_slot": 1 << (2 * room).bit_length(),
             "seen_serial": 1 << (2 * room).bit_length(),
         }

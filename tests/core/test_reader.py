@@ -5,6 +5,7 @@ import io
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -146,13 +147,30 @@ def test_batches_do_not_depend_on_the_chunks(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_bytes(TEXT + b"\n" + TEXT.rstrip(b"\n"))
     whole = TextParser().parse(path.read_bytes())
-    for chunk_bytes in (200, 5000):
+    for chunk_bytes, ahead in ((200, False), (5000, False), (200, True), (5000, True)):
         joined: dict[str, list[np.ndarray]] = {name: [] for name in ("indices", "values", "labels", "group", "tags")}
-        for batch in batches(read_chunks([path], chunk_bytes)):
+        for batch in batches(read_chunks([path], chunk_bytes), ahead=ahead):
             for name, parts in joined.items():
                 parts.append(getattr(batch, name).copy())
         for name, parts in joined.items():
             assert np.array_equal(np.concatenate(parts), getattr(whole, name)), name
+
+
+def test_batches_ahead_stay_valid_while_the_next_is_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "data.vw"
+    path.write_bytes(TEXT + b"x |f a\n")
+    total = 0.0
+    for batch in batches(read_chunks([path], 300), ahead=True):
+        time.sleep(0.0005)  # long enough for the other thread to come to its end
+        total += float(batch.labels.sum())
+    assert total == sum(i % 3 for i in range(3000))
+    with pytest.raises(DataError, match=re.escape(f"{path}:3001:1: bad label")):
+        list(batches(read_chunks([path], 300), ParserOptions(strict=True), ahead=True))
+    with pytest.raises(ValueError, match="valid"):
+        batches([path], parser=TextParser(), ahead=True)
+    stopped = batches([path], ahead=True)
+    next(stopped)
+    stopped.close()  # type: ignore[attr-defined]
 
 
 def test_problems_carry_the_file_and_its_own_line(tmp_path: Path) -> None:
