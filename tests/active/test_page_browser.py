@@ -1,0 +1,166 @@
+"""The page in a real browser: Chromium, headless, driven over its debugging pipe."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hutch.active.records import Request
+from hutch.active.store import Round, Store
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
+)
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM, reason="needs Chromium on the path"),
+]
+
+LAUNCH = """
+import fcntl, os, sys
+down, up, *command = sys.argv[1:]
+down, up = (fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in (down, up))  # away from 3 and 4
+os.dup2(down, 3)
+os.dup2(up, 4)
+os.execv(command[0], command)
+"""
+SERVE = """
+import sys
+from hutch.active.page import create_app, listen, serve
+from hutch.active.store import Store
+with listen(0) as listening:
+    print(listening.getsockname()[1], flush=True)
+    serve(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening)
+"""
+
+
+class Browser:
+    """A page of Chromium; its protocol is JSON between NUL bytes on the file descriptors 3 and 4."""
+
+    def __init__(self, profile):
+        down, self._down = os.pipe()
+        self._up, up = os.pipe()
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
+        command = [sys.executable, "-c", LAUNCH, str(down), str(up), CHROMIUM, *options]
+        self.process = subprocess.Popen(command, pass_fds=(down, up), stderr=subprocess.DEVNULL)
+        os.close(down)
+        os.close(up)
+        self._buffer, self._number, self.events, self._session = b"", 0, [], {}
+
+    def open_tab(self):
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = {"sessionId": session}
+        for domain in ("Page", "Network", "Log", "Runtime"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **parameters):
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters, **self._session}
+        os.write(self._down, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self._buffer:
+                more = os.read(self._up, 1 << 16)
+                assert more, "the browser has gone"
+                self._buffer += more
+            text, _, self._buffer = self._buffer.partition(b"\0")
+            found = json.loads(text)
+            if found.get("id") == self._number:
+                assert "error" not in found, found
+                return found["result"]
+            self.events.append(found)
+
+    def run(self, script):
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    def wait_for(self, script, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not (found := self.run(script)):
+            assert time.monotonic() < deadline, (script, self.run("document.body.innerText"))
+            time.sleep(0.05)
+        return found
+
+    def press(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if kind == "keyDown" else "")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self._down)
+        os.close(self._up)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    opened = Browser(tmp_path / "profile")
+    try:
+        opened.open_tab()
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def address(tmp_path):
+    path = tmp_path / "labels.db"
+    with Store(path, create=True) as store:
+        requests = [Request(f"r{i}", f"|f x{i} <img src=x>", 0.1, 0.5, 2.0, "m") for i in range(4)]
+        store.ask(requests, Round("pool.vw", 9, 4.0, 0.0))
+        store.allow_labels(["-1", "1"])
+    process = subprocess.Popen([sys.executable, "-c", SERVE, path], stdout=subprocess.PIPE, text=True)
+    yield f"http://127.0.0.1:{int(process.stdout.readline())}/secret/"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_labels_are_given_with_keys_and_the_mouse(browser, address, tmp_path):
+    browser.call("Page.navigate", url=address)
+    browser.wait_for("document.readyState === 'complete' && document.querySelector('#message').textContent")
+    assert "Enter your name" in browser.run("document.querySelector('#message').textContent")
+    browser.run("worker.value = 'ada'; worker.dispatchEvent(new Event('change'))")
+
+    def item(text):
+        browser.wait_for(f"document.querySelector('#item').textContent === {json.dumps(text)}")
+
+    item("|f x0 <img src=x>")
+    assert browser.run("document.querySelectorAll('img').length") == 0
+    assert browser.run("[...document.querySelectorAll('#labels button')].map(b => b.innerText).join()") == (
+        "1-1,2spam,sskip,ddon't know"
+    )
+    browser.press("2")
+    item("|f x1 <img src=x>")
+    browser.press("s")
+    item("|f x2 <img src=x>")
+    browser.press("d")
+    item("|f x3 <img src=x>")
+    browser.run("document.querySelector('#labels button').click()")
+    browser.wait_for("document.querySelector('#message').textContent === 'Nothing to label now.'")
+    assert browser.run("document.querySelector('#count').textContent") == "3 of 4 answered"
+    assert browser.run("document.querySelector('#progress').value") == 0.75
+    with Store(tmp_path / "labels.db") as store:
+        given = store._rows("SELECT request, worker, label FROM labels ORDER BY number")
+    assert given == [("r0", "ada", "1"), ("r1", "ada", "skip"), ("r2", "ada", "don't know"), ("r3", "ada", "-1")]
+    asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
+    assert asked and all(url.startswith(address) or url.endswith("/favicon.ico") for url in asked)
+    said = [event["params"]["entry"] for event in browser.events if event["method"] == "Log.entryAdded"]
+    assert [entry["text"] for entry in said if "favicon" not in entry.get("url", "")] == []
