@@ -19,10 +19,10 @@ class NominalParameters(Parameters):
     symmetric: bool = Field(False, description="alpha[k, l] = alpha[l, k]: half the parameters")
     difficulty: bool = Field(True, description="learn each item's beta; else it stays at its prior mean")
     steps: int = Field(2, ge=1, description="steps of log beta in each E step, of alpha in each M step")
-    learning_rate: float = Field(1.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
-    initial_t: float = Field(100.0, gt=0, description="online: items that the first step counts as seen")
+    learning_rate: float = Field(3.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
+    initial_t: float = Field(1000.0, gt=0, description="online: items that the first step counts as seen")
     decay: float = Field(0.5, ge=0, le=1, description="online: rho in the step")
-    n_items: int = Field(1000, ge=1, description="online: prior strength; the workers' prior is shared among so many")
+    n_items: int = Field(10000, ge=1, description="online: prior strength; the workers' prior is shared among so many")
     item_steps: int = Field(5, ge=1, description="online: EM steps of (beta, q) for an item at most")
 
 

@@ -10,7 +10,7 @@ from hutch.crowd.online import Progress, Table, hash_workers, in_slots, run
 from hutch.crowd.simulate import simulate
 from hutch.crowd.two_level import TwoLevel
 
-MODELS = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=20)]
+MODELS = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=60)]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.name}-{m.parameters.decay}")
 SLOTS = 1 << 10
 
