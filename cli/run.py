@@ -220,7 +220,7 @@ class Run:
             f"Held out of each pass: {options.holdout}" if options.holdout else "",
             f"Enabled learners: {', '.join(layer.name for layer in reversed(chain.layers))}",
             f"Input label = {chain.takes.value.upper()}",
-            f"Output pred = {chain.predicts.value.upper()}",
+            f"Output pred = {_VW_PREDICTIONS[chain.predicts]}",
             TABLE_HEADER,
         ]
         return "\n".join(line for line in lines if line)
@@ -246,6 +246,7 @@ class Run:
             note(f"interrupted after {done.statistics.examples} examples: {saved}")
 
 
+_VW_PREDICTIONS = {Predictions.SCALAR: "SCALAR", Predictions.CLASS: "MULTICLASS"}
 _BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "power_t": "power_t"}
 
 

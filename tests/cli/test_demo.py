@@ -1,0 +1,29 @@
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hutch.core.simulate import simulate_ratings
+
+Run = Callable[..., Any]
+
+
+def test_the_quick_demo_beats_the_constant(hutch: Run) -> None:
+    result = hutch("demo", "--quick", "--json")
+    found = json.loads(result.out)
+    losses = found["losses"]
+    assert list(losses) == ["best constant", "linear", "dyadic, rank 1", "dyadic, rank 2", "dyadic, rank 3"]
+    assert (found["train"], found["test"]) == (18_750, 1_250)
+    assert abs(losses["best constant"] - 0.70) < 0.04
+    assert 0.15 < losses["linear"] < 0.25
+    assert min(loss for name, loss in losses.items() if "rank" in name) < losses["linear"] + 0.01
+
+
+def test_the_table_and_the_files(hutch: Run, tmp_path: Path) -> None:
+    result = hutch("demo", "--quick", "--seed", "3", "--write", tmp_path)
+    assert len(re.findall(r"^(best constant|linear|dyadic, rank \d) +0\.\d{4}$", result.out, re.MULTILINE)) == 5
+    ratings = simulate_ratings(tasks=4_000, raters=1_200, seed=3)
+    assert (tmp_path / "test.vw").read_bytes() + (tmp_path / "train.vw").read_bytes() == ratings.examples()
+    first = (tmp_path / "labels.tsv").read_text().splitlines()[0]
+    assert re.fullmatch(r"r\d+\tt\d+\t[1-5]", first)

@@ -1,0 +1,113 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hutch.cli import lazy
+from hutch.cli.main import Commands
+from hutch.core.errors import HutchError
+
+HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
+HEAVY = ("numpy", "numba", "pydantic", "pluggy", "rich", "yaml", "safetensors")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    code = f"""
+import atexit, sys
+atexit.register(lambda: print("HEAVY", [name for name in {HEAVY} if name in sys.modules]))
+sys.argv = ["hutch", *{arguments!r}]
+from hutch.cli.main import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.endswith("HEAVY []\n"), done.stdout + done.stderr
+
+
+def test_the_help_of_commands_loads_no_kernels() -> None:
+    code = """
+import sys
+from hutch.cli.main import Commands, app
+for name in Commands.names():
+    try:
+        app([name, "--help"], prog_name="hutch")
+    except SystemExit as exit:
+        assert exit.code == 0
+    print("HEAVY", name, [name for name in ("numba", "numpy") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name in Commands.names():
+        assert f"Usage: hutch {name}" in done.stdout and f"HEAVY {name} []" in done.stdout
+
+
+def test_help_lists_every_command_with_its_purpose(hutch: Callable[..., Any]) -> None:
+    text = hutch("--help").out
+    for name in Commands.names():
+        assert name in text and Commands.table[name][1].split()[0] in text
+
+
+def test_the_version_is_the_distribution_s(hutch: Callable[..., Any]) -> None:
+    assert hutch("--version").out == f"hutch {version('hutch')}\n"
+
+
+def test_a_misspelt_command_gets_the_nearest(hutch: Callable[..., Any]) -> None:
+    result = hutch("tran", "x")
+    assert result.code == 2 and "no command 'tran'; did you mean 'train'?" in result.err and not result.out
+
+
+def test_a_command_without_its_module_is_left_out(monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any]) -> None:
+    monkeypatch.setitem(Commands.table, "gone", ("hutch.cli.gone:gone", "Not here."))
+    assert "gone" not in Commands.names() and hutch("gone").code == 2
+
+
+class Failing(HutchError):
+    exit_code = 7
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (Failing("data.vw:3:1: what, got, wanted"), 7, "data.vw:3:1: what, got, wanted\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
+def test_errors_become_one_message_and_a_status(
+    monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any], error: BaseException, code: int, text: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setitem(Commands.table, "warmup", ("failing:fail", "Fail."))
+    monkeypatch.setattr(lazy, "find_spec", lambda name: True)
+    monkeypatch.setattr(lazy, "import_module", lambda name: type("module", (), {"fail": staticmethod(fail)}))
+    result = hutch("warmup")
+    assert (result.code, result.err) == (code, text)
+
+
+def test_a_bug_is_a_traceback(monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any]) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(lazy, "find_spec", lambda name: True)
+    monkeypatch.setattr(lazy, "import_module", lambda name: type("module", (), {"warmup": staticmethod(fail)}))
+    with pytest.raises(ZeroDivisionError):
+        hutch("warmup")
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    data = tmp_path / "data.vw"
+    data.write_text("1 |f a b c\n" * 200_000)
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [*HUTCH, "train", str(data), "--quiet", "-p", "-"], stdout=writer, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writer)
+    os.read(reader, 10)
+    os.close(reader)
+    assert process.communicate(timeout=120)[1] == "" and process.returncode == 141

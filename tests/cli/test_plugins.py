@@ -1,0 +1,67 @@
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from hutch.plugins import checks
+
+Run = Callable[..., Any]
+
+
+def test_what_is_installed_is_listed(hutch: Run) -> None:
+    result = hutch("plugins", "list")
+    assert result.code == 0 and result.out == hutch("plugins").out
+    assert f"hutch.reductions.linear (hutch {version('hutch')})\n  hooks: hutch_register_reductions\n" in result.out
+    assert "  reductions: linear\n" in result.out
+
+
+def test_the_list_as_json(hutch: Run) -> None:
+    found = {plugin["name"]: plugin for plugin in json.loads(hutch("plugins", "list", "--json").out)["plugins"]}
+    losses = found["hutch.core.losses"]
+    assert {"squared", "hinge", "logistic"} <= set(losses["registered"]["losses"])
+    assert losses["hooks"] == ["hutch_register_losses"] and losses["file"].endswith("losses.py")
+
+
+def outcomes(*texts: str) -> Callable[[str], list[checks.Check]]:
+    def run(text: str) -> Callable[[], None]:
+        def check() -> None:
+            if text:
+                raise AssertionError(text)
+
+        return check
+
+    return lambda name: [
+        checks.Check(name, f"check{i}", run(text), "as VW does" if text == "known" else "")
+        for i, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "code", "lines"),
+    [
+        (["", ""], 0, ["passed x:check0", "passed x:check1", "2 of 2 checks passed or are known"]),
+        (["", "known"], 0, ["passed x:check0", "known  x:check1: as VW does", "2 of 2 checks passed or are known"]),
+        (["got 1", ""], 1, ["failed x:check0: got 1", "passed x:check1", "1 of 2 checks passed or are known"]),
+    ],
+)
+def test_checks_are_reported(
+    hutch: Run, monkeypatch: pytest.MonkeyPatch, texts: list[str], code: int, lines: list[str]
+) -> None:
+    monkeypatch.setattr(checks, "checks_of", outcomes(*texts))
+    result = hutch("plugins", "check", "x")
+    assert (result.code, result.out.splitlines()) == (code, lines)
+    found = json.loads(hutch("plugins", "check", "x", "--json").out)
+    assert found["failed"] == code and len(found["checks"]) == 2
+
+
+def test_a_loss_is_checked_for_real(hutch: Run) -> None:
+    result = hutch("plugins", "check", "hinge")
+    assert result.code == 0, result.out
+    assert "passed hinge:gradient" in result.out
+
+
+def test_checking_what_is_not_there(hutch: Run) -> None:
+    result = hutch("plugins", "check", "hing")
+    assert result.code == 1 and "'hing' is not installed; did you mean 'hinge'?" in result.err
