@@ -1,0 +1,74 @@
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hutch.core.batch import Batch
+from hutch.core.errors import DataError
+from hutch.core.input_files import InputFiles, check_sources
+from hutch.core.parse_problems import Problem
+from hutch.core.text_parser import ParserOptions, TextParser
+
+
+def made_up(path: str, options: ParserOptions, columns: object = None) -> Iterator[Batch]:
+    yield TextParser(options).parse(b"7 |x made up\n")
+
+
+def labels(files: InputFiles) -> list[float]:
+    return [float(label) for batch in files for label in batch.labels]
+
+
+def test_sources_of_all_kinds_in_order(tmp_path: Path) -> None:
+    (tmp_path / "a.vw").write_text("1 |f a\n2 |f a\n")
+    (tmp_path / "b.vw.gz").write_bytes(gzip.compress(b"3 |f a\n"))
+    (tmp_path / "c.made").write_text("anything")
+    sources = [str(tmp_path / name) for name in ("a.vw", "c.made", "b.vw.gz")]
+    files = InputFiles(sources, ParserOptions(), {".made": made_up})
+    assert labels(files) == [1, 2, 7, 3] == labels(files)
+    assert files.repeatable and files.total == sum(Path(source).stat().st_size for source in sources)
+    assert files.position == files.total
+
+
+def test_the_position_grows_to_the_total(tmp_path: Path) -> None:
+    for name in ("a.vw", "b.vw"):
+        (tmp_path / name).write_text("1 |f a b c\n" * 100_000)
+    files = InputFiles([str(tmp_path / "a.vw"), str(tmp_path / "b.vw")], ParserOptions(), {})
+    positions = [files.position for _ in files]
+    assert positions == sorted(positions) and len(set(positions)) == len(positions) > 3
+    assert positions[-1] == files.total
+
+
+def test_a_stream_is_not_repeatable() -> None:
+    assert not InputFiles(["-"], ParserOptions(), {}).repeatable
+
+
+def test_problems_are_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "bad.vw"
+    path.write_text("1 |f a\nx |f a\ny |f a\n")
+    told: list[Problem] = []
+    files = InputFiles([str(path)], ParserOptions(), {}, told.append)
+    assert labels(files) == [1, 0, 0] == labels(files)
+    assert [(problem.line, problem.got) for problem in told] == [(2, "x"), (3, "y")]
+    assert files.problems is not None and files.problems.errors == 2
+
+
+def test_binary_data_is_refused_and_a_late_nul_is_only_counted(tmp_path: Path) -> None:
+    (tmp_path / "junk").write_bytes(bytes(range(256)) * 4)
+    with pytest.raises(DataError, match="junk: is not text, it holds NUL bytes; wanted lines of text such as"):
+        labels(InputFiles([str(tmp_path / "junk")], ParserOptions(), {}))
+    (tmp_path / "late").write_bytes(b"1 |f a b c\n" * 100_000 + b"1 |f \0\n")
+    files = InputFiles([str(tmp_path / "late")], ParserOptions(), {})
+    assert len(labels(files)) == 100_001
+    assert files.problems is not None and files.problems.errors == 1
+
+
+def test_all_missing_sources_are_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("")
+    check_sources(["-", str(tmp_path / "here")])
+    with pytest.raises(DataError) as caught:
+        check_sources([str(tmp_path / "none"), str(tmp_path), str(tmp_path / "here")])
+    assert str(caught.value).splitlines() == [
+        f"{tmp_path / 'none'}: no such file",
+        f"{tmp_path}: is a directory, wanted a file of examples",
+    ]
