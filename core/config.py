@@ -25,6 +25,7 @@ from hutch.core.config_yaml import Document, Place
 from hutch.core.errors import ConfigError, at, did_you_mean
 from hutch.core.losses import LossChoice
 from hutch.core.registry import Registry
+from hutch.core.roles import Roles
 
 
 class _Section(BaseModel):
@@ -52,6 +53,7 @@ class InputOptions(_Section):
     constant: Annotated[bool, Field(description="add the constant feature to every example")] = True
     ignore: Annotated[tuple[str, ...], Field(description="namespaces to leave out")] = ()
     keep: Annotated[tuple[str, ...], Field(description="namespaces to keep; all others are left out")] = ()
+    columns: Annotated[Roles, Field(description="what the columns of tables and matrices stand for")] = Roles()
 
 
 class PluginOptions(_Section):

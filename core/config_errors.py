@@ -1,6 +1,8 @@
 """What pydantic finds wrong, said in one shape: what, got, wanted, and the nearest valid name."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -55,7 +57,7 @@ def messages(
     wanted: dict[tuple[str | int, ...], list[str]] = {}
     for item in error.errors(include_url=False, include_input=False):
         path, got = _follow(value, item["loc"])
-        if item["type"] == "extra_forbidden":
+        if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             fields = [*_fields(model, path[:-1]), *(known if len(path) == 1 else ())]
             yield path, True, f"unknown key; {did_you_mean(str(path[-1]), fields)}"
         elif item["type"] == "missing":
@@ -122,6 +124,8 @@ def _fields(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
             continue
         inner = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]
         models = [kind for kind in inner if issubclass(kind, BaseModel)]
+        for plain in filter(is_dataclass, inner):
+            return [part.name for part in dataclass_fields(plain)]
         if not models:
             return []
         model = models[0]

@@ -9,6 +9,7 @@ from hutch.core.batch import Batch
 from hutch.core.errors import DataError, at
 from hutch.core.parse_problems import NUL_BYTE, Problem, Problems
 from hutch.core.reader import batches, read_chunks
+from hutch.core.roles import Roles
 from hutch.core.text_parser import ParserOptions, TextParser
 
 
@@ -32,6 +33,12 @@ def check_sources(sources: Sequence[str]) -> None:
         raise DataError("\n".join(wrong))
 
 
+def _ending(source: str) -> str:
+    """The ending that tells the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
+    path = Path(source.lower())
+    return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
+
+
 class InputFiles:
     """Iterable, as often as there are passes, over the batches of several sources.
 
@@ -40,6 +47,7 @@ class InputFiles:
         options: how text is understood.
         readers: what reads files that are not text, by ending.
         on_problem: told of the first malformed places of each kind, in the first pass.
+        columns: what the columns of files that are not text stand for.
 
     Attributes:
         total: bytes of all sources, None if it is not known.
@@ -52,12 +60,14 @@ class InputFiles:
         options: ParserOptions,
         readers: Mapping[str, Callable[..., Iterator[Batch]]],
         on_problem: Callable[[Problem], Any] = lambda problem: None,
+        columns: Roles | None = None,
     ) -> None:
         self.sources = list(sources)
         self.total = read_chunks(self.sources).total_bytes
         self.problems: Problems | None = None
         self._options = options
         self._readers = readers
+        self._columns = columns
         self._on_problem = on_problem
         self._finished = self._reported = 0
         self._chunks = read_chunks([])
@@ -78,9 +88,9 @@ class InputFiles:
         self.problems = self.problems or parser.problems
         self._finished = 0
         for source in self.sources:
-            reader = self._readers.get(Path(source).suffix.lower())
+            reader = self._readers.get(_ending(source))
             if reader:
-                yield from reader(source, self._options)
+                yield from reader(source, self._options, self._columns)
             else:
                 self._chunks = read_chunks([source])
                 yield from self._text(parser, first_pass)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from hutch.core.errors import ConfigError, did_you_mean
 
@@ -35,6 +35,8 @@ class Roles:
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
         ignore: columns to leave out.
     """
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}  # it is a part of a chain's YAML
 
     label: str | None = None
     importance: str | None = None

@@ -10,6 +10,8 @@ A page is a session in an empty folder. Its fenced blocks are taken in order, by
 - `python`: runs; with `>>>` it is a doctest;
 - `sh`: runs, and must succeed;
 - anything else is not run, nor is a block below the line `<!-- not run: reason -->`.
+
+A block between `<!--` and `-->` runs but is not seen: it makes the data that a page speaks of.
 """
 
 import argparse
@@ -26,7 +28,8 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parent
 FENCE = re.compile(
-    r"^(?P<skip><!-- not run: .*-->\n)?(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
+    r"^(?P<skip><!-- not run: [^\n]*-->\n)?(?:<!--\s)?"
+    r"(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.M | re.S,
 )
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -70,7 +73,7 @@ def links(page: str) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment in which commands run: this interpreter's commands first, a fixed width, the session's modules."""
+    """The environment of commands: this interpreter's commands first, a fixed width, the session's modules."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     modules = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     return os.environ | {"PATH": path, "COLUMNS": "100", "PYTHONPATH": modules, "NO_COLOR": "1"}
@@ -189,12 +192,9 @@ def reductions_page() -> str:
     ]
     for name, cls in sorted(registry.reductions.items()):
         takes, predicts = (kind.value if kind else "as below" for kind in (cls.takes, cls.predicts))
-        place = "a base learner" if cls.is_base else "stands above another layer"
+        place = "is a base learner" if cls.is_base else "stands above another layer"
         lines += [f"## {name}", "", (cls.__doc__ or "").split("\n")[0], ""]
-        lines += [
-            f"Takes labels: {takes}. Predicts: {predicts}. It is {place}.".replace("It is stands", "It stands"),
-            "",
-        ]
+        lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}.", ""]
         fields = cls.Parameters.model_fields
         if fields:
             lines += ["| parameter | default | meaning |", "|---|---|---|"]
@@ -215,11 +215,9 @@ def shown(value: Any) -> str:
     """A default as one writes it in YAML."""
     if hasattr(value, "model_dump"):
         value = value.model_dump()
-    return (
-        {None: "null", True: "true", False: "false"}.get(value, str(value))
-        if value is None or isinstance(value, bool)
-        else ("[]" if value == () else str(value))
-    )
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return "[]" if value == () else str(value)
 
 
 def attributes(docstring: str) -> dict[str, str]:

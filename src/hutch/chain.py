@@ -75,6 +75,7 @@ class Chain(Engine):
 
     def batches(self, examples: Any, **options: Any) -> Iterator[Batch]:
         """Examples of any accepted kind as batches for this chain; see `hutch.core.sources.to_batches`."""
+        options.setdefault("columns", self.config.input.columns)
         return to_batches(examples, self.parser, **options)
 
     def learn(self, examples: Any, **options: Any) -> NDArray[np.float32]:

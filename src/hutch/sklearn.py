@@ -34,7 +34,7 @@ EXPECTED_FAILURES = {
         "an online learner depends on the order of its examples, and this check reorders and repeats them"
     ),
 }
-"""Checks of scikit-learn that cannot pass, with the reason, as `check_estimator(expected_failed_checks=...)` takes them."""
+"""Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 
 
 class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
