@@ -47,7 +47,7 @@ def score_interval(sums: LossSums, confidence: float = 0.9) -> tuple[float, floa
         confidence: between 0 and 1; measured coverage is 0.87 to 0.91 at 0.9.
 
     Returns:
-        (lower end, estimate, upper end); NaN if nothing was covered.
+        (lower end, estimate, upper end); NaN if nothing was covered, no upper end if nothing was bought.
 
     >>> [round(x, 4) for x in score_interval(LossSums(1000, 50, 450, 1000, 9000))]
     [0.0252, 0.05, 0.0991]
@@ -61,6 +61,6 @@ def score_interval(sums: LossSums, confidence: float = 0.9) -> tuple[float, floa
         scale = sums.excess / sums.weight if sums.weight > 0 else math.inf
     half = 0.5 * NormalDist().inv_cdf(0.5 + confidence / 2) ** 2 * scale / sums.covered
     if not math.isfinite(half):
-        return 0.0, estimate, 1.0
+        return 0.0, estimate, math.inf
     reach = math.sqrt(half * (half + 2.0 * estimate))
-    return max(0.0, estimate + half - reach), estimate, min(1.0, estimate + half + reach)
+    return max(0.0, estimate + half - reach), estimate, estimate + half + reach

@@ -159,7 +159,7 @@ def read_answers(lines: Iterable[str], source: str) -> Iterator[Answer]:
     """
     for number, text in enumerate(lines, 1):
         if text.strip():
-            yield _parse_answer(text, source, number)
+            yield _parse_answer(text.rstrip("\r\n"), source, number)
 
 
 def write_requests(requests: Iterable[Request], file: TextIO) -> None:

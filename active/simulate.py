@@ -207,7 +207,7 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
         `wrong_left_low`, `wrong_left_high`: mistakes among the examples not bought, which buying the rest would save;
         `labels_per_mistake`: how many labels each of them would cost. None where nothing can be said.
     """
-    low, loss, high = (None if math.isnan(x) else x for x in score_interval(sums, CONFIDENCE))
+    low, loss, high = (x if math.isfinite(x) else None for x in score_interval(sums, CONFIDENCE))
     left = [None if x is None else max(0.0, x * sums.covered - mistakes) for x in (low, loss, high)]
     rest = max(0, examples - bought)
     price = rest / left[1] if left[1] else None

@@ -88,7 +88,7 @@ def _simulation_text(runs: dict[str, Run], found: dict[str, Any]) -> str:
 
 
 def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterator[str]:
-    if estimate["loss"] is None:
+    if estimate["high"] is None:
         yield "loss: nothing is known yet"
     else:
         low, loss, high = (estimate[key] for key in ("low", "loss", "high"))

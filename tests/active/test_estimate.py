@@ -19,7 +19,7 @@ def test_the_interval_solves_its_equation():
 
 def test_what_cannot_be_said():
     assert all(math.isnan(x) for x in score_interval(LossSums()))
-    assert score_interval(LossSums(covered=100)) == (0.0, 0.0, 1.0)
+    assert score_interval(LossSums(covered=100)) == (0.0, 0.0, math.inf)
     low, estimate, high = score_interval(LossSums(1000, 0, 0, 1000, 9000))
     assert (low, estimate) == (0.0, 0.0) and 0 < high < 0.1  # no mistake among the labels bought
     assert score_interval(LossSums(100, 7, 0, 100, 0)) == (0.07, 0.07, 0.07)  # every label bought
