@@ -43,9 +43,9 @@ class Roles:
     base: str | None = None
     tag: str | None = None
     group: str | None = None
-    namespaces: Mapping[str, str | Sequence[str | int]] | None = None
-    categorical: Sequence[str | int] = ()
-    ignore: Sequence[str | int] = ()
+    namespaces: Mapping[str, str | tuple[str | int, ...]] | None = None
+    categorical: tuple[str | int, ...] = ()
+    ignore: tuple[str | int, ...] = ()
 
     @classmethod
     def of(cls, given: "Roles | Mapping[str, Any] | None") -> Self:
