@@ -1,0 +1,38 @@
+"""`hutch reproduce`: the tables of the sources."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hutch.cli.lazy import new_app
+
+app = new_app(no_args_is_help=True, help="Rebuild the tables of the sources, on simulated or bundled data.")
+
+_TABLES = {
+    "dyadic": ("hutch.cli.reproduce_dyadic:reproduce_dyadic", "Linear and dyadic learners on simulated ratings."),
+    "crowd": ("hutch.cli.reproduce_crowd:reproduce_crowd", "The nominal crowd model at its published size."),
+    "priors": ("hutch.cli.reproduce_crowd:reproduce_priors", "Lazy priors beside dense ones."),
+    "nat-oem": ("hutch.cli.reproduce_em:reproduce_nat_oem", "Natural online EM without forgetting."),
+}
+
+
+def _command(name: str, target: str, text: str) -> Callable[..., None]:
+    module, _, function = target.partition(":")
+
+    def reproduce(
+        plots: Annotated[Path | None, typer.Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
+        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    ) -> None:
+        getattr(import_module(module), function)(plots, as_json)
+
+    reproduce.__doc__ = f"{text}\n\nExample: hutch reproduce {name} --json"
+    return reproduce
+
+
+for _name, (_target, _text) in _TABLES.items():
+    if find_spec(_target.partition(":")[0]):
+        app.command(_name)(_command(_name, _target, _text))
