@@ -57,7 +57,7 @@ def simulate(
         require_plots()
     check_sources([source for source in (data, test) if source])
     chain = Chain.from_config(config, overrides or [])
-    readers = chain.plugins.registry.readers
+    readers, columns = chain.plugins.registry.readers, chain.config.input.columns
     with tempfile.NamedTemporaryFile(suffix=".vw") as copy:
         if data == "-":  # it is read several times
             copy.write(sys.stdin.buffer.read())
@@ -66,8 +66,8 @@ def simulate(
         runs = run_simulation(
             Chain.from_config,
             chain.config.to_dict(defaults=False),
-            lambda: InputFiles([data], chain.parser, readers),
-            (lambda: InputFiles([test], chain.parser, readers)) if test else None,
+            lambda: InputFiles([data], chain.parser, readers, columns=columns),
+            (lambda: InputFiles([test], chain.parser, readers, columns=columns)) if test else None,
             budget,
         )
     if plots is not None:

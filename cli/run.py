@@ -131,8 +131,8 @@ class Run:
         self._say: Callable[[str], Any] = note
         self._draw: Callable[[], Any] = lambda: None
         parser = replace(chain.parser, strict=options.strict)
-        readers = chain.plugins.registry.readers
-        self.files = InputFiles(options.data, parser, readers, lambda problem: self._say(str(problem)))
+        readers, columns = chain.plugins.registry.readers, chain.config.input.columns
+        self.files = InputFiles(options.data, parser, readers, lambda problem: self._say(str(problem)), columns)
         if options.passes > 1 and not self.files.repeatable:
             raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
         self.progress = Progress(chain, schedule, [chain.plugins.on_progress], holdout=bool(options.holdout))
