@@ -78,18 +78,18 @@ def _print(title: str, outcomes: list[Outcome], figures: dict[str, str]) -> None
     from hutch.em.contenders import BASELINE, TUNED
 
     count = len(outcomes[0].runs)
-    print(f"\n{title}; in brackets: in how many of {count} seeds better than {BASELINE} and than {TUNED}\n")
-    print(f"{'learner':23s}" + "".join(f"{head:>21s}" for head in figures.values()) + "  setting")
+    lines = [["learner", *figures.values(), "setting"]]
     for outcome in outcomes:
-        if not outcome.runs:
-            print(f"{outcome.family:23s}  unstable: {outcome.chosen}")
-            continue
-        cells = ""
-        for name in figures:
+        cells = ["unstable"] * len(figures)
+        for i, name in enumerate(figures if outcome.runs else ()):
             tuned = {f"{TUNED} for {name if name in ('final', 'earlier') else 'sum'}", TUNED}
-            references = [other for other in outcomes if other.family in {BASELINE} | tuned]
-            cells += f"{_cell(outcome, references, name):>21s}"
-        print(f"{outcome.family:23s}{cells}  {outcome.chosen}")
+            cells[i] = _cell(outcome, [other for other in outcomes if other.family in {BASELINE} | tuned], name)
+        lines.append([outcome.family, *cells, outcome.chosen])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    print(f"\n{title}; in brackets: in how many of {count} seeds better than {BASELINE} and than {TUNED}\n")
+    for first, *cells, last in lines:
+        row = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=False)]
+        print("  ".join([first.ljust(widths[0]), *row, last]))
 
 
 def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:

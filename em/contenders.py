@@ -57,7 +57,7 @@ def _oem(
 
 
 def _nat(**constraint: Any) -> Setting:
-    label = " ".join(f"{name}={value}" for name, value in constraint.items() if name != "mode")
+    label = " ".join(f"{name}={value}" for name, value in constraint.items() if name not in ("mode", "form"))
     return Setting(label, _oem(0.6, **constraint))
 
 

@@ -191,7 +191,15 @@ class PPCA(FisherModel[PPCAParameters], MarginalModel[PPCAParameters]):
         return log_likelihood(batch, parameters)
 
     def expected_statistics(self, parameters: PPCAParameters) -> Array:
-        return self.marginal_statistics(parameters, parameters)
+        shift = parameters.mean - self._centre(parameters)
+        out, parts = self._empty()
+        variance = float(np.vdot(parameters.loadings, parameters.loadings)) + self.dimension * parameters.noise
+        parts.square[0] = variance + float(shift @ shift)
+        parts.cross[:] = parameters.loadings
+        parts.latent[:] = np.eye(self.rank)
+        parts.shift[:] = parameters.mean - self.origin
+        parts.latent_mean[:] = 0.0
+        return out
 
     def marginal_statistics(self, parameters: PPCAParameters, anchor: PPCAParameters) -> Array:
         # Posterior means are z = A (x - mean), A = M^-1 W'; over x ~ N(anchor.mean, C*) all moments are closed forms.

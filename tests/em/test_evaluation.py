@@ -95,7 +95,7 @@ def test_figures_of_an_incremental_run_are_means_of_its_matrix() -> None:
 def test_settings_are_chosen_on_validation_and_unstable_ones_drop_out() -> None:
     tasks = [synthetic(0)]
     literal = Family("literal", [*FAMILIES[6].settings])
-    assert literal.settings[0].label.startswith("form=literal")
+    assert literal.name == "literal" and literal.settings[0].label == "beta=0.1"
     outcome = compare_shuffled(tasks, Family("exact", FAMILIES[9].settings))
     assert outcome.chosen in {"rho=0.9", "rho=1.0"} and len(outcome.runs) == 1
     broken = compare_shuffled(tasks, Family("literal", literal.settings[4:]))

@@ -66,6 +66,12 @@ def test_expected_statistics_make_the_parameters_a_fixed_point(m_step: str) -> N
     assert again.noise == pytest.approx(p.noise)
 
 
+def test_the_marginal_statistics_of_a_model_on_itself_are_its_expected_ones() -> None:
+    p = parameters()
+    model = PPCA(6, 2, np.full(6, 0.7), 1.0)
+    np.testing.assert_allclose(model.marginal_statistics(p, p), model.expected_statistics(p), atol=1e-12)
+
+
 def test_marginal_statistics_are_the_e_step_averaged_over_the_anchor() -> None:
     p, anchor = parameters(seed=0), parameters(seed=5)
     model = PPCA(6, 2, np.full(6, -0.4), 1.0)
