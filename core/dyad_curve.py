@@ -131,8 +131,9 @@ def inverse_(y, U, V, X, wx):  # type: ignore[no-untyped-def]
 @njit(error_model="numpy")
 def growth_(s):  # type: ignore[no-untyped-def]
     """(e^-s - 1) / 2 and (e^s - 1) / 2, what `moved_` needs; finite for every s."""
-    s = min(max(s, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
-    return 0.5 * expm1(-s), 0.5 * expm1(s)
+    up = expm1(min(abs(s), _LARGEST_EXPONENT))
+    down = -up / (1.0 + up)
+    return (0.5 * down, 0.5 * up) if s > 0.0 else (0.5 * up, 0.5 * down)
 
 
 @njit(inline="always")

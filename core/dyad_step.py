@@ -9,7 +9,7 @@ from math import exp, expm1, inf, isfinite, log, log1p, sqrt
 
 from numba import njit
 
-from hutch.core.dyad_curve import distance_, fall_, inverse_, prediction_
+from hutch.core.dyad_curve import distance_, fall_, inverse_
 from hutch.core.dyad_exact import effort_, travel_, way_from_, way_to_, way_to_zero_
 from hutch.core.dyad_linear import linear_distance_, linear_effort_, slope_
 from hutch.core.loss_kinds import (
@@ -45,7 +45,7 @@ def optimum_(kind, y):  # type: ignore[no-untyped-def]
 def _straight(slope, E, end, U, V, X, wx):  # type: ignore[no-untyped-def]
     """The step of a loss with a constant derivative up to the prediction `end`."""
     s = slope * E
-    if slope * (prediction_(s, U, V, X, wx) - end) >= 0.0:
+    if slope * ((0.25 * U - 0.25 * V) + wx - end - fall_(s, 0.25 * U, 0.25 * V, X)) >= 0.0:
         return s
     bound = inverse_(end, U, V, X, wx)
     return s if abs(bound) > abs(s) else bound
@@ -68,7 +68,7 @@ def _squared_without_linear(gap, E, c, d, m):  # type: ignore[no-untyped-def]
 @njit(error_model="numpy")
 def step_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
     """The step to full precision: a closed form where there is one, else quadrature."""
-    p = prediction_(0.0, U, V, X, wx)
+    p = (0.25 * U - 0.25 * V) + wx
     slope = slope_(kind, p, y, tau, loss)
     if not E > 0.0 or slope == 0.0 or slope != slope:
         return 0.0
@@ -118,7 +118,7 @@ def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-de
 
     Hinge and quantile steps are exact. The others are importance invariant to the same three digits only.
     """
-    p = prediction_(0.0, U, V, X, wx)
+    p = (0.25 * U - 0.25 * V) + wx
     slope = slope_(kind, p, y, tau, loss)
     if not E > 0.0 or slope == 0.0 or slope != slope:
         return 0.0
@@ -167,7 +167,7 @@ def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-de
 @njit(error_model="numpy")
 def importance_to_(kind, target, y, eta, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
     """h_min: the importance of a label y that moves the prediction to `target`; inf where none does."""
-    p = prediction_(0.0, U, V, X, wx)
+    p = (0.25 * U - 0.25 * V) + wx
     if target == p:
         return 0.0
     slope = slope_(kind, p, y, tau, loss)

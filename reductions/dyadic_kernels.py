@@ -12,11 +12,11 @@ import numpy as np
 from numba import njit
 
 from hutch.core.abi import UNLABELED, call_loss, example_at, kernel, layer_at, loss_at
-from hutch.core.dyad_curve import growth_, prediction_
+from hutch.core.dyad_curve import growth_
 from hutch.core.dyad_linear import slope_
 from hutch.core.dyad_step import importance_to_, step_exact, step_fast
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
-from hutch.reductions.dyadic_rates import POSTERIOR, apply, decay, measure, observe, rate_of
+from hutch.reductions.dyadic_rates import POSTERIOR, POWER, apply, decay, measure, observe, rate_of
 from hutch.reductions.dyadic_state import (
     balance_of,
     compute_sides,
@@ -25,7 +25,9 @@ from hutch.reductions.dyadic_state import (
     learned_at,
     linear_score,
     metric_of,
+    score_dyads,
     shared_of,
+    shrink_sides,
     side_of,
     table,
     touch_linear,
@@ -61,14 +63,20 @@ def _see_label(state, label, importance):  # type: ignore[no-untyped-def]
 
 @njit
 def _score(state, example, offset):  # type: ignore[no-untyped-def]
-    """Gather the features, compute the sides; returns w·x, the dyads' part (both in standardised labels) and n."""
+    """Gather the features; returns w·x, the dyads' part, both in standardised labels, and how many features."""
     shared = shared_of(example)
     weights, features = table(shared), features_at(state.features)[0]
     n = gather(features, example, offset)
     rows, values = rows_of(features, n), column_of(features, 1, n)
     find_sides(state, example)
     linear = linear_score(weights, shared.stride, rows, values, n)
-    return linear, compute_sides(state, weights, shared.stride, rows, values), n
+    return linear, score_dyads(state, weights, shared.stride, rows, values), n
+
+
+@njit
+def _sides(state, example, n):  # type: ignore[no-untyped-def]
+    shared, features = shared_of(example), features_at(state.features)[0]
+    compute_sides(state, table(shared), shared.stride, rows_of(features, n), column_of(features, 1, n))
 
 
 @njit
@@ -101,13 +109,13 @@ def _metric(state, example, n):  # type: ignore[no-untyped-def]
     rows, values, linear_rates = rows_of(features, n), column_of(features, 1, n), column_of(features, 2, n)
     X, scale = measure(state, weights, shared.stride, rows, values, n, linear_rates)
     metric, balance = metric_of(state), balance_of(state)
-    U, V, logs, dyads = 0.0, 0.0, 0.0, 0
+    U, V, product, dyads = 0.0, 0.0, 1.0, 0
     for d in range(state.pair_count):
         alpha, beta = metric[2 * d], metric[2 * d + 1]
         if not (alpha > 0.0 and beta > 0.0):
             continue
         dyads += 1
-        logs += 0.5 * (math.log(alpha) + math.log(beta))
+        product *= math.sqrt(alpha) * math.sqrt(beta)
         q = math.sqrt(math.sqrt(beta / alpha)) if alpha != beta else 1.0
         balance[d] = q
         a, b = side_of(state, 2 * d), side_of(state, 2 * d + 1)
@@ -115,7 +123,7 @@ def _metric(state, example, n):  # type: ignore[no-untyped-def]
             u, v = q * a[j] + b[j] / q, q * a[j] - b[j] / q
             U += u * u
             V += v * v
-    r = scale * (math.exp(logs / dyads) if logs != 0.0 else 1.0)
+    r = scale * (product if dyads <= 1 else product ** (1.0 / dyads))
     return U, V, scale * X / r, r, scale
 
 
@@ -174,7 +182,7 @@ def _train(state, example, kind, y, base, h, linear, dyads, n, deviation):  # ty
     weights, stride, features = table(shared), shared.stride, features_at(state.features)[0]
     rows, values, linear_rates = rows_of(features, n), column_of(features, 1, n), column_of(features, 2, n)
     record, learned = loss_at(state.loss)[0], learned_at(state.learned)[0]
-    new = touch_sides(state, weights, stride, rows)
+    touch_sides(state, weights, stride, rows)
     if state.rates == POSTERIOR:
         touch_linear(example, weights, stride, rows, n)
         error = y - (linear + dyads + base)
@@ -182,12 +190,16 @@ def _train(state, example, kind, y, base, h, linear, dyads, n, deviation):  # ty
         learned.error_weight += h
     rate = rate_of(state, shared.examples)
     regularised = state.rates == POSTERIOR or state.l2 > 0.0
-    if regularised:
+    keep = 1.0
+    if state.rates == POWER:
+        keep = math.exp(-0.5 * rate * h * state.l2) if regularised else 1.0
+    elif regularised:
         _, scale = measure(state, weights, stride, rows, values, n, linear_rates)
         decay(state, weights, stride, rows, n, h, scale * rate, linear_rates)
         linear = linear_score(weights, stride, rows, values, n)
-    if new or regularised:
-        dyads = compute_sides(state, weights, stride, rows, values)
+    dyads = compute_sides(state, weights, stride, rows, values)
+    if keep != 1.0:
+        linear, dyads = keep * linear, shrink_sides(state, keep)
     U, V, X, r, scale = _metric(state, example, n)
     wx = linear + base + (dyads - 0.25 * (U - V))
     slope = slope_(kind, 0.25 * (U - V) + wx, y, record.parameter, (record.derivative, state.loss))
@@ -197,11 +209,12 @@ def _train(state, example, kind, y, base, h, linear, dyads, n, deviation):  # ty
     else:
         t = step_fast(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
     shrink, grow = growth_(t)
-    apply(state, weights, stride, rows, values, n, t * scale / r, shrink, grow, linear_rates)
-    if regularised:
+    apply(state, weights, stride, rows, values, n, t * scale / r, shrink, grow, keep, linear_rates)
+    if regularised and state.rates != POWER:
         decay(state, weights, stride, rows, n, h, scale * rate, linear_rates)
     observe(state, weights, stride, rows, values, n, h, slope)
-    e.updated = e.raw + np.float32(deviation * (prediction_(t, U, V, X, wx) - prediction_(0.0, U, V, X, wx)))
+    fall = t * X - U * shrink * (1.0 + shrink) + V * grow * (1.0 + grow)
+    e.updated = e.raw - np.float32(deviation * fall)
 
 
 @kernel
@@ -210,6 +223,7 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
     state = _state(layer)
     e, record = example_at(example)[0], loss_at(state.loss)[0]
     linear, dyads, n = _score(state, example, offset)
+    _sides(state, example, n)
     mean, deviation = _unit(state)
     U, V, X, r, _ = _metric(state, example, n)
     wx = linear + np.float64(e.base) / deviation + (dyads - 0.25 * (U - V))
@@ -226,6 +240,7 @@ def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-u
     """Change of the prediction per unit of importance and derivative: rate · (|a|² + |b|² + x·x)."""
     state = _state(layer)
     _, _, n = _score(state, example, offset)
+    _sides(state, example, n)
     U, V, X, r, _ = _metric(state, example, n)
     _, deviation = _unit(state)
     return np.float32(deviation * rate_of(state, shared_of(example).examples) * r * (0.5 * (U + V) + X))

@@ -155,18 +155,19 @@ def _count_with(weights, at, importance):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def apply(state, weights, stride, rows, values, n, reach, shrink, grow, linear_rates):  # type: ignore[no-untyped-def]
+def apply(state, weights, stride, rows, values, n, reach, shrink, grow, keep, linear_rates):  # type: ignore[no-untyped-def]
     """Make the step.
 
     Args:
         reach: s times what the rates are multiplied by.
         shrink, grow: `growth_` of the step in the dyads' own measure.
+        keep: what all weights are multiplied by before and after the step.
     """
     learned = learned_at(state.learned)[0]
     for i in range(n):
         at = uint64(rows[i]) * stride
         change = reach * np.float64(linear_rates[i]) * np.float64(values[i])
-        weights[at] = storable(np.float64(weights[at]) - change, weights[at])
+        weights[at] = storable((np.float64(weights[at]) * keep - change) * keep, weights[at])
     ranges, metric, balance = ranges_of(state), metric_of(state), balance_of(state)
     for d in range(state.pair_count):
         q = balance[d]
@@ -183,7 +184,7 @@ def apply(state, weights, stride, rows, values, n, reach, shrink, grow, linear_r
                     along, across = (q * a[j] + b[j] / q) * shrink, (q * a[j] - b[j] / q) * grow
                     change = (along + across) / q if left else (along - across) * q
                     slot = at + uint64(j)
-                    weights[slot] = storable(np.float64(weights[slot]) + share * change, weights[slot])
+                    weights[slot] = storable((np.float64(weights[slot]) * keep + share * change) * keep, weights[slot])
 
 
 @njit(inline="always")

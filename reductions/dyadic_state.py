@@ -132,18 +132,16 @@ def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
 
 @njit
 def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
-    """Give the features of the sides their first factors; returns whether one was new."""
-    ranges, new = ranges_of(state), False
+    """Give the features of the sides their first factors."""
+    ranges = ranges_of(state)
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             at = uint64(rows[i]) * stride
             if weights[at + uint64(TOUCHED)] == np.float32(0):
                 weights[at + uint64(TOUCHED)] = np.float32(TOUCHED_LEFT if k % 2 == 0 else TOUCHED_RIGHT)
-                new = True
                 for d in range(state.rank):
                     first = state.spread * normal_of(state.seed, uint64(rows[i]), d)
                     weights[at + uint64(state.head + d)] = np.float32(first)
-    return new
 
 
 @njit
@@ -188,6 +186,43 @@ def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-unty
             for d in range(state.rank):
                 total += other[d] * side[d]
             total -= state.shift * state.shift * state.rank
+    return total
+
+
+@njit
+def score_dyads(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
+    """What `compute_sides` returns, without the sides where every one has a single feature."""
+    ranges, total = ranges_of(state), 0.0
+    for k in range(2 * state.pair_count):
+        if ranges[2 * k + 1] - ranges[2 * k] > 1:
+            return compute_sides(state, weights, stride, rows, values)
+    head, rank, shift = uint64(state.head), state.rank, state.shift
+    for k in range(0, 2 * state.pair_count, 2):
+        i, j = ranges[2 * k], ranges[2 * k + 2]
+        if ranges[2 * k + 1] == i:
+            continue
+        left, right = uint64(rows[i]) * stride + head, uint64(rows[j]) * stride + head
+        x, z = np.float64(values[i]), np.float64(values[j])
+        for d in range(rank):
+            a = x * np.float64(weights[left + uint64(d)]) + shift
+            total += a * (z * np.float64(weights[right + uint64(d)]) + shift)
+        total -= shift * shift * rank
+    return total
+
+
+@njit
+def shrink_sides(state, keep):  # type: ignore[no-untyped-def]
+    """What `compute_sides` would give if all factors were multiplied by `keep`."""
+    ranges, total = ranges_of(state), 0.0
+    for k in range(0, 2 * state.pair_count, 2):
+        if ranges[2 * k] == ranges[2 * k + 1]:
+            continue
+        a, b = side_of(state, k), side_of(state, k + 1)
+        for d in range(state.rank):
+            a[d] = keep * (a[d] - state.shift) + state.shift
+            b[d] = keep * (b[d] - state.shift) + state.shift
+            total += a[d] * b[d]
+        total -= state.shift * state.shift * state.rank
     return total
 
 

@@ -112,6 +112,7 @@ TREE = np.dtype(
         ("parents", "u8"),  # address of int64[2 classes - 1]: the match a player plays, -1 for the champion
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
+        ("scores", "u8"),  # address of float64[classes]: scratch of the tree that scores
     ]
 )
 tree_at = view(TREE)

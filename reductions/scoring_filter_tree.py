@@ -24,21 +24,17 @@ from hutch.core.abi import (
     layer_at,
     learn_next,
     predict_next,
-    view,
 )
 from hutch.core.hooks import hookimpl
 from hutch.core.reduction import Context, Kernels, Labels
-from hutch.reductions.filter_tree import TREE, FilterTree, FilterTreeParameters, listed_costs, regret
-
-SCORING_TREE = np.dtype([*TREE.descr, ("scores", "u8")])  # address of float64[classes]: scratch
-scoring_tree_at = view(SCORING_TREE)
+from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_at
 
 _0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.inf)
 
 
 @njit(inline="always")
 def _tree(layer):  # type: ignore[no-untyped-def]
-    return scoring_tree_at(layer_at(layer)[0].state)[0]
+    return tree_at(layer_at(layer)[0].state)[0]
 
 
 @njit(inline="always")
@@ -217,9 +213,6 @@ class ScoringFilterTree(FilterTree):
     def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self._scores = np.zeros(parameters.classes)
-        tree, self.state = self.state, np.zeros(1, SCORING_TREE)
-        for name in TREE.names or ():
-            self.state[name] = tree[name]
         self.state["scores"] = self._scores.ctypes.data
 
     @classmethod
