@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hutch.crowd.model import Array
 
 HOPELESS = 20.0
-"""An item that would need more labels than this, each like the first, is not worth asking for."""
+"""An uninformative item that would need more labels than this, each like the first, is not worth asking for."""
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,19 @@ class Pool:
         gain: expected fall of the posterior's entropy by one label, in nats (items).
         needed: entropy over gain: how many such labels would settle the item (items).
         doubt: 1 - max posterior (items).
+        hopeless: the item itself is why labels will not settle it (items).
     """
 
     score: Array
     gain: Array
     needed: Array
     doubt: Array
+    hopeless: NDArray[np.bool_]
 
     def next(self, count: int) -> NDArray[np.int64]:
         """The items to ask for, best first, without those that labels will not settle."""
         order = np.argsort(-self.score, kind="stable")
-        return order[self.needed[order] <= HOPELESS][:count]
+        return order[~self.hopeless[order]][:count]
 
     def unsettled(self, count: int, doubt: float = 0.3) -> NDArray[np.int64]:
         """The most doubtful of the items that further labels will not settle.
@@ -39,7 +41,7 @@ class Pool:
             doubt: 1 - max posterior from which an item counts as doubtful.
         """
         order = np.argsort(-self.doubt, kind="stable")
-        return order[(self.needed[order] > HOPELESS) & (self.doubt[order] > doubt)][:count]
+        return order[self.hopeless[order] & (self.doubt[order] > doubt)][:count]
 
 
 def pool(posterior: Array, label_counts: NDArray[np.int64], row: Array, informative: Array, habit: Array) -> Pool:
@@ -66,7 +68,8 @@ def pool(posterior: Array, label_counts: NDArray[np.int64], row: Array, informat
     gain = np.maximum(entropy(seen) - np.sum(posterior * inside, axis=1), 0.0)
     needed = np.divide(given, gain, out=np.full_like(given, np.inf), where=gain > 1e-9)
     doubt = 1 - posterior.max(axis=1, initial=0.0)
-    return Pool(doubt / (1 + label_counts), gain, np.where(given < 1e-9, 0.0, needed), doubt)
+    needed = np.where(given < 1e-9, 0.0, needed)
+    return Pool(doubt / (1 + label_counts), gain, needed, doubt, (needed > HOPELESS) & (informative < 0.5))
 
 
 def ask_more(
