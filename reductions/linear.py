@@ -148,10 +148,10 @@ def _score(state, features, example, n):  # type: ignore[no-untyped-def]
     contraction, gravity = float64s_at(state.regularization, uint64(2))
     p = e.base
     if state.l1 > _0:
-        for i in range(n):
+        for i in range(uint64(n)):
             p += _shrunk(weights[uint64(rows[i]) * stride], np.float32(gravity)) * values[i]
     else:
-        for i in range(n):
+        for i in range(uint64(n)):
             p += weights[uint64(rows[i]) * stride] * values[i]
     return p * np.float32(contraction)
 
@@ -165,16 +165,18 @@ def _clip(shared, raw):  # type: ignore[no-untyped-def]
 
 @njit
 def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Gather the features and predict; returns how many there are and the clipped prediction."""
+    """Gather the features and predict; returns how many there are, the clipped prediction and its loss."""
     state, e = _state(layer), example_at(example)[0]
     features = features_at(state.features)[0]
     n = gather(features, example, offset)
     e.raw = _score(state, features, example, n)
     prediction = _clip(shared_at(e.shared)[0], e.raw)
     e.updated, e.loss = prediction, 0.0
+    loss = _0
     if label != UNLABELED and importance > _0:
-        e.loss = np.float64(_loss(state, prediction, label) * importance)
-    return n, prediction
+        loss = _loss(state, prediction, label)
+        e.loss = np.float64(loss * importance)
+    return n, prediction, loss
 
 
 @njit
@@ -210,11 +212,11 @@ def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-d
 
 
 @njit(error_model="numpy")
-def _update(state, features, example, n, prediction, label, importance, offset):  # type: ignore[no-untyped-def]
+def _update(state, features, example, n, prediction, loss, label, importance, offset):  # type: ignore[no-untyped-def]
     """The update per unit of feature and rate; rates and norms are moved on."""
     e, record = example_at(example)[0], loss_at(state.loss)[0]
     p, y, update = np.float64(prediction), np.float64(label), _0
-    if _loss(state, prediction, label) > _0:
+    if loss > _0:
         square = importance * np.float32(call_loss(record.square_gradient, p, y, 0.0, 0.0, state.loss))
         norm = measure(rates_at(state.rates)[0], features, example, n, offset, importance, square, True)
         scale = _scale(state, shared_at(e.shared)[0], importance)
@@ -234,7 +236,7 @@ def _move(state, features, shared, n, update):  # type: ignore[no-untyped-def]
     rows, values = rows_of(features, n), column_of(features, 1, n)
     if state.normalized == 1:
         update *= rates_at(state.rates)[0].multiplier
-    for i in range(n):
+    for i in range(uint64(n)):
         if abs(values[i]) < _MOST:
             at = uint64(rows[i]) * stride
             x = values[i]
@@ -267,11 +269,11 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     state, e = _state(layer), example_at(example)[0]
     shared = shared_at(e.shared)[0]
     _widen(shared, label)
-    n, prediction = _predict(layer, example, label, importance, offset)
+    n, prediction, loss = _predict(layer, example, label, importance, offset)
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction
     features = features_at(state.features)[0]
-    update = _update(state, features, example, n, prediction, label, importance, offset)
+    update = _update(state, features, example, n, prediction, loss, label, importance, offset)
     if update != _0:
         _move(state, features, shared, n, update)
     return prediction
@@ -290,7 +292,7 @@ def _hypothetical_norm(state, example, n, at, label, importance, offset):  # typ
 def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
     state, e = _state(layer), example_at(example)[0]
-    n, prediction = _predict(layer, example, label, importance, offset)
+    n, prediction, _ = _predict(layer, example, label, importance, offset)
     norm = _hypothetical_norm(state, example, n, prediction, label, importance, offset)
     return _scale(state, shared_at(e.shared)[0], _1) * norm
 
@@ -302,7 +304,7 @@ def importance_to(layer, example, label, target, offset):  # type: ignore[no-unt
     The adaptive rates are those after the gradient at the target has been added, at importance 1.
     """
     state, e = _state(layer), example_at(example)[0]
-    n, prediction = _predict(layer, example, label, _1, offset)
+    n, prediction, _ = _predict(layer, example, label, _1, offset)
     norm = _hypothetical_norm(state, example, n, target, label, _1, offset)
     budget = budget_to(np.float64(prediction), np.float64(target), np.float64(label), state.loss)
     return np.float32(budget / np.float64(_scale(state, shared_at(e.shared)[0], _1) * norm)) if budget > 0.0 else _0

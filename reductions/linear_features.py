@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import example_at, float32s_at, int64s_at, prefetch, shared_at, uint32s_at, view
+from hutch.core.abi import example_at, float32s_at, int64s_at, shared_at, uint32s_at, view
 from hutch.reductions.linear_memory import Buffer, reserve
 from hutch.reductions.linear_terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
 
@@ -157,7 +157,7 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     n = 0
     if features.left_out_count == uint64(0):
         n = length
-        for i in range(n):
+        for i in range(e.length):
             rows[i] = (uint64(indices[i]) * multiplier + offset) & mask
             values[i] = x[i]
     else:
@@ -170,9 +170,6 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     for t in range(terms):
         term = term_at(found, t)
         n = _interact(features, e, term, starts, permutations, rows, values, n, multiplier, offset, mask)
-    size = uint64(4) * shared.stride
-    for i in range(n):
-        prefetch(shared.weights + uint64(rows[i]) * size)
     return n
 
 

@@ -49,19 +49,21 @@ def _rescaled(w, least, most, rates):  # type: ignore[no-untyped-def]
 @njit(error_model="numpy")
 def _touch(rates, weights, stride, square_gradient, commit, rows, values, gradients, scales):  # type: ignore[no-untyped-def]
     """First pass: G and N of each feature, in the table and in scratch."""
-    for i in range(len(rows)):
+    adaptive, normalized = rates.adaptive == 1, rates.normalized == 1
+    for i in range(uint64(len(rows))):
         at = uint64(rows[i]) * stride
         x = abs(values[i])
         square = values[i] * values[i]
         if square < _LEAST_SQUARE:
             x, square = _LEAST, _LEAST_SQUARE
         slot = at + uint64(1)
-        if rates.adaptive == 1:
-            gradients[i] = weights[slot] + square_gradient * square
+        if adaptive:
+            gradient = weights[slot] + square_gradient * square
+            gradients[i] = gradient
             if commit:
-                weights[slot] = gradients[i]
+                weights[slot] = gradient
             slot += uint64(1)
-        if rates.normalized == 1:
+        if normalized:
             scale = weights[slot]
             if x > scale:
                 if commit:
@@ -75,7 +77,7 @@ def _touch(rates, weights, stride, square_gradient, commit, rows, values, gradie
 @njit(error_model="numpy")
 def _default_rates(values, gradients, scales):  # type: ignore[no-untyped-def]
     """Second pass, adaptive and normalised with square roots: rates replace G, (x/N)² replaces N."""
-    for i in range(len(values)):
+    for i in range(uint64(len(values))):
         square = max(values[i] * values[i], _LEAST_SQUARE)
         gradients[i] = (_1 / math.sqrt(gradients[i])) * (_1 / scales[i])
         scales[i] = square / (scales[i] * scales[i]) if square <= _MOST else _1
@@ -85,7 +87,7 @@ def _default_rates(values, gradients, scales):  # type: ignore[no-untyped-def]
 def _other_rates(rates, values, gradients, scales):  # type: ignore[no-untyped-def]
     """Second pass, any kind."""
     power = rates.power_t
-    for i in range(len(values)):
+    for i in range(uint64(len(values))):
         square, rate, scale = max(values[i] * values[i], _LEAST_SQUARE), _1, scales[i]
         if rates.adaptive == 1:
             rate = _1 / math.sqrt(gradients[i]) if rates.square_root == 1 else gradients[i] ** -power
@@ -150,7 +152,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
     else:
         _other_rates(rates, values, gradients, scales)
     total, norm = _0, _0
-    for i in range(n):
+    for i in range(uint64(n)):
         total += max(values[i] * values[i], _LEAST_SQUARE) * gradients[i]
         norm += scales[i]
         if commit:
