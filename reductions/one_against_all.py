@@ -9,13 +9,24 @@ from numba import int64, njit, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
-from hutch.core.abi import UNLABELED, example_at, float32s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.abi import (
+    UNLABELED,
+    example_at,
+    float32s_at,
+    importance_to_next,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    view,
+)
 from hutch.core.hooks import hookimpl
 from hutch.core.loss_kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 
 _0, _1 = np.float32(0), np.float32(1)
 _UNDECIDED = 2
+_HALVINGS = 16
 
 
 class OneAgainstAllParameters(Parameters):
@@ -121,6 +132,47 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     return prediction
 
 
+@njit
+def _overtake(layer, example, winner, rival, offset):  # type: ignore[no-untyped-def]
+    """The importance with which a rival's label makes its prediction meet the winner's, and where they meet."""
+    predictions = float32s_at(state_at(layer_at(layer)[0].state)[0].predictions, uint64(max(winner, rival) + 1))
+    low, high, least = predictions[rival], predictions[winner], _0
+    for _ in range(_HALVINGS):
+        middle = np.float32(0.5) * (low + high)
+        rises = importance_to_next(layer, example, _1, middle, _offset(layer, offset, rival))
+        falls = importance_to_next(layer, example, -_1, middle, _offset(layer, offset, winner))
+        least = max(rises, falls)
+        if rises < falls:
+            low = middle
+        else:
+            high = middle
+    return least, np.float32(0.5) * (low + high)
+
+
+@kernel
+def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The least importance of another class's label that makes that class's prediction the highest.
+
+    The runner-up comes first; of the others only those are looked at that get to where it meets the winner sooner.
+    """
+    state = state_at(layer_at(layer)[0].state)[0]
+    prediction = _best(layer, example, UNLABELED, _1, offset)
+    winner = int64(prediction) - (0 if state.first == 0 else 1)
+    predictions = float32s_at(state.predictions, state.classes)
+    second = 1 if winner == 0 else 0
+    for k in range(state.classes):
+        if k != winner and predictions[k] > predictions[second]:
+            second = k
+    least, meeting = _overtake(layer, example, winner, second, offset)
+    for k in range(state.classes):
+        if k != winner and k != second:
+            if importance_to_next(layer, example, _1, meeting, _offset(layer, offset, k)) < least:
+                found, where = _overtake(layer, example, winner, k, offset)
+                if found < least:
+                    least, meeting = found, where
+    return least
+
+
 class OneAgainstAll(Reduction):
     """A sub-model for each class against all others."""
 
@@ -154,7 +206,7 @@ class OneAgainstAll(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, importance_to)
 
     @property
     def score_count(self) -> int:

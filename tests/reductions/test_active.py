@@ -348,6 +348,81 @@ def test_parameters_that_do_not_fit_are_refused(active, message):
     assert message in str(raised.value)
 
 
+# Classes
+
+
+def class_stream(n, seed=0, classes=4):
+    random = np.random.default_rng(seed)
+    weights, lines = np.random.default_rng(0).normal(size=(classes, 30)), []
+    for _ in range(n):
+        chosen = random.choice(30, 6, replace=False)
+        label = 1 + int(weights[:, chosen].sum(axis=1).argmax())
+        lines.append(f"{label} |f " + " ".join(f"w{j}" for j in chosen))
+    return lines
+
+
+def class_chain(layer, active=None, linear=ADAGRAD):
+    layers = [{"active": active}] if active else []
+    return Chain.from_config({"chain": [*layers, {layer: {"classes": 4}}, {"linear": linear}]})
+
+
+@pytest.mark.parametrize("layer", ["one_against_all", "filter_tree"])
+def test_above_classes_there_is_one_decision_an_example(layer):
+    lines = class_stream(1500)
+    chain = class_chain(layer, {"budget": 0.2})
+    trace = chain.layers[0].trace(1500)
+    chain.learn(lines)
+    assert chain.layers[0].progress["seen"] == 1500 and 0.18 <= trace["asked"].mean() <= 0.22
+    labels = np.array([float(line.split(" ")[0]) for line in lines])
+    assert (trace["error"] == (trace["prediction"] != labels)).all()
+    assert trace["error"][trace["score"] < np.median(trace["score"])].mean() > 1.2 * trace["error"].mean()
+    chance = class_chain(layer, {"rule": "random", "budget": 0.2})
+    chance.learn(lines)
+    test = class_stream(800, seed=7)
+    truth = np.array([float(line.split(" ")[0]) for line in test])
+    assert np.mean(chain.predict(test) != truth) < np.mean(chance.predict(test) != truth)
+
+
+@pytest.mark.parametrize("layer", ["one_against_all", "filter_tree"])
+def test_the_score_is_the_least_importance_that_changes_the_class(layer):
+    """With a constant rate: a little less of any other label leaves the class as it is, a little more of one does not.
+
+    In a tree the newcomer must win the matches that follow, too; there the score is a lower bound.
+    """
+    linear = {**PLAIN, "loss": "logistic"}
+    for unseen in ("|f w1 w2 w3", "|f w4 w5 w6", "|f w7 w8 w9"):
+        active = class_chain(layer, {"simulation": False, "replay": 0}, linear)
+        active.learn(class_stream(60))
+        trace = active.layers[0].trace(1)
+        [prediction] = active.predict([unseen])
+        changed = {}
+        for factor in (0.98, 1.02):
+            changed[factor] = False
+            for label in {1, 2, 3, 4} - {int(prediction)}:
+                other = class_chain(layer, {"simulation": False, "replay": 0}, linear)
+                other.restore(active.arrays())
+                other.learn([f"{label} {factor * trace['score'][0]:.9g} {unseen}"])
+                changed[factor] |= other.predict([unseen])[0] != prediction
+        assert not changed[0.98]
+        assert changed[1.02] or layer == "filter_tree"
+
+
+def test_the_margin_of_classes_is_the_gap_of_their_scores():
+    chain = class_chain("one_against_all", {"rule": "margin", "budget": 0.2, "simulation": False})
+    chain.learn(class_stream(100))
+    top = np.sort(chain.scores(["|f w1 w2 w3"])[0])
+    trace = chain.layers[0].trace(1)
+    chain.predict(["|f w1 w2 w3"])
+    assert trace["score"][0] == pytest.approx(top[-1] - top[-2], rel=1e-6)
+
+
+def test_layers_that_cannot_serve_a_rule_are_named():
+    with pytest.raises(ConfigError, match="rule 'vw' asks of the layer below scalar predictions, 'filter_tree'"):
+        class_chain("filter_tree", {"rule": "vw"})
+    with pytest.raises(ConfigError, match="rule 'margin' asks of the layer below class scores, which 'filter_tree'"):
+        class_chain("filter_tree", {"rule": "margin"})
+
+
 # VW
 
 CASES = {
