@@ -125,8 +125,11 @@ class Chain(Engine):
         Raises:
             ModelError: the file cannot be written; what was there before stays.
         """
-        metadata = {"chain": self.config.to_dict(), "plugins": self.plugins.versions()}
-        save_model(path, self.arrays(), metadata)
+        save_model(path, self.arrays(), self.metadata())
+
+    def metadata(self) -> dict[str, Any]:
+        """What a model must hold beside its arrays: the configuration and the plugins' versions."""
+        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions()}
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -139,16 +142,31 @@ class Chain(Engine):
         Raises:
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
         """
-        arrays, metadata = load_model(path)
+        return cls.from_arrays(*load_model(path), str(path), overrides)
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], metadata: Mapping[str, Any], source: str, overrides: Iterable[str] = ()
+    ) -> Self:
+        """Build a chain from what a model holds.
+
+        Args:
+            arrays, metadata: as `arrays()` and `metadata()` gave them.
+            source: what messages call the model.
+            overrides: as in `load`.
+
+        Raises:
+            ModelError: as `load`.
+        """
         try:
             chain = cls.from_config(metadata["chain"], overrides)
         except ConfigError as error:
             versions = ", ".join(f"{name} {version}" for name, version in metadata["plugins"].items())
             raise ModelError(
-                f"{path}: its chain cannot be built here (it was written with {versions}):\n{error}"
+                f"{source}: its chain cannot be built here (it was written with {versions}):\n{error}"
             ) from None
         try:
             chain.restore(arrays)
         except ModelError as error:
-            raise ModelError(f"{path}: {error}") from None
+            raise ModelError(f"{source}: {error}") from None
         return chain

@@ -1,0 +1,148 @@
+"""`hutch inspect`: what a model learned."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model, or one that --readable wrote.")],
+    readable: Annotated[
+        Path | None,
+        typer.Option("--readable", metavar="FILE", help="Write the whole model as text; it can be read back."),
+    ] = None,
+    model_out: Annotated[
+        Path | None, typer.Option("-f", "--final_regressor", metavar="FILE", help="Write it as a model file again.")
+    ] = None,
+    invert_hash: Annotated[
+        str | None,
+        typer.Option("--invert-hash", metavar="DATA", help="Print the weights of the features named in DATA."),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option("--explain", metavar="LINE", help="Show how a line is parsed and what each feature adds."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what a model is, the weights behind names, or what a line's prediction is made of.
+
+    Example: hutch inspect model --explain '1 |word good bad:2'
+    """
+    import json
+
+    from hutch.chain import Chain
+    from hutch.core.readable_model import is_readable, read_readable, write_readable
+
+    chain = Chain.from_arrays(*read_readable(model), str(model)) if is_readable(model) else Chain.load(model)
+    if readable is not None:
+        write_readable(readable, chain.arrays(), chain.metadata())
+    if model_out is not None:
+        chain.save(model_out)
+    if invert_hash is not None:
+        rows = list(_named_weights(chain, invert_hash))
+        _print(rows, ("feature", "index", "collides", "weights"), as_json)
+    elif explain is not None:
+        found = _explained(chain, explain)
+        if as_json:
+            print(json.dumps(found))
+        else:
+            _print(found["features"], ("feature", "index", "value", "weights", "contributions"), False)
+            print(f"prediction {found['prediction']:g}")
+    elif readable is None and model_out is None:
+        _summary(chain, as_json)
+
+
+def _weights(chain: Any, index: int) -> list[list[float]]:
+    """The rows of one feature, one a sub-model."""
+    shared = chain.shared[0]
+    total = chain.layers[-1].context.submodels
+    first = index * int(shared["multiplier"])
+    return [[float(x) for x in chain.weights[(first + k) & int(shared["mask"])]] for k in range(total)]
+
+
+def _explained(chain: Any, line: str) -> dict[str, Any]:
+    """Each feature of a line with its weight and, above a linear base, what it adds to the prediction."""
+    from hutch.core.feature_names import explain
+
+    linear = chain.layers[-1].name == "linear"
+    features = []
+    for feature in explain(line, chain.parser):
+        weights = _weights(chain, feature.index)
+        features.append(
+            {
+                "feature": " = ".join(feature.names) or "?",
+                "index": feature.index,
+                "value": feature.value,
+                "collides": len(feature.names) > 1,
+                "weights": [row[0] for row in weights] if linear else weights,
+                "contributions": [row[0] * feature.value for row in weights] if linear else None,
+            }
+        )
+    predictions = chain.predict([line])
+    return {"prediction": float(predictions[0]) if len(predictions) else None, "features": features}
+
+
+def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
+    """The features that occur in a file, by name, with their rows."""
+    from hutch.core.feature_names import feature_names
+    from hutch.core.reader import read_chunks
+
+    names: dict[int, dict[str, None]] = {}
+    for chunk in read_chunks([data]):
+        for line in bytes(chunk.data).decode(errors="replace").splitlines():
+            for feature in feature_names(line, chain.parser):
+                names.setdefault(feature.index, {})[str(feature)] = None
+    linear = chain.layers[-1].name == "linear"
+    for index, found in sorted(names.items(), key=lambda item: next(iter(item[1]))):
+        weights = _weights(chain, index)
+        for name in found:
+            yield {
+                "feature": name,
+                "index": index,
+                "collides": len(found) > 1,
+                "weights": [row[0] for row in weights] if linear else weights,
+            }
+
+
+def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+    import json
+
+    if as_json:
+        print(json.dumps(rows))
+        return
+
+    def text(value: Any) -> str:
+        if isinstance(value, list):
+            return " ".join(map(text, value))
+        return f"{value:g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+    print("\t".join(columns))
+    for row in rows:
+        print("\t".join(text(row[column]) for column in columns))
+
+
+def _summary(chain: Any, as_json: bool) -> None:
+    """The chain, how full its table is, and what it has seen."""
+    import json
+
+    from hutch.core.config import to_yaml
+
+    statistics = chain.statistics
+    used = int((chain.weights != 0).any(axis=1).sum())
+    facts = {
+        "rows": len(chain.weights),
+        "rows_used": used,
+        "examples": statistics.examples,
+        "features": statistics.features,
+        "average_loss": None if statistics.weighted_labeled == 0 else statistics.average_loss,
+        "plugins": chain.plugins.versions(),
+    }
+    if as_json:
+        print(json.dumps({**facts, "chain": chain.config.to_dict()}))
+        return
+    print(to_yaml(chain.config, defaults=False).rstrip())
+    print(f"# {used} of {len(chain.weights)} rows in use, {statistics.examples} examples seen")
+    if facts["average_loss"] is not None:
+        print(f"# average progressive loss {statistics.average_loss:.6f}")

@@ -1,0 +1,82 @@
+"""`hutch inspect`: names behind weights, and models as text."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hutch as package
+from hutch.core.model_file import load_model
+
+LINES = ["1 |word good better:2 |user id:ann", "-1 |word bad |user id:bob", "1 |word good |user :3"] * 4
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    chain = package.Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]})
+    chain.learn(LINES)
+    chain.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_explanation_adds_up_to_the_prediction(model: Path, hutch: Callable[..., Any]) -> None:
+    found = json.loads(hutch("inspect", model, "--explain", "|word good bad:-0.5 |user id:ann", "--json").out)
+    assert [f["feature"] for f in found["features"]] == ["word^good", "word^bad", "user^id^ann", "Constant"]
+    assert [f["value"] for f in found["features"]] == [1.0, -0.5, 1.0, 1.0]
+    total = sum(f["contributions"][0] for f in found["features"])
+    assert found["prediction"] == pytest.approx(total, rel=1e-6)
+
+
+def test_weights_by_name_are_those_of_the_table(model: Path, tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    data = tmp_path / "data.vw"
+    data.write_text("\n".join(LINES))
+    rows = json.loads(hutch("inspect", model, "--invert-hash", data, "--json").out)
+    names = {row["feature"] for row in rows}
+    assert names == {"word^good", "word^better", "word^bad", "user^id^ann", "user^id^bob", "user^0", "Constant"}
+    chain = package.Chain.load(model)
+    used = {int(i) for i in np.flatnonzero(chain.weights[:, 0])}
+    assert {row["index"] for row in rows} == used
+    assert all(row["weights"][0] == chain.weights[row["index"], 0] for row in rows)
+
+
+def test_collisions_are_told(tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    chain = package.Chain.from_config({"weights": {"bits": 1}, "chain": ["linear"]})
+    chain.save(tmp_path / "model")
+    found = json.loads(hutch("inspect", tmp_path / "model", "--explain", "|f a b c", "--json").out)
+    assert any(feature["collides"] for feature in found["features"])
+
+
+def test_a_readable_model_comes_back_bit_for_bit(model: Path, tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    text, again = tmp_path / "model.txt", tmp_path / "again"
+    assert hutch("inspect", model, "--readable", text).code == 0
+    assert hutch("inspect", text, "-f", again).code == 0
+    arrays, metadata = load_model(model)
+    arrays_again, metadata_again = load_model(again)
+    assert metadata == metadata_again and arrays.keys() == arrays_again.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, arrays_again[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("hutch readable model 1\nnonsense here\n", ":2: no readable model: could not convert"),
+        ("hutch readable model 1\n", "it has no line 'metadata'"),
+        ("hutch readable model 1\narray weights float32 2 1\n7 1.0\n", ":3: no readable model: index 7"),
+    ],
+)
+def test_a_damaged_readable_model_is_refused(
+    content: str, message: str, tmp_path: Path, hutch: Callable[..., Any]
+) -> None:
+    (tmp_path / "model.txt").write_text(content)
+    result = hutch("inspect", tmp_path / "model.txt")
+    assert result.code == 1 and message in result.err
+
+
+def test_summary_says_what_the_model_is(model: Path, hutch: Callable[..., Any]) -> None:
+    assert "logistic" in hutch("inspect", model).out
+    facts = json.loads(hutch("inspect", model, "--json").out)
+    assert facts["examples"] == len(LINES) and facts["rows_used"] == 7
