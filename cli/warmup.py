@@ -106,11 +106,15 @@ def _run(command: tuple[str, ...]) -> None:
     from pathlib import Path
 
     from hutch.cli.main import Commands, app
+    from hutch.core.errors import HutchError
 
     if command[0] not in Commands.names():
         return
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for name, text in _FILES.items():
             Path(name).write_text(text, encoding="utf-8")
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            app(list(command), standalone_mode=False)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            status = app(list(command), standalone_mode=False)
+        if status:
+            raise HutchError(f"hutch {' '.join(command)} ended with status {status}: {said.getvalue()}")
