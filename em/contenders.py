@@ -63,11 +63,14 @@ def _nat(**constraint: Any) -> Setting:
 
 def _tuned() -> list[Setting]:
     joint = [
-        Setting(f"rho={rho} scale={scale}", _oem(rho, scale))
-        for rho in (0.6, 0.7, 0.8, 0.9, 1.0)
+        Setting(f"exponent={exponent} scale={scale}", _oem(exponent, scale))
+        for exponent in (0.6, 0.7, 0.8, 0.9, 1.0)
         for scale in (0.1, 0.3, 1.0)
     ]
-    return joint + [Setting(f"rho={rho} recentred", _oem(rho, m_step="recentred")) for rho in (0.6, 0.8, 0.9, 1.0)]
+    return joint + [
+        Setting(f"exponent={exponent} recentred", _oem(exponent, m_step="recentred"))
+        for exponent in (0.6, 0.8, 0.9, 1.0)
+    ]
 
 
 def _class(past: float, balanced: bool) -> Setting:
@@ -77,13 +80,18 @@ def _class(past: float, balanced: bool) -> Setting:
 
 def _exact(exponent: float, sketch: int) -> Setting:
     schedule = Schedule(exponent)
-    return Setting(f"rho={exponent}", lambda first, rank: NaturalPPCA(first, rank, schedule, block=1, sketch=sketch))
+    return Setting(
+        f"exponent={exponent}", lambda first, rank: NaturalPPCA(first, rank, schedule, block=1, sketch=sketch)
+    )
 
 
 FAMILIES = (
-    Family(BASELINE, [Setting("rho=0.6 scale=1", _oem(0.6))]),
+    Family(BASELINE, [Setting("exponent=0.6", _oem(0.6))]),
     Family(TUNED, _tuned()),
-    Family("oEM averaged", [Setting(f"rho={rho} from=100", _oem(rho, average_from=100)) for rho in (0.6, 0.8, 1.0)]),
+    Family(
+        "oEM averaged",
+        [Setting(f"exponent={exponent} from=100", _oem(exponent, average_from=100)) for exponent in (0.6, 0.8, 1.0)],
+    ),
     Family("oEM constant", [Setting(f"gamma={rate}", _oem(0.0, rate)) for rate in (0.005, 0.01, 0.02, 0.05)]),
     Family("Nat-oEM step kl", [_nat(form="kl", mode="step", beta=beta) for beta in (10, 30, 100, 300)]),
     Family(

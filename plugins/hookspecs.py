@@ -32,7 +32,7 @@ def hutch_register_crowd_models(register: Callable[..., None]) -> None:
 
 @hookspec
 def hutch_register_em_models(register: Callable[..., None]) -> None:
-    """Register models of online EM: call `register(model)` with a subclass of `hutch.em.model.EMModel` for each."""
+    """Register models of online EM: call `register(entry)` with a `hutch.em.models.ModelEntry` for each."""
 
 
 @hookspec

@@ -97,7 +97,7 @@ def test_settings_are_chosen_on_validation_and_unstable_ones_drop_out() -> None:
     literal = Family("literal", [*FAMILIES[6].settings])
     assert literal.name == "literal" and literal.settings[0].label == "beta=0.1"
     outcome = compare_shuffled(tasks, Family("exact", FAMILIES[9].settings))
-    assert outcome.chosen in {"rho=0.9", "rho=1.0"} and len(outcome.runs) == 1
+    assert outcome.chosen in {"exponent=0.9", "exponent=1.0"} and len(outcome.runs) == 1
     broken = compare_shuffled(tasks, Family("literal", literal.settings[4:]))
     assert broken.runs == [] and "diverges" in broken.chosen
 
