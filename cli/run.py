@@ -123,7 +123,7 @@ class Run:
         self.options = options
         check_sources(options.data)
         for path in (options.model, options.predictions, options.raw, options.events):
-            if path is not None and not is_stdout(path):
+            if path not in (None, "-"):
                 check_writable(path)
         schedule, notice = parse_schedule(options.progress)
         if notice and not options.quiet:

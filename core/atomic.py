@@ -16,8 +16,8 @@ def _failed(path: Path, error: OSError) -> HutchError:
 
 
 def _is_special(path: Path) -> bool:
-    """True for what cannot be replaced: a terminal, a pipe, /dev/null."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    """True for what cannot be replaced: a terminal, a pipe, whatever stands behind /dev/stdout."""
+    return path.parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def _permissions(path: Path) -> int:
@@ -56,9 +56,9 @@ def check_writable(path: str | Path) -> None:
     Raises:
         HutchError: the directory is missing or closed, or `path` is a directory.
     """
-    target = Path(path).resolve()
-    if _is_special(target):
+    if _is_special(Path(path)):
         return
+    target = Path(path).resolve()
     descriptor, name = _temporary(target)
     os.close(descriptor)
     os.unlink(name)
@@ -81,11 +81,11 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     ...     (Path(folder) / "model").read_bytes()
     b'whole'
     """
-    target = Path(path).resolve()
-    if _is_special(target):
-        with open(target, "wb") as file:
+    if _is_special(Path(path)):
+        with open(path, "wb") as file:
             yield file
         return
+    target = Path(path).resolve()
     descriptor, name = _temporary(target)
     try:
         with open(descriptor, "wb") as file:

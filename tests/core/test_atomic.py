@@ -1,6 +1,8 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,15 @@ def test_devices_are_written_directly() -> None:
     check_writable("/dev/null")
     write_bytes("/dev/null", b"gone")
     assert not Path("/dev/null").is_file()
+
+
+def test_redirected_standard_output_is_written_directly(tmp_path: Path) -> None:
+    code = "from hutch.core.atomic import write_bytes; write_bytes('/dev/stdout', b'said')"
+    with open(tmp_path / "out", "wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_bytes() == b"said"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"said"
 
 
 @pytest.mark.parametrize(
