@@ -22,7 +22,7 @@ def calibrate(posterior: Array, label_counts: NDArray[np.int64], rho: float = 0.
         floor: mass spread over all classes.
 
     >>> calibrate(np.array([[0.9, 0.1]]), np.array([11])).round(3)
-    array([[0.738, 0.262]])
+    array([[0.737, 0.262]])
     """
     if rho == 0 or posterior.size == 0:
         return posterior

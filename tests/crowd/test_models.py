@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import ConfigError, UsageError
+from hutch.crowd.aggregate import aggregate
 from hutch.crowd.calibration import accuracy
 from hutch.crowd.labels import from_triples
+from hutch.crowd.model import CrowdModel, State
 from hutch.crowd.models import BUILT_IN, create, hutch_register_crowd_models
 from hutch.crowd.simulate import simulate
 
@@ -204,3 +206,36 @@ def test_the_objective_rises(model):
     labels = simulate(300, 30, 3, 4, seed=6).labels
     few, many = (model(iterations=n, tolerance=0).fit(labels).objective for n in (2, 10))
     assert many > few
+
+
+class Votes(CrowdModel):
+    """The least a third party must write."""
+
+    name = "votes"
+    summary = "the vote share, nothing learned"
+
+    def start(self, labels, history):
+        return State(labels.classes, labels.worker_names, items={"posterior": labels.vote_share(gold=True)})
+
+    def maximise(self, labels, state):
+        """Nothing is learned."""
+
+    def expect(self, labels, state, learned):
+        return 0.0, 0.0
+
+    def posterior(self, state):
+        return state.items["posterior"]
+
+    def confusions(self, state):
+        classes = len(state.classes)
+        return np.full((len(state.worker_names), classes, classes), 1 / classes)
+
+    def class_prior(self, state):
+        return self.posterior(state).mean(axis=0)
+
+
+def test_a_model_of_a_third_party_runs_like_the_built_in_ones():
+    labels = from_triples(easy()[0])
+    result = aggregate(labels, create("votes", {"votes": Votes}, rho=0))
+    assert np.array_equal(result.probability, labels.vote_share())
+    assert result.fit.converged
