@@ -1,0 +1,276 @@
+"""One against all, tournaments, costs, links, binary decisions and low-rank features: against what they are made of."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from hutch import Chain
+from hutch.core.abi import call, layer_at
+from hutch.core.errors import ConfigError
+from hutch.reductions.error_correcting_tournament import draw_up
+
+F = np.float32
+
+
+def make(*layers, seed=0, bits=12):
+    config = {"chain": list(layers), "weights": {"bits": bits}, "input": {"namespaces": "letter"}, "seed": seed}
+    return Chain.from_config(config)
+
+
+def lines_of(count=80, classes=4, seed=0):
+    random = np.random.default_rng(seed)
+    lines = []
+    for _ in range(count):
+        label = random.integers(1, classes + 1)
+        noise = " ".join(f"n{k}" for k in random.integers(0, 9, 3))
+        lines.append(
+            f"{label} {random.choice([1, 1, 0.5, 3]):g} |a c{label} {noise} |b m{label % 2}:{random.random():.3f}"
+        )
+    return lines
+
+
+def costs_of(count=60, seed=0):
+    random = np.random.default_rng(seed)
+    lines = []
+    for _ in range(count):
+        best = random.integers(1, 5)
+        costs = " ".join(f"{k}:{0 if k == best else 1 + random.random():.2f}" for k in range(1, 5))
+        lines.append(f"{costs} | f{best} x{random.integers(5)}")
+    return lines
+
+
+def simple_of(lines):
+    return [("1" if line[0] in "12" else "-1") + line[1:] for line in lines]
+
+
+LAYERS = {
+    "oaa": [{"one_against_all": {"classes": 4}}, {"linear": {"loss": "logistic"}}],
+    "oaa hinge": [{"one_against_all": {"classes": 4}}, {"linear": {"loss": "hinge", "interactions": ["ab"]}}],
+    "ect": [{"error_correcting_tournament": {"classes": 4}}, {"linear": {"loss": "hinge"}}],
+    "ect 2": [{"error_correcting_tournament": {"classes": 4, "errors": 2}}, {"linear": {"loss": "hinge"}}],
+    "ect link": [
+        {"error_correcting_tournament": {"classes": 4, "errors": 1}},
+        "link",
+        {"linear": {"loss": "logistic"}},
+    ],
+    "csoaa": [{"cost_sensitive_one_against_all": {"classes": 4}}, "linear"],
+    "lrq": [{"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "b"], "rank": 2}]}}, "linear"],
+    "lrq dropout": [
+        {"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "b"], "rank": 2}], "dropout": True}},
+        {"linear": {"interactions": ["ab"]}},
+    ],
+    "oaa lrq": [
+        {"one_against_all": {"classes": 4}},
+        {"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "a"], "rank": 1}]}},
+        {"linear": {"loss": "logistic"}},
+    ],
+    "binary": ["binary", {"linear": {"loss": "logistic"}}],
+}
+
+
+def data_for(name):
+    lines = lines_of()
+    return costs_of() if name == "csoaa" else simple_of(lines) if name in ("lrq", "lrq dropout", "binary") else lines
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_learns(name):
+    lines = data_for(name)
+    chain = make(*LAYERS[name])
+    chain.learn(lines * 4)
+    loss = chain.statistics.sum_loss
+    chain.learn(lines)
+    assert (chain.statistics.sum_loss - loss) / chain.statistics.weighted_labeled * 5 < 0.25
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@settings(max_examples=6, deadline=None)
+@given(cut=st.integers(1, 59))
+def test_saved_and_loaded_goes_on_exactly(tmp_path_factory, name, cut):
+    path, lines = tmp_path_factory.mktemp("model") / "model", data_for(name)
+    whole, first = make(*LAYERS[name]), make(*LAYERS[name])
+    expected = whole.learn(lines)
+    got = [first.learn(lines[:cut])]
+    first.save(path)
+    second = Chain.load(path)
+    got.append(second.learn(lines[cut:]))
+    np.testing.assert_array_equal(np.concatenate(got), expected)
+    np.testing.assert_array_equal(second.weights, whole.weights)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_predicting_changes_nothing(name):
+    chain, lines = make(*LAYERS[name]), data_for(name)
+    chain.learn(lines)
+    before = {name: array.copy() for name, array in chain.arrays().items()}
+    first = chain.predict(lines)
+    np.testing.assert_array_equal(chain.predict(lines), first)
+    for key, array in chain.arrays().items():
+        np.testing.assert_array_equal(array, before[key], err_msg=key)
+
+
+def test_one_against_all_is_one_learner_a_class():
+    lines = lines_of()
+    chain = make({"one_against_all": {"classes": 4}}, {"linear": {"loss": "logistic"}})
+    predictions = chain.learn(lines)
+    scores = []
+    for k in range(4):
+        alone = make({"linear": {"loss": "logistic"}})
+        relabelled = [("1" if line[0] == str(k + 1) else "-1") + line[1:] for line in lines]
+        scores.append(alone.learn(relabelled))
+        rows = np.flatnonzero(alone.weights[:, 0])
+        np.testing.assert_array_equal(chain.weights[(rows * 4 + k) & 4095, 0], alone.weights[rows, 0])
+    np.testing.assert_array_equal(predictions, 1 + np.argmax(scores, axis=0))
+
+
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_scores_of_one_against_all(probabilities):
+    lines = lines_of()
+    chain = make({"one_against_all": {"classes": 4, "probabilities": probabilities}}, {"linear": {"loss": "logistic"}})
+    chain.learn(lines)
+    scores = chain.scores(lines)
+    np.testing.assert_array_equal(1 + scores.argmax(axis=1), chain.predict(lines))
+    if probabilities:
+        np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-6)
+        assert scores.min() >= 0
+
+
+@pytest.mark.parametrize("first", [0, 1, "detect"])
+def test_labels_outside_the_classes(first):
+    chain = make({"one_against_all": {"classes": 3, "first_class": first}}, "linear")
+    chain.learn(["7 | a"])
+    trained = np.count_nonzero(chain.weights) > 0
+    assert trained == (first == "detect")
+
+
+def test_detected_first_class_is_saved(tmp_path):
+    chain = make({"one_against_all": {"classes": 3, "first_class": "detect"}}, "linear")
+    chain.learn(["0 | a", "1 | b"] * 9)
+    chain.save(tmp_path / "model")
+    assert Chain.load(tmp_path / "model").predict(["| a", "| b"]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_soft_labels(loss):
+    """A certain soft label is the hard one; an even one pulls the prediction to the middle."""
+    hard = make({"one_against_all": {"classes": 2}}, {"linear": {"loss": loss}})
+    soft = make({"one_against_all": {"classes": 2}}, {"linear": {"loss": loss}})
+    hard.learn(["2 | a b"])
+    learn_softly(soft, "1 | a b", [0, 1])
+    np.testing.assert_array_equal(soft.weights[:, 0], hard.weights[:, 0])
+    for _ in range(200):
+        learn_softly(soft, "1 | a b", [0.5, 0.5])
+    assert np.abs(soft.scores(["| a b"])).max() < (0.35 if loss == "logistic" else 1)  # hinge is flat between
+
+
+@njit
+def call_learn(layer, example, label):
+    return call(layer_at(layer)[0].learn, layer, example, np.float32(label), np.float32(1), np.uint64(0))
+
+
+def learn_softly(chain, line, targets):
+    """Learn one line with soft labels, through the kernel."""
+    [batch] = chain.batches([line])
+    targets = np.array(targets, F)
+    chain.run_batch(batch, learn=False)
+    chain.shared["testing"] = 0
+    chain._example["targets"] = targets.ctypes.data
+    call_learn(np.uint64(chain._records.ctypes.data), np.uint64(chain._example.ctypes.data), 1.0)
+    chain._example["targets"] = 0
+
+
+@pytest.mark.parametrize(("classes", "errors"), [(2, 0), (5, 0), (5, 1), (7, 3), (16, 2)])
+def test_drawn_up_tournaments(classes, errors):
+    players, champions = draw_up(classes, errors)
+    assert len(champions) == errors + 1
+    assert len(players) - classes == (classes - 1) * (errors + 1)
+    for player in range(classes):  # who always wins gets to the first champion
+        match = players[player]["winner_to"]
+        while players[match]["last"] == 0:
+            match = players[match]["winner_to"]
+        assert match == champions[0]
+
+
+def test_costs_choose_the_cheapest():
+    chain = make({"cost_sensitive_one_against_all": {"classes": 3}}, "linear")
+    chain.learn(["1:0 2:5 3:9 | a", "1:5 2:0 3:9 | b"] * 20)
+    assert chain.predict(["| a", "| b", "2 3 | a"]).tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("function", "formula"),
+    [
+        ("identity", lambda p: p),
+        ("logistic", lambda p: 1 / (1 + np.exp(-p))),
+        ("glf1", lambda p: 2 / (1 + np.exp(-p)) - 1),
+        ("poisson", np.exp),
+    ],
+)
+def test_link_is_a_function_of_the_prediction(function, formula):
+    lines = simple_of(lines_of())
+    plain, linked = (
+        make({"linear": {"loss": "logistic"}}),
+        make({"link": {"function": function}}, {"linear": {"loss": "logistic"}}),
+    )
+    np.testing.assert_allclose(linked.learn(lines), formula(plain.learn(lines)), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(linked.weights, plain.weights)
+
+
+def test_binary_says_the_sign():
+    lines = simple_of(lines_of())
+    plain, binary = make({"linear": {"loss": "hinge"}}), make("binary", {"linear": {"loss": "hinge"}})
+    predictions = plain.learn(lines)
+    np.testing.assert_array_equal(binary.learn(lines), np.where(predictions > 0, 1, -1))
+
+
+@njit
+def ask(layer, example, kind, label, value):
+    record = layer_at(layer)[0]
+    address = record.importance_to if kind == 0 else record.sensitivity
+    return call(address, layer, example, np.float32(label), np.float32(value), np.uint64(0))
+
+
+@pytest.mark.parametrize(("loss", "label", "target"), [("hinge", 1, 0.5), ("logistic", -1, 0.0), ("squared", 2, 1.0)])
+@pytest.mark.parametrize("link", [False, True])
+def test_h_min_is_the_importance_that_gets_there(loss, label, target, link):
+    """Without adaptive rates the promise is exact: learn with that importance, and the prediction is the target."""
+    parameters = {
+        "loss": loss,
+        "adaptive": False,
+        "normalized": False,
+        "power_t": 0,
+        "max_prediction": 9,
+        "min_prediction": -9,
+    }
+    layers = [{"linear": {**parameters, "learning_rate": 0.1}}]
+    chain = make(*([{"link": {"function": "poisson"}}] if link else []), *layers)
+    chain.layers[0].calls = ("importance_to", "sensitivity")
+    chain._link_layers()
+    chain.learn(["1 | a b:0.5", "-1 | a"])
+    [batch] = chain.batches([f"{label} | a b:2"])
+    wanted = F(np.exp(target)) if link else F(target)
+    chain.run_batch(batch, learn=False)
+    top, example = np.uint64(chain._records.ctypes.data), np.uint64(chain._example.ctypes.data)
+    h = float(ask(top, example, 0, label, wanted))
+    slope = float(ask(top, example, 1, label, 1))
+    assert slope == pytest.approx(0.1 * (1 + 4 + 1), rel=1e-6)
+    chain.shared["testing"] = 0
+    chain.learn([f"{label} {h:.7g} | a b:2"])
+    assert chain.predict(["| a b:2"])[0] == pytest.approx(wanted, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [
+        ([{"one_against_all": {"classes": 1}}, "linear"], "classes"),
+        ([{"error_correcting_tournament": {"classes": 3, "errors": -1}}, "linear"], "errors"),
+        ([{"low_rank_quadratic": {"pairs": []}}, "linear"], "pairs"),
+        ([{"link": {"function": "logit"}}, "linear"], "function"),
+        (["one_against_all", "linear"], "classes"),
+    ],
+)
+def test_mistakes_are_named(layers, text):
+    with pytest.raises(ConfigError, match=text):
+        make(*layers)
