@@ -1,0 +1,147 @@
+"""`hutch vw`: what it understands, what it refuses, and that one engine stands behind all doors."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from hutch import Chain
+from hutch.cli.vw import run
+from hutch.cli.vw_docs import page
+from hutch.cli.vw_model_text import hexfloat
+from hutch.cli.vw_table import OPTIONS, help_text, parse
+from hutch.cli.vw_translate import chain_of
+from hutch.core.errors import HutchError, UsageError
+
+LINES = [f"{label} |a x{i % 5}:{1 + i % 3} y |b z{i % 4}" for i, label in enumerate([1, -1, -1, 1, 1, -1, 1, -1] * 6)]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.vw").write_text("\n".join(LINES) + "\n")
+    return tmp_path
+
+
+def predictions(path="p"):
+    return np.array([float(line.split()[0]) for line in Path(path).read_text().splitlines()], np.float32)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--loss_function logistic -q ab",
+        "--loss_function hinge --sgd -l 0.1",
+        "-q :: --l2 0.01 --link logistic",
+        "--loss_function quantile --quantile_tau 0.8 -b 10 --hash all",
+        "--interactions aab --ignore_linear b --noconstant",
+        "--binary --loss_function logistic",
+        "--lrq ab2 --random_seed 3",
+        "--active --simulation --mellowness 0.01",
+    ],
+)
+def test_command_line_yaml_and_python_are_one_engine(data, options, capsys):
+    from hutch.cli.main import app
+
+    assert run(["-d", "train.vw", "-p", "p", "--quiet", *options.split()]) == 0
+    app(["vw", "--to-yaml", *options.split()], standalone_mode=False)
+    text = capsys.readouterr().out
+    Path("chain.yaml").write_text(text)
+    app(["train", "train.vw", "-C", "chain.yaml", "-p", "q", "--quiet"], standalone_mode=False)
+    assert Path("p").read_bytes() == Path("q").read_bytes()
+    python = Chain.from_config(yaml.safe_load(text)).learn(LINES)
+    np.testing.assert_allclose(predictions(), python, atol=5.1e-7)
+
+
+def test_models_go_on_and_test(data):
+    run(["-d", "train.vw", "-f", "model", "-q", "ab", "--loss_function", "logistic", "--quiet"])
+    run(["-d", "train.vw", "-i", "model", "-t", "-p", "p", "--quiet"])
+    chain = Chain.load("model")
+    np.testing.assert_allclose(predictions(), chain.predict(LINES), atol=5.1e-7)
+    run(["-d", "train.vw", "-i", "model", "-f", "model2", "--quiet"])
+    chain.learn(LINES)
+    np.testing.assert_array_equal(Chain.load("model2").weights, chain.weights)
+
+
+def test_scores_and_probabilities(data):
+    Path("classes.vw").write_text("".join(f"{1 + i % 3} |f c{i % 3}\n" for i in range(60)))
+    options = ["-d", "classes.vw", "--oaa", "3", "--loss_function", "logistic", "-p", "p", "--quiet"]
+    run([*options, "--probabilities"])
+    last = [float(word.split(":")[1]) for word in Path("p").read_text().splitlines()[-1].split()]
+    assert sum(last) == pytest.approx(1, abs=1e-5) and np.argmax(last) == 2
+
+
+def test_readable_model(data):
+    run(["-d", "train.vw", "--readable_model", "m", "--quiet", "--hexfloat_weights", "-b", "8"])
+    lines = Path("m").read_text().splitlines()
+    chain = Chain.from_config(chain_of(parse(["-b", "8"])))
+    chain.learn(LINES)
+    for line in lines[lines.index("l2_state 1") + 1 :]:
+        row, _, values = line.partition(":")
+        assert [float.fromhex(value) for value in values.split()] == chain.weights[int(row), :3].tolist()
+    assert "bits:8" in lines
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.5, "0x1.8p+0"), (-0.1, "-0x1.999999999999ap-4"), (float("inf"), "inf"), (2.0, "0x1p+1")]
+)
+def test_hexfloat(value, text):
+    assert hexfloat(value) == text
+    assert float.fromhex(text) == value
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--nosuchoption", "unknown option '--nosuchoption'"),
+        ("--quadratik ab", "did you mean '--quadratic'"),
+        ("--ftrl", "--ftrl is not there: use"),
+        ("--rank=3 -q ab", "--rank is not there: use the `dyadic`"),
+        ("-l abc", "--learning_rate: got 'abc', wanted a number"),
+        ("--oaa x", "--oaa: got 'x', wanted a whole number"),
+        ("-q a", "--quadratic: got 'a', wanted 2 letters"),
+        ("--cubic ab", "wanted 3 letters"),
+        ("--quantile_tau 0.3", "belongs to --loss_function quantile"),
+        ("--oaa 3 --ect 3", "wanted one of them"),
+        ("--error 1", "--error needs --ect"),
+        ("--loss_function foo", "unknown loss 'foo'"),
+        ("--link foo", "--link: got 'foo'"),
+        ("--lrq ab", "wanted two letters and a rank"),
+        ("--active", "hutch active"),
+        ("--mellowness 1", "need --active"),
+        ("--passes 0", "--passes: got 0"),
+        ("-b 99", "bits"),
+        ("-i missing.model", "missing.model"),
+        ("-d missing.vw", "missing.vw"),
+        ("-l", "expected one argument"),
+        ("--loss_function expectile", "--expectile_q"),
+    ],
+)
+def test_mistakes_are_refused_by_name(data, options, text):
+    with pytest.raises(HutchError, match=text.replace("(", "\\(")):
+        run(["-d", "train.vw", "--quiet", *options.split()])
+
+
+def test_bits_of_the_model_are_not_changed(data):
+    run(["-d", "train.vw", "-f", "model", "-b", "12", "--quiet"])
+    with pytest.raises(UsageError, match="got 14, but the model has 12"):
+        run(["-d", "train.vw", "-i", "model", "-b", "14", "-t"])
+
+
+def test_every_absent_option_is_refused(data):
+    for option in OPTIONS:
+        if not option.there:
+            with pytest.raises(UsageError, match=f"--{option.name} is not there"):
+                parse([f"--{option.name}"])
+
+
+def test_names_are_unique():
+    names = [option.name for option in OPTIONS] + [option.short for option in OPTIONS if option.short]
+    assert len(names) == len(set(names))
+    assert all(f"--{option.name}" in help_text() for option in OPTIONS if option.there)
+
+
+def test_page_is_up_to_date():
+    assert (Path(__file__).parents[2] / "docs" / "coming-from-vw.md").read_text() == page()
