@@ -15,6 +15,8 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em import ppca_fisher, ppca_missing
 from hutch.em.model import Array, FisherModel, MarginalModel, Rows
 
+LARGEST = 1e140
+"""Numbers from here on are refused: sums of their squares overflow."""
 NOISE_FLOOR = 1e-12
 """The least noise variance, as a share of the variance at the start."""
 
@@ -250,10 +252,10 @@ def checked_rows(rows: Any, dimension: int | None, missing: bool) -> Rows:
     Args:
         rows: anything NumPy makes numbers of.
         dimension: features of a row; None takes any number from 1.
-        missing: whether NaN is allowed; infinity never is.
+        missing: whether NaN is allowed; infinity, or what comes near it, never is.
 
     Raises:
-        DataError: not two-dimensional, another number of features, not finite; with the place.
+        DataError: not two-dimensional, another number of features, NaN or too large; with the place.
     """
     try:
         array = np.asarray(rows)
@@ -266,12 +268,13 @@ def checked_rows(rows: Any, dimension: int | None, missing: bool) -> Rows:
         raise DataError(f"rows: got shape {array.shape}, wanted (samples, features)")
     if dimension is not None and array.shape[1] != dimension:
         raise DataError(f"rows: got {array.shape[1]} features, wanted {dimension}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(array.sum())  # one cheap pass; only what fails it is searched
-    bad = False if finite else np.isinf(array) if missing else ~np.isfinite(array)
-    if np.any(bad):
-        row, column = np.argwhere(bad)[0]
-        hint = "" if missing or not np.isnan(array[row, column]) else " (or ask for missing values)"
-        place = f"row {row}, column {column} (from 0)"
-        raise DataError(f"rows: got {array[row, column]} at {place}, wanted a finite number{hint}")
+    # Maximum and minimum are NaN if any entry is: two cheap passes, and only what fails them is searched.
+    if array.size and not (float(array.min()) > -LARGEST and float(array.max()) < LARGEST):
+        small = np.abs(array, dtype=np.float64) < LARGEST
+        bad = ~(small | np.isnan(array)) if missing else ~small
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            hint = " (or ask for missing values)" if np.isnan(array[row, column]) else ""
+            place = f"row {row}, column {column} (from 0)"
+            raise DataError(f"rows: got {array[row, column]} at {place}, wanted a number below {LARGEST:g}{hint}")
     return array

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +182,9 @@ def test_reproduce_prints_json_and_draws(
 def test_reproduce_refuses_nonsense(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         reproduce_nat_oem(None, False, **options)
+
+
+def test_help_needs_no_arrays() -> None:
+    code = "import sys, hutch.cli.em, hutch.cli.reproduce_em; print({'numpy', 'numba'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

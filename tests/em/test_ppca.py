@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from hutch.core.errors import ConfigError, DataError
+from hutch.em.engine import OnlineEM
 from hutch.em.model import Array
+from hutch.em.natural import NaturalPPCA
 from hutch.em.ppca import PPCA, PPCAParameters, draw, log_likelihood, transform
 
 
@@ -192,9 +194,13 @@ def test_bad_rows_are_refused_with_their_place(rows: object, message: str) -> No
         model.validate(rows)
 
 
-def test_large_numbers_are_no_infinity() -> None:
-    rows = np.full((4, 2), 1e308)
-    assert PPCA(2, 1, np.zeros(2), 1.0).validate(rows) is rows
+def test_large_numbers_are_learned_and_what_would_overflow_is_refused() -> None:
+    rows = 1e130 * np.random.default_rng(0).normal(size=(40, 2))
+    for learner in (NaturalPPCA(rows, 1, block=1), OnlineEM(PPCA.of(rows, 1), PPCA.of(rows, 1).start(0))):
+        learner.learn(rows)
+        assert 0 < learner.parameters.noise < np.inf
+    with pytest.raises(DataError, match=r"got 1e\+200 at row 1, column 0 .* below 1e\+140"):
+        PPCA(2, 1, np.zeros(2), 1.0).validate([[1.0, 2.0], [1e200, 0.0]])
 
 
 def test_rank_must_be_positive() -> None:
