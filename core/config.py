@@ -195,7 +195,7 @@ def _layers(document: Document, registry: Registry, mistakes: list[tuple[Place, 
             given = entry[name] if isinstance(entry, dict) and entry[name] is not None else {}
             model = registry.reductions[name].Parameters
             parameters = _check(model, given, document, (*path, name), mistakes)
-            _check_losses(parameters, registry, document, (*path, name), mistakes)
+            _check_losses(model, given, registry, document, (*path, name), mistakes)
             layers.append(LayerConfig(name, parameters))
     return tuple(layers)
 
@@ -231,13 +231,24 @@ def _plain(value: Any) -> Any:
 
 
 def _check_losses(
-    parameters: Any, registry: Registry, document: Document, path: config_yaml.Path, mistakes: list[tuple[Place, str]]
+    model: type[BaseModel],
+    given: Any,
+    registry: Registry,
+    document: Document,
+    path: config_yaml.Path,
+    mistakes: list[tuple[Place, str]],
 ) -> None:
-    for name, value in parameters or ():
-        if isinstance(value, LossChoice):
-            for below, is_key, text in loss_mistakes(value, registry.losses):
-                whole = (*path, name, *below)
-                mistakes.append((document.place(whole, key=is_key), f"{config_path(whole)}: {text}"))
+    """Look up the losses that a layer names, whatever else is wrong with it."""
+    for name, field in model.model_fields.items():
+        if field.annotation is not LossChoice or not isinstance(given, dict) or name not in given:
+            continue
+        try:
+            choice = LossChoice.model_validate(given[name])
+        except ValidationError:
+            continue  # told with the layer's other parameters
+        for below, is_key, text in loss_mistakes(choice, registry.losses):
+            whole = (*path, name, *below)
+            mistakes.append((document.place(whole, key=is_key), f"{config_path(whole)}: {text}"))
 
 
 def config_path(path: config_yaml.Path) -> str:
