@@ -193,10 +193,10 @@ def ask(
     else:
         probabilities = layer.pool_probabilities(scores, count)
         drawn, examples = choose(probabilities, [chain.config.seed, len(store.rounds())]), len(pool)
-    requests = [
-        Request(*pool[i], float(predictions[i]), float(probabilities[i]), float(1 / probabilities[i]), model)
-        for i in drawn
-    ]
+    requests = []
+    for i in drawn:
+        (id, line), chance = pool[i], float(probabilities[i])
+        requests.append(Request(id, line, float(predictions[i]), chance, 1 / chance, model))
     store.ask(requests, Round(source, examples, float(count), threshold_of(chain)), wanted=wanted)
     return requests
 

@@ -157,7 +157,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     lent = lend_scores(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
     if s.classes == uint64(1):
-        error = np.float64(e.loss) / np.float64(importance)
+        error = float(e.loss) / float(importance)
     else:
         error = 1.0 if (prediction > s.threshold) != (label > s.threshold) else 0.0
     chance = decide(s, layer, example, prediction, label, importance, offset, np.float32(error))
