@@ -1,0 +1,134 @@
+"""What users import: cheap, complete, typed."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import hutch
+
+ROOT = Path(__file__).parents[1]
+HEAVY = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "pydantic",
+    "pluggy",
+    "yaml",
+    "scipy",
+    "sklearn",
+    "pyarrow",
+    "zstandard",
+    "safetensors",
+)
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a new interpreter has loaded after some code."""
+    script = f"import sys\n{code}\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_exported_names_are_there_and_sorted() -> None:
+    assert sorted(hutch.__all__) == dir(hutch)
+    for name in hutch.__all__:
+        assert getattr(hutch, name) is not None
+    with pytest.raises(AttributeError, match="module 'hutch' has no attribute 'chain_of_thought'"):
+        hutch.chain_of_thought  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import hutch; hutch.__version__, dir(hutch)", "from hutch.cli.main import app", "import hutch.core.hooks"],
+)
+def test_importing_is_cheap(code: str) -> None:
+    loaded = modules_after(code)
+    allowed = {"pluggy"} if "hooks" in code else set()
+    assert not {module for module in HEAVY if module in loaded} - allowed
+
+
+def test_help_is_cheap() -> None:
+    code = "from hutch.cli.main import app\ntry: app(['--help'])\nexcept SystemExit: pass"
+    assert not {module for module in HEAVY if module in modules_after(code)}
+
+
+def test_optional_packages_are_loaded_only_when_needed() -> None:
+    code = "import hutch; hutch.Chain.from_config({'chain': ['linear']}).learn(['1 |f a'])"
+    assert not {"pyarrow", "sklearn", "starlette", "matplotlib", "mlflow"} & modules_after(code)
+
+
+THIRD_PARTY = """
+from collections.abc import Callable
+from typing import ClassVar
+
+import hutch
+import numpy as np
+from hutch.core.losses import Loss
+from hutch.core.reduction import Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.registry import Registry
+from hutch.core.sources import to_batches
+from hutch.plugins.checks import check_loss
+from hutch.sklearn import HutchClassifier
+from numpy.typing import NDArray
+
+
+def value(prediction: float, label: float, parameter: float) -> float:
+    return (prediction - label) ** 2
+
+
+SQUARE: Loss = Loss.plain("square", value, value)
+
+
+class NothingParameters(Parameters):
+    rate: float = 0.5
+
+
+class Nothing(Reduction):
+    name: ClassVar[str] = "nothing"
+    Parameters: ClassVar[type[Parameters]] = NothingParameters
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+
+    @property
+    def kernels(self) -> Kernels:
+        raise NotImplementedError
+
+
+@hutch.hookimpl
+def hutch_register_losses(register: Callable[..., None]) -> None:
+    register(SQUARE)
+
+
+def learn(lines: list[str]) -> NDArray[np.float32]:
+    chain = hutch.Chain.from_config({"chain": ["linear"]})
+    batch: hutch.Batch = next(to_batches(lines, chain.parser))
+    chain.learn(batch)
+    reveal_type(chain.predict(lines))
+    return chain.predict(lines)
+
+
+names: list[str] = [check.name for check in check_loss(SQUARE)]
+model = HutchClassifier(["linear"], bits=12)
+wrong: int = learn(["1 |f a"])
+"""
+
+
+def test_a_third_party_is_type_checked(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(textwrap.dedent(THIRD_PARTY))
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\n[mypy-sklearn.*]\nignore_missing_imports = True\n")
+    paths = f"{ROOT / 'typings'}"
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "theirs.py"],
+        cwd=tmp_path,
+        env={"MYPYPATH": paths, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    theirs = [line for line in done.stdout.splitlines() if line.startswith("theirs.py")]
+    assert len(theirs) == 2, done.stdout + done.stderr
+    assert 'note: Revealed type is "numpy.ndarray[tuple[Any, ...], numpy.dtype[numpy.floating[' in theirs[0]
+    assert 'error: Incompatible types in assignment (expression has type "ndarray' in theirs[1]
