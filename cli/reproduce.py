@@ -13,11 +13,27 @@ from hutch.cli.lazy import new_app
 app = new_app(no_args_is_help=True, help="Rebuild the tables of the sources, on simulated or bundled data.")
 
 _TABLES = {
-    "dyadic": ("hutch.cli.reproduce_dyadic:reproduce_dyadic", "Linear and dyadic learners on simulated ratings."),
     "crowd": ("hutch.cli.reproduce_crowd:reproduce_crowd", "The nominal crowd model at its published size."),
     "priors": ("hutch.cli.reproduce_crowd:reproduce_priors", "Lazy priors beside dense ones."),
     "nat-oem": ("hutch.cli.reproduce_em:reproduce_nat_oem", "Natural online EM without forgetting."),
 }
+
+
+@app.command()
+def dyadic(
+    plots: Annotated[Path | None, typer.Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
+    ratings: Annotated[
+        Path | None, typer.Option("--ratings", metavar="FILE", help="Lines of user TAB item TAB rating, instead.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Linear and dyadic learners on simulated ratings, or on a file of them.
+
+    Example: hutch reproduce dyadic --json
+    """
+    from hutch.cli.reproduce_dyadic import reproduce_dyadic
+
+    reproduce_dyadic(plots, as_json, ratings)
 
 
 def _command(name: str, target: str, text: str) -> Callable[..., None]:

@@ -23,7 +23,7 @@ from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.reductions import dyadic_rates
 from hutch.reductions.dyadic_kernels import importance_to, learn, predict, sensitivity
-from hutch.reductions.dyadic_state import DYADIC, LEARNED
+from hutch.reductions.dyadic_state import DYADIC, DYNAMICS, LEARNED
 from hutch.reductions.linear_features import Features
 from hutch.reductions.linear_terms import MAX_ORDER, WILDCARD, Terms
 
@@ -41,7 +41,8 @@ class DyadicParameters(Parameters):
         dyads: further pairs of namespaces; no namespace may stand in two.
         rank: numbers in a factor; 0 is a linear learner.
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
-        dynamics: `fast` steps are good to three digits, `exact` ones to all.
+        dynamics: `fast` steps are good to three digits, `exact` ones to all; `gradient` makes plain gradient steps,
+            which know nothing of importance, for comparison.
         rates: `posterior` (squared loss only, its default), `power` (default of the others) or `adaptive`.
         learning_rate: multiplies every rate.
         power_t, initial_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t, t0 being initial_t.
@@ -57,7 +58,7 @@ class DyadicParameters(Parameters):
     dyads: tuple[tuple[str, str], ...] = ()
     rank: Annotated[int, Field(ge=0, le=1024)] = 2
     loss: LossChoice = LossChoice(name="squared")
-    dynamics: Literal["fast", "exact"] = "fast"
+    dynamics: Literal["fast", "exact", "gradient"] = "fast"
     rates: Literal["posterior", "power", "adaptive"] | None = None
     learning_rate: NonNegative | None = None
     power_t: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -150,7 +151,7 @@ class Dyadic(Reduction):
         record["pair_count"] = len(ids) if p.rank or rates == "posterior" else 0
         record["rank"] = p.rank
         record["head"], record["rates"] = dyadic_rates.HEADS[rates], dyadic_rates.RATES[rates]
-        record["exact"], record["seed"] = p.dynamics == "exact", context.seed
+        record["dynamics"], record["seed"] = DYNAMICS[p.dynamics], context.seed
         record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
         record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
         record["initial_t"], record["l2"], record["shift"] = p.initial_t, p.l2, p.shift

@@ -18,6 +18,8 @@ from hutch.core.dyad_step import importance_to_, step_exact, step_fast
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
 from hutch.reductions.dyadic_rates import POSTERIOR, POWER, apply, decay, measure, observe, rate_of
 from hutch.reductions.dyadic_state import (
+    EXACT,
+    GRADIENT,
     balance_of,
     compute_sides,
     dyadic_at,
@@ -204,11 +206,15 @@ def _train(state, example, kind, y, base, h, linear, dyads, n, deviation):  # ty
     wx = linear + base + (dyads - 0.25 * (U - V))
     slope = slope_(kind, 0.25 * (U - V) + wx, y, record.parameter, (record.derivative, state.loss))
     loss = (record.derivative, state.loss)
-    if state.exact == 1:
-        t = step_exact(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
+    if state.dynamics == GRADIENT:
+        t = rate * h * r * slope if abs(slope) < math.inf else 0.0
+        shrink, grow = -0.5 * t, 0.5 * t
     else:
-        t = step_fast(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
-    shrink, grow = growth_(t)
+        if state.dynamics == EXACT:
+            t = step_exact(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
+        else:
+            t = step_fast(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
+        shrink, grow = growth_(t)
     apply(state, weights, stride, rows, values, n, t * scale / r, shrink, grow, keep, linear_rates)
     if regularised and state.rates != POWER:
         decay(state, weights, stride, rows, n, h, scale * rate, linear_rates)

@@ -27,7 +27,7 @@ DYADIC = np.dtype(
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
         ("rates", "i8"),
-        ("exact", "i8"),
+        ("dynamics", "i8"),
         ("clip", "i8"),  # 1: predictions are clipped to the labels' range
         ("seed", "u8"),
         ("learning_rate", "f8"),
@@ -55,6 +55,9 @@ LEARNED = np.dtype(
     ]
 )
 """What the learner keeps beside the weight table; saved with the model."""
+
+DYNAMICS = {"fast": 0, "exact": 1, "gradient": 2}
+EXACT, GRADIENT = DYNAMICS["exact"], DYNAMICS["gradient"]
 
 TOUCHED_LEFT, TOUCHED_RIGHT, TOUCHED_OTHER, TOUCHED_CONSTANT = 1, 2, 3, 4
 WEIGHT, TOUCHED = 0, 1
