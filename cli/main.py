@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -69,5 +70,6 @@ def hutch(
 
 def main() -> NoReturn:
     """Entry point of the command line."""
+    warnings.formatwarning = lambda message, *_: f"{message}\n"
     app(prog_name="hutch")
     sys.exit(0)

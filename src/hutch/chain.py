@@ -1,5 +1,6 @@
 """The public chain: from YAML to predictions, with whatever plugins are installed."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +13,8 @@ from hutch.core.batch import Batch
 from hutch.core.chain import Engine
 from hutch.core.config import ChainConfig
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.model_file import load_model, save_model
+from hutch.core.losses import LossChoice
+from hutch.core.model_file import check_plugins, load_model, save_model
 from hutch.core.sources import to_batches
 from hutch.core.text_parser import ParserOptions
 from hutch.plugins.manager import Plugins, installed
@@ -128,8 +130,13 @@ class Chain(Engine):
         save_model(path, self.arrays(), self.metadata())
 
     def metadata(self) -> dict[str, Any]:
-        """What a model must hold beside its arrays: the configuration and the plugins' versions."""
-        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions()}
+        """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
+        used = {("reductions", layer.name) for layer in self.layers}
+        parameters = (value for layer in self.config.chain for _, value in layer.parameters)
+        used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
+        origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
+        versions = {plugin.distribution: plugin.version for plugin in self.plugins if plugin.name in origins}
+        return {"chain": self.config.to_dict(), "plugins": versions}
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -141,6 +148,7 @@ class Chain(Engine):
 
         Raises:
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
+            ConfigError: a wrong override.
         """
         return cls.from_arrays(*load_model(path), str(path), overrides)
 
@@ -158,13 +166,15 @@ class Chain(Engine):
         Raises:
             ModelError: as `load`.
         """
+        document = chain_config.read_chain(metadata["chain"])
+        plugins = installed(chain_config.blocked_plugins(document))
+        for notice in check_plugins(source, metadata["plugins"], plugins.versions()):
+            warnings.warn(notice, stacklevel=3)
         try:
-            chain = cls.from_config(metadata["chain"], overrides)
+            chain_config.validate(document, plugins.registry)
         except ConfigError as error:
-            versions = ", ".join(f"{name} {version}" for name, version in metadata["plugins"].items())
-            raise ModelError(
-                f"{source}: its chain cannot be built here (it was written with {versions}):\n{error}"
-            ) from None
+            raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
+        chain = cls.from_config(metadata["chain"], overrides)
         try:
             chain.restore(arrays)
         except ModelError as error:

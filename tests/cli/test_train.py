@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from hutch.chain import Chain
-from hutch.core.model_file import load_metadata, load_model
+from hutch.core.model_file import load_metadata, load_model, save_model
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
 Run = Callable[..., Any]
@@ -197,6 +198,9 @@ WRONG = [
     (["-i", "none"], 1, "none: cannot be read: No such file or directory"),
     (["-i", "key.yaml"], 1, "key.yaml: is not a model of Hutch"),
     (["-i", "cut"], 1, "cut: the model is truncated: it was not written to its end"),
+    (["-i", "whole", "--set", "linear.los=x"], 2, "--set linear.los=x: chain[0].linear.los: unknown key; did you mean"),
+    (["-i", "plugged"], 1, "plugged: the model needs a plugin that is not loaded: pip install hutch-huber==1.2"),
+    (["-i", "unknown"], 1, "unknown: its chain cannot be built here:\nchain[0]: unknown reduction 'lineer'"),
     (["-i", "none", "-C", "good.yaml"], 2, "-C: the model of -i holds its chain; change a parameter with --set"),
     (["-f", "no/such/model"], 1, "model: cannot be written: No such file or directory"),
     (["-f", "."], 1, "cannot be written: it is a directory"),
@@ -212,6 +216,9 @@ def here(tmp_path: Path, data: Path, hutch: Run, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     hutch("train", data, "-f", "whole", "--quiet")
     Path("cut").write_bytes(Path("whole").read_bytes()[:-9])
+    loaded, metadata = load_model("whole")
+    save_model("plugged", loaded, metadata | {"plugins": {"hutch": "0", "hutch-huber": "1.2"}})
+    save_model("unknown", loaded, metadata | {"chain": metadata["chain"] | {"chain": ["lineer"]}})
     Path("good.yaml").write_text("chain:\n- linear\n")
     Path("key.yaml").write_text("chain:\n- linear: {los: hinge}\n")
     Path("type.yaml").write_text("chain:\n- linear: {learning_rate: fast}\n")
@@ -227,6 +234,18 @@ def test_what_is_wrong_is_said_before_training(here: Path, hutch: Run) -> None:
         assert (result.code, result.out) == (code, ""), arguments
         assert message in result.err and "Traceback" not in result.err and "finished run" not in result.err
     assert sorted(os.listdir(".")) == before
+
+
+def test_another_version_of_a_plugin_is_mentioned(
+    here: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    loaded, metadata = load_model("whole")
+    assert metadata["plugins"] == {"hutch": version("hutch")}
+    save_model("older", loaded, metadata | {"plugins": {"hutch": "0", "hutch-huber": "1.2"}})
+    versions = {"hutch": "9", "hutch-huber": "1.3"}
+    monkeypatch.setattr("hutch.plugins.manager.Plugins.versions", lambda self: versions)
+    Chain.load("older")
+    assert str(recwarn.pop(UserWarning).message) == "older: made with hutch-huber 1.2, now 1.3: predictions may differ"
 
 
 def test_data_that_is_none(here: Path, hutch: Run) -> None:

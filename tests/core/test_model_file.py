@@ -166,6 +166,7 @@ def test_an_unwritable_path_is_an_error(tmp_path: Path) -> None:
 
 def test_plugins_are_compared() -> None:
     assert check_plugins("m", {"a": "1", "b": "2"}, {"a": "1", "b": "2", "c": "3"}) == []
+    assert check_plugins("m", {"hutch": "1"}, {"hutch": "2"}) == []
     assert check_plugins("m", {"a": "1"}, {"a": "2"}) == ["m: made with a 1, now 2: predictions may differ"]
     with pytest.raises(ModelError, match="m: the model needs plugins that are not loaded: pip install a==1 b==2"):
         check_plugins("m", {"a": "1", "b": "2", "hutch": "0"}, {"hutch": "0"})
