@@ -79,7 +79,7 @@ def _parse(text, seed, hash_all, mask, groups, out):  # type: ignore[no-untyped-
             if not good:
                 return rows, features, line, _NUMBER, at, stop
             if word == 1 and colon - at == 3 and text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100:
-                qid = int64(number)
+                qid = np.int64(number)
                 groups[0] += groups[2] and qid != groups[1]
                 groups[1], groups[2] = qid, 1
             else:

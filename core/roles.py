@@ -65,7 +65,7 @@ class Roles:
         for key in given or {}:
             if key not in known:
                 raise ConfigError(f"columns.{key}: unknown key; {did_you_mean(str(key), known)}")
-        return cls(**(given or {}))  # type: ignore[arg-type]
+        return cls(**(given or {}))
 
     def position(self, role: str, names: Sequence[str]) -> int | None:
         """Which of the columns `names` plays a role; None if nobody does.

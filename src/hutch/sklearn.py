@@ -214,7 +214,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             return self.classes_[(found > 0).astype(int)]  # type: ignore[no-any-return]
         return self.classes_[np.clip(found.astype(int) - 1, 0, len(self.classes_) - 1)]  # type: ignore[no-any-return]
 
-    @available_if(_has_scores)  # type: ignore[untyped-decorator]
+    @available_if(_has_scores)
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores, shape (rows,) for two classes under a binary chain, else (rows, classes)."""
         check_is_fitted(self)
@@ -223,7 +223,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         scores = self.chain_.scores(self._matrix(X, reset=False), columns=self.columns)
         return scores.astype(np.float64)
 
-    @available_if(_has_scores)  # type: ignore[untyped-decorator]
+    @available_if(_has_scores)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logistic function of the scores, over several classes divided by their sum, shape (rows, classes).
 
@@ -234,7 +234,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         if scores.ndim == 1:
             return np.column_stack([1.0 - upper, upper])
         upper += 1e-12  # where every class has been ruled out, all are equal
-        return upper / upper.sum(axis=1, keepdims=True)
+        return np.asarray(upper / upper.sum(axis=1, keepdims=True), np.float64)
 
 
 class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
