@@ -318,3 +318,27 @@ def test_a_signal_saves_the_model_that_was_asked_for(tmp_path: Path, number: sig
     learned = Chain.load(model)
     assert learned.statistics.examples in (2, 3)
     assert len(predictions.read_text().splitlines()) == learned.statistics.examples
+
+
+def test_plugins_see_every_row_even_of_a_quiet_run(hutch: Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[Any] = []
+    monkeypatch.setattr("hutch.plugins.manager.Plugins.on_progress", lambda self, event: events.append(event))
+    hutch("train", data, "--quiet", "-P", "25")
+    assert [(event.examples, event.features > 0) for event in events] == [(25, True), (50, True)]
+
+
+def test_classes_are_whole_numbers_and_their_raw_predictions_all_scores(hutch: Run, tmp_path: Path) -> None:
+    data, chain = tmp_path / "data.vw", tmp_path / "chain.yaml"
+    data.write_text("".join(f"{i % 3 + 1} 't{i}|f a{i % 3} b{i % 2}\n" for i in range(30)))
+    chain.write_text("chain:\n- one_against_all: {classes: 3}\n- linear\n")
+    result = hutch("train", data, "-C", chain, "-p", tmp_path / "p", "-r", tmp_path / "r", "-P", "30")
+    assert result.code == 0 and "Input label = MULTICLASS\nOutput pred = MULTICLASS\n" in result.err
+    row = next(line for line in result.err.splitlines() if line.split()[2:3] == ["30"])
+    assert row.split()[4] == "3" and row.split()[5] in "123" and "best constant" not in result.err
+    predictions = [line.split() for line in (tmp_path / "p").read_text().splitlines()]
+    scores = [line.split() for line in (tmp_path / "r").read_text().splitlines()]
+    assert len(predictions) == len(scores) == 30
+    for (prediction, tag), line in zip(predictions, scores, strict=True):
+        assert [part.split(":")[0] for part in line[:3]] == ["1", "2", "3"] and line[3] == tag
+        values = [float(part.split(":")[1]) for part in line[:3]]
+        assert values[int(prediction) - 1] == max(values)
