@@ -160,6 +160,8 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
         error = float(e.loss) / float(importance)
     else:
         error = 1.0 if (prediction > s.threshold) != (label > s.threshold) else 0.0
+    if progress.bought < s.limit:
+        progress.covered += importance
     chance = decide(s, layer, example, prediction, label, importance, offset, np.float32(error))
     if lent:
         e.scores, e.score_count = uint64(0), uint64(0)
@@ -263,13 +265,13 @@ class Active(Reduction):
         below, rule = context.below, self.parameters.rule
         if below is None:
             return  # the chain says so in its own words
-        needs = {BUDGET: "importance_to", IWAL: "importance_to", VW: "sensitivity"}.get(RULES[rule])
-        if needs and getattr(below.kernels, needs) is None:
-            raise ConfigError(f"active: rule {rule!r} asks of the layer below its {needs}, which {below.name!r} lacks")
         if self.classes and rule == "vw":
             raise ConfigError(
                 f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"
             )
+        needs = {BUDGET: "importance_to", IWAL: "importance_to", VW: "sensitivity"}.get(RULES[rule])
+        if needs and getattr(below.kernels, needs) is None:
+            raise ConfigError(f"active: rule {rule!r} asks of the layer below its {needs}, which {below.name!r} lacks")
         if self.classes and rule == "margin" and self.score_count == 0:
             raise ConfigError(f"active: rule 'margin' asks of the layer below class scores, which {below.name!r} lacks")
 

@@ -186,8 +186,6 @@ def decide(s, layer, example, prediction, label, importance, offset, error):  # 
     e.loss, e.raw, e.updated, e.features = loss, raw, updated, features
     _trace(s, score, chance, draw, asked, prediction, label, importance, error)
     if not frozen:
-        if progress.bought < s.limit:
-            progress.covered += importance
         progress.seen += uint64(1)
         progress.spent += chance
         shared.queries += uint64(1) if asked else uint64(0)

@@ -283,6 +283,7 @@ def test_unlabelled_examples_are_decided_upon_and_predict_changes_nothing():
     for name, array in chain.arrays().items():
         assert name.startswith("shared.") or array.tobytes() == before[name].tobytes(), name
     live = chain.run_batch(batch)[0].queries
+    assert chain.layers[0].loss_sums()[0] == 0  # no estimate is made of labels that never come
     assert chain.layers[0].progress["seen"] == 200 and 20 <= (live > 0).sum() <= 60
     assert set(np.sign(frozen)) <= {-1.0, 1.0} and (frozen[frozen > 0] >= 1).all()
 
