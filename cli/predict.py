@@ -8,7 +8,9 @@ MODEL_IN = typer.Option("-i", "--initial_regressor", help="The model.", metavar=
 
 
 def predict(
-    data: Annotated[list[str], typer.Argument(help="Files of examples (.gz and .zst too); - is standard input.")],
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Files of examples (.gz and .zst too); - is standard input.")
+    ],
     model: Annotated[str, MODEL_IN],
     predictions: Annotated[
         str, typer.Option("-p", "--predictions", metavar="FILE", help="Where predictions go; - is standard output.")

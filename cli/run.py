@@ -181,7 +181,7 @@ class Run:
                 self._sinks.append(_lines_to(raw, lambda outputs: outputs.raw))
         if options.events is not None:
             events = stack.enter_context(_output(options.events))
-            self.progress.views.append(lambda event: events.write(event_json(event).encode() + b"\n"))
+            self.progress.views.append(lambda event: _write_now(events, event_json(event).encode() + b"\n"))
 
     def _bar(self) -> AbstractContextManager[Any]:
         if self.options.quiet or not self.files.total or not sys.stderr.isatty():
@@ -263,4 +263,10 @@ class _Until:
 
 def _lines_to(file: BinaryIO, values: Callable[[Outputs], Any]) -> Callable[[Batch, Outputs], Any]:
     text = PredictionText()
-    return lambda batch, outputs: file.write(text.lines(values(outputs), batch.tag_ptr, batch.tags))
+    return lambda batch, outputs: _write_now(file, text.lines(values(outputs), batch.tag_ptr, batch.tags))
+
+
+def _write_now(file: BinaryIO, data: bytes | memoryview) -> None:
+    """Write what somebody at the other end of a pipe may wait for."""
+    file.write(data)
+    file.flush()

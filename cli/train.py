@@ -6,7 +6,9 @@ import typer
 
 
 def train(
-    data: Annotated[list[str], typer.Argument(help="Files of examples (.gz and .zst too); - is standard input.")],
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Files of examples (.gz and .zst too); - is standard input.")
+    ],
     config: Annotated[
         str | None, typer.Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer.")
     ] = None,
@@ -31,7 +33,7 @@ def train(
         typer.Option("-r", "--raw_predictions", metavar="FILE", help="Raw predictions: scores of all classes."),
     ] = None,
     testonly: Annotated[bool, typer.Option("-t", "--testonly", help="Only predict.")] = False,
-    passes: Annotated[int, typer.Option("--passes", min=1, metavar="N", help="Over the data.")] = 1,
+    passes: Annotated[int, typer.Option("--passes", min=1, metavar="N", help="Passes over the data.")] = 1,
     holdout_off: Annotated[bool, typer.Option("--holdout_off", help="With several passes, train on all.")] = False,
     holdout_period: Annotated[
         int, typer.Option("--holdout_period", min=1, metavar="N", help="With several passes, only test every Nth.")
@@ -51,17 +53,32 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No table.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
-    bits: Annotated[int | None, typer.Option("-b", "--bit_precision", help="weights.bits")] = None,
-    learning_rate: Annotated[float | None, typer.Option("-l", "--learning_rate", help="of the base learner")] = None,
-    loss: Annotated[str | None, typer.Option("--loss_function", help="loss of the base learner")] = None,
-    quantile_tau: Annotated[float | None, typer.Option("--quantile_tau", help="of the quantile loss")] = None,
-    power_t: Annotated[float | None, typer.Option("--power_t", help="of the base learner")] = None,
-    initial_t: Annotated[float | None, typer.Option("--initial_t", help="of the base learner")] = None,
-    decay: Annotated[float | None, typer.Option("--decay_learning_rate", help="of the base learner")] = None,
-    l1: Annotated[float | None, typer.Option("--l1", help="of the base learner")] = None,
-    l2: Annotated[float | None, typer.Option("--l2", help="of the base learner")] = None,
-    min_prediction: Annotated[float | None, typer.Option("--min_prediction", help="of the base learner")] = None,
-    max_prediction: Annotated[float | None, typer.Option("--max_prediction", help="of the base learner")] = None,
+    bits: Annotated[int | None, typer.Option("-b", "--bit_precision", metavar="N", help="2^N rows of weights.")] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(
+            "-l", "--learning_rate", metavar="X", help="Of the base learner, as all down to --max_prediction."
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option("--loss_function", metavar="NAME", help="Such as logistic, hinge, squared.")
+    ] = None,
+    quantile_tau: Annotated[float | None, typer.Option("--quantile_tau", metavar="X", help="Which quantile.")] = None,
+    power_t: Annotated[float | None, typer.Option("--power_t", metavar="X", help="How rates fall.")] = None,
+    initial_t: Annotated[
+        float | None, typer.Option("--initial_t", metavar="X", help="Importance taken as seen.")
+    ] = None,
+    decay: Annotated[
+        float | None, typer.Option("--decay_learning_rate", metavar="X", help="Multiplies the rate after each pass.")
+    ] = None,
+    l1: Annotated[float | None, typer.Option("--l1", metavar="X", help="Pulls weights to zero.")] = None,
+    l2: Annotated[float | None, typer.Option("--l2", metavar="X", help="Shrinks weights.")] = None,
+    min_prediction: Annotated[
+        float | None, typer.Option("--min_prediction", metavar="X", help="Clips predictions.")
+    ] = None,
+    max_prediction: Annotated[
+        float | None, typer.Option("--max_prediction", metavar="X", help="Clips predictions.")
+    ] = None,
     quadratic: Annotated[
         list[str] | None, typer.Option("-q", "--quadratic", metavar="AB", help="Pairs of namespaces, by letter.")
     ] = None,
@@ -74,9 +91,14 @@ def train(
     ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="A", help="Namespaces to leave out.")] = None,
     keep: Annotated[list[str] | None, typer.Option("--keep", metavar="A", help="The only namespaces to use.")] = None,
     noconstant: Annotated[bool, typer.Option("--noconstant", help="No constant feature.")] = False,
-    hash_mode: Annotated[str | None, typer.Option("--hash", metavar="strings|all", help="input.hash")] = None,
-    hash_seed: Annotated[int | None, typer.Option("--hash_seed", help="input.hash_seed")] = None,
-    random_seed: Annotated[int | None, typer.Option("--random_seed", help="seed")] = None,
+    hash_mode: Annotated[
+        str | None,
+        typer.Option("--hash", metavar="strings|all", help="Names that are numbers: their own index, or hashed."),
+    ] = None,
+    hash_seed: Annotated[int | None, typer.Option("--hash_seed", metavar="N", help="Of the feature hash.")] = None,
+    random_seed: Annotated[
+        int | None, typer.Option("--random_seed", metavar="N", help="Of every random decision.")
+    ] = None,
 ) -> None:
     """Learn from data, example by example.
 

@@ -342,3 +342,14 @@ def test_classes_are_whole_numbers_and_their_raw_predictions_all_scores(hutch: R
         assert [part.split(":")[0] for part in line[:3]] == ["1", "2", "3"] and line[3] == tag
         values = [float(part.split(":")[1]) for part in line[:3]]
         assert values[int(prediction) - 1] == max(values)
+
+
+def test_predictions_of_a_stream_come_as_it_comes(here: Path) -> None:
+    command = [*HUTCH, "predict", "-", "-i", "whole", "--quiet"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin and process.stdout
+        for tag in (b"one", b"two"):
+            process.stdin.write(b"'" + tag + b"|text fine\n")
+            assert process.stdout.read(100).endswith(b" " + tag + b"\n")
+        process.stdin.close()
+        assert process.wait(60) == 0
