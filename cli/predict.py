@@ -51,6 +51,7 @@ def predict(
         quiet=quiet or (is_stdout(predictions) and sys.stdout.isatty()),
         strict=strict,
     )
+    options.check()
     outcome = Run(Chain.load(model), options)()
     if json:
         print(outcome.as_json())

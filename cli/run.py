@@ -51,6 +51,17 @@ class RunOptions:
     quiet: bool = False
     strict: bool = False
 
+    def check(self) -> None:
+        """Find out before the chain is built whether the files are there, and whether those to come can be written.
+
+        Raises:
+            HutchError: one that is not, or cannot be.
+        """
+        check_sources(self.data)
+        for path in (self.model, self.predictions, self.raw, self.events):
+            if path not in (None, "-"):
+                check_writable(path)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -111,20 +122,15 @@ class Run:
 
     Args:
         chain: the chain; it is changed.
-        options: what to read, write and show.
+        options: what to read, write and show; checked before the chain was built.
 
     Raises:
         UsageError: options that contradict each other.
-        HutchError: a file that is not there, or one that could not be written at the end.
     """
 
     def __init__(self, chain: Chain, options: RunOptions) -> None:
         self.chain = chain
         self.options = options
-        check_sources(options.data)
-        for path in (options.model, options.predictions, options.raw, options.events):
-            if path not in (None, "-"):
-                check_writable(path)
         schedule, notice = parse_schedule(options.progress)
         if notice and not options.quiet:
             note(notice)

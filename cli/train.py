@@ -140,6 +140,7 @@ def train(
         quiet=quiet,
         strict=strict,
     )
+    options.check()
     outcome = Run(_chain(config, initial, overrides or [], vw), options)()
     if as_json:
         print(outcome.as_json())

@@ -59,5 +59,7 @@ def run(arguments: list[str]) -> int:
     with ExitStack() as stack:
         if options.driver_output == "stdout":
             stack.enter_context(redirect_stderr(sys.stdout))
+        files = run_options(options)
+        files.check()
         chain: Any = build_chain(options)
-        return VwRun(chain, run_options(options), options)().exit_code
+        return VwRun(chain, files, options)().exit_code

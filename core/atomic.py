@@ -44,6 +44,8 @@ def _sync_directory(directory: Path) -> None:
 def _temporary(path: Path) -> tuple[int, str]:
     if path.is_dir():
         raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
+    if path.exists() and not os.access(path, os.W_OK):  # a rename would replace it all the same
+        raise HutchError(at(str(path), None, None, "cannot be written: it is read-only"))
     try:
         return tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:

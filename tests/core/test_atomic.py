@@ -83,6 +83,14 @@ def test_an_unwritable_path_is_known_before(tmp_path: Path, path: str, reason: s
             attempt(target)
 
 
+def test_a_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda asked, mode: asked != path)
+    with pytest.raises(HutchError, match="model: cannot be written: it is read-only"):
+        check_writable(path)
+
+
 def test_checking_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model"
     check_writable(path)
