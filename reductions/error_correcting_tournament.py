@@ -102,8 +102,8 @@ def draw_up(classes: int, errors: int) -> tuple[NDArray[Any], NDArray[np.int64]]
                 coming[t].append(playing[-1])
         rounds = coming
     table = np.zeros(len(players), PLAYER)
-    for row, player in zip(table, players, strict=True):
-        for name, value in player.items():
+    for row, fields in zip(table, players, strict=True):
+        for name, value in fields.items():
             row[name] = value
     return table, np.array(champions, np.int64)
 

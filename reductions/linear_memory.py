@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types, uint64
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from hutch.core.abi import view
+from hutch.core.abi import intrinsic, view
 
 BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
 

@@ -1,10 +1,10 @@
 """Which namespaces of an example interact: the terms of `interactions`, wildcards included.
 
 VW's rules: a wildcard stands for every namespace seen; two wildcards of a term are filled in ascending order, three and
-more in descending order (in any order with `permutations`); terms come sorted by length, then by namespaces; of terms
-that are permutations of each other the first stays; a term in which a namespace repeats is sorted. Each rule asks only
-for the namespaces of the term itself, so the terms of one example follow from its own namespaces; they are kept until
-an example with other namespaces comes.
+more in descending order (in any order with `duplicates`); terms come sorted by length, then by namespaces; of terms
+that are permutations of each other the first stays; a term in which a namespace or `:` repeats is sorted. Each rule
+asks only for the namespaces of the term itself, so the terms of one example follow from its own namespaces; they are
+kept until an example with other namespaces comes.
 """
 
 from collections.abc import Sequence
@@ -48,16 +48,16 @@ def _repeats(term: Sequence[int]) -> bool:
 
 
 def prepare(terms: Sequence[Sequence[int]], duplicates: bool) -> list[tuple[int, ...]]:
-    """Sort the terms that have no wildcard as VW does, and drop those that are permutations of an earlier one.
+    """Sort terms as VW does, and drop those that are permutations of an earlier one.
 
     Args:
         terms: namespace ids.
-        duplicates: keep them, and keep the order within terms.
+        duplicates: keep those.
 
     >>> prepare([(3, 1, 2), (2, 1), (1, 2), (2, 1, 2)], False)
     [(1, 2), (1, 2, 2), (3, 1, 2)]
     """
-    inner = [tuple(sorted(term)) if _repeats(term) and not duplicates else tuple(term) for term in terms]
+    inner = [tuple(sorted(term)) if _repeats(term) else tuple(term) for term in terms]
     kept: dict[tuple[int, ...], tuple[int, ...]] = {}
     ordered = sorted(inner, key=lambda term: (len(term), term))
     for k, term in enumerate(ordered):
@@ -80,8 +80,9 @@ class Terms:
     """
 
     def __init__(self, terms: Sequence[Sequence[int]], *, letters: bool, permutations: bool, duplicates: bool) -> None:
-        wildcards = any(WILDCARD in term for term in terms)
-        ordered = sorted(terms, key=len) if wildcards else prepare(terms, duplicates)
+        colon = ord(":") if letters else WILDCARD
+        ordered = prepare([[colon if name == WILDCARD else name for name in term] for term in terms], duplicates)
+        ordered = [tuple(WILDCARD if name == colon else name for name in term) for term in ordered]
         self._patterns = np.full((len(ordered), MAX_ORDER), WILDCARD, np.int64)
         self._lengths = np.array([len(term) for term in ordered], np.int64)
         for row, term in zip(self._patterns, ordered, strict=True):
@@ -90,7 +91,7 @@ class Terms:
         self.record = np.zeros(1, TERMS)
         record = self.record[0]
         record["patterns"], record["lengths"] = self._patterns.ctypes.data, self._lengths.ctypes.data
-        record["pattern_count"], record["wildcards"] = len(ordered), wildcards
+        record["pattern_count"], record["wildcards"] = len(ordered), WILDCARD in sum(ordered, ())
         record["letters"], record["permutations"], record["duplicates"] = letters, permutations, duplicates
         record["ids"], record["found"], record["work"] = (buffer.at for buffer in self._buffers)
         record["id_count"] = UNKNOWN
@@ -144,7 +145,6 @@ def _matches(record, pattern, length, term, ids):  # type: ignore[no-untyped-def
     wildcards = 0
     for k in range(length):
         wildcards += pattern[k] == WILDCARD
-    any_order = record.duplicates if wildcards == 2 else record.permutations
     previous = int64(-1)
     for k in range(length):
         name = int64(ids[term[k]])
@@ -154,7 +154,7 @@ def _matches(record, pattern, length, term, ids):  # type: ignore[no-untyped-def
             continue
         if name == CONSTANT_NAMESPACE or (record.letters == 1 and not 32 <= name <= 126):
             return False
-        if previous >= 0 and not any_order and (name < previous if wildcards == 2 else name > previous):
+        if previous >= 0 and record.duplicates == 0 and (name < previous if wildcards == 2 else name > previous):
             return False
         previous = name
     return True
