@@ -231,7 +231,8 @@ def h_min(bench: Bench) -> None:
     _expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
     away = predictions + 0.1 * (predictions - middle)
     importances_to(top, example, arrays, upper, away, found)
-    between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side
+    between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side,
+    between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and nothing is clipped
     lowest = found[between].min(initial=np.inf)
     _expect(bool(np.isinf(lowest)), "h_min of a target away from the label", lowest, "inf")
 

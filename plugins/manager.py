@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -91,6 +92,10 @@ class Plugins:
             self._register(name, self.manager.get_plugin(name))
 
     def _add(self, name: str, plugin: Any, distribution: str, version: str) -> None:
+        if self.manager.has_plugin(name):
+            taken = " ".join(self._origins[name])
+            _warn(f"plugin {name!r} ({distribution} {version}) left out: {taken} has a plugin of that name")
+            return
         try:
             self.manager.register(plugin, name=name)
             self.manager.check_pending()
@@ -153,7 +158,13 @@ def _version(distribution: str) -> str:
 
 
 def _entry_points() -> Iterator[tuple[Distribution, Any]]:
+    """All entry points of the group; of a distribution that is there twice the first on the path counts."""
+    seen = set()
     for distribution in distributions():
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"] or "").lower()
+        if name in seen:
+            continue
+        seen.add(name)
         for entry in distribution.entry_points:
             if entry.group == PROJECT:
                 yield distribution, entry

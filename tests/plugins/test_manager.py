@@ -1,6 +1,7 @@
 """Plugins of strangers: loaded, chosen, traced, and left out when they are broken, while the rest goes on."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -134,6 +135,31 @@ def test_a_view_that_raises_is_named_and_not_asked_again(install: Install, capsy
     printed = capsys.readouterr()
     assert printed.err == "hutch: plugin 'bad_entry' (bad 1.5) failed in hutch_on_progress(event): RuntimeError: full\n"
     assert printed.out == "saw one\nsaw two\n"
+
+
+def test_a_distribution_that_is_there_twice_counts_once(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("good", GOOD.format(name="my_good"))
+    second = tmp_path / "elsewhere" / "Good-1.4.dist-info"
+    second.mkdir(parents=True)
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: Good\nVersion: 1.4\n")
+    (second / "entry_points.txt").write_text("[hutch]\ngood_entry = good_module\n")
+    monkeypatch.syspath_prepend(second.parent)
+    assert mine(Plugins()) == ["my_good"]
+    assert capsys.readouterr().err == ""
+
+
+def test_two_plugins_of_one_name_are_told_apart(
+    install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("one", GOOD.format(name="my_one"))
+    install("two", GOOD.format(name="my_two"))
+    for name in ("one", "two"):
+        (tmp_path / f"{name}-1.5.dist-info" / "entry_points.txt").write_text(f"[hutch]\nsame = {name}_module\n")
+    assert len(mine(Plugins())) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"hutch: plugin 'same' \((\w+) 1.5\) left out: (\w+) 1.5 has a plugin of that name", line)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
