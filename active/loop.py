@@ -48,6 +48,21 @@ def active_layer(chain: "Chain") -> Any:
     return chain.layers[0]
 
 
+def attach(chain: "Chain", store: Store) -> Any:
+    """Note in a chain which store it learns from; one that has learned from another begins at the beginning.
+
+    Returns:
+        The `active` layer.
+
+    Raises:
+        UsageError: there is none.
+    """
+    layer = active_layer(chain)
+    if int(layer.progress["store"][0]) != store.identity:
+        layer.progress["store"], layer.progress["learned"] = store.identity, 0
+    return layer
+
+
 def labels_of(chain: "Chain") -> list[str]:
     """The labels a worker may give for a chain's examples, in canonical form; empty if any number will do."""
     layer = active_layer(chain)
@@ -222,18 +237,14 @@ def example_of(event: Event, store: Store, weighted: bool) -> str | None:
 def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
     """Let a chain learn what the store's log has that it has not learned yet.
 
-    A chain that has learned from another store begins at the beginning.
-
     Returns:
         (examples learned, number of the last entry of the log).
 
     Raises:
         UsageError: the chain has no active layer.
     """
-    layer = active_layer(chain)
+    layer = attach(chain, store)
     progress = layer.progress
-    if int(progress["store"][0]) != store.identity:
-        progress["store"], progress["learned"] = store.identity, 0
     before, layer.simulation = layer.simulation, False
     total, lines, last = 0, [], int(progress["learned"][0])
     try:

@@ -1,7 +1,7 @@
 """How far a store's labelling has come, and whether it is time to stop."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hutch.active.estimate import LossSums
@@ -40,8 +40,7 @@ def report_of(store: Store) -> Report:
         wrong = prediction != truth if threshold is None else (prediction > threshold) != (truth > threshold)
         sums = sums.add(probability * share[number], float(wrong), part)
         mistakes += part * wrong
-    examples = int(sums.covered)
     bought = sum(done for done, _ in answered.values())
     classes = Counter(label for _, _, _, label, _ in outcomes)
-    estimate = stopping(replace(sums), mistakes, bought, examples)
+    estimate = stopping(sums, mistakes, bought, int(sums.covered))
     return Report(counts, estimate, dict(sorted(classes.items(), key=lambda item: float(item[0]))))

@@ -357,6 +357,12 @@ class Store:
         found = self._rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ?", [id])
         return (Request(*found[0][:-1]), found[0][-1]) if found else None
 
+    def open_requests(self) -> Iterator[Request]:
+        """The requests that still want answers, in order of asking."""
+        query = f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' ORDER BY number"
+        for row in self._rows(query):
+            yield Request(*row)
+
     def open_request_of(self, line: str) -> str | None:
         """Id of the oldest open request with this line; None if there is none."""
         query = "SELECT id FROM requests WHERE state = 'open' AND line = ? ORDER BY number LIMIT 1"

@@ -13,7 +13,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hutch.active.loop import active_layer, example_of, labels_of, model_version, split_line, threshold_of, unlabelled
+from hutch.active.loop import attach, example_of, labels_of, model_version, split_line, threshold_of, unlabelled
 from hutch.active.records import Answer, Request, canonical_label, make_answer
 from hutch.active.store import Round, Store
 
@@ -38,11 +38,8 @@ class VWSession:
 
     def __init__(self, chain: "Chain", store: Store, model: str) -> None:
         self.chain, self.store, self.model = chain, store, model
-        self.layer = active_layer(chain)
+        self.layer = attach(chain, store)
         self.layer.simulation = False
-        progress = self.layer.progress
-        if int(progress["store"][0]) != store.identity:
-            progress["store"], progress["learned"] = store.identity, 0
         store.allow_labels(labels_of(chain))
         self._trace = self.layer.trace(1)
         self._round = 0

@@ -131,12 +131,23 @@ def ask(
     version, chain = model_version(model), Chain.load(model)
     source = "<stdin>" if pool == "-" else pool
     with Store(store, create=True) as opened:
-        requests = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)
-    write_requests(requests, sys.stdout)
-    if len(requests) < count:
-        print(
-            f"asked for {len(requests)} of {count}: {source} has no more lines that were not asked for", file=sys.stderr
-        )
+        found = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)
+    write_requests(found, sys.stdout)
+    if len(found) < count:
+        print(f"asked for {len(found)} of {count}: {source} has no more lines that were not asked for", file=sys.stderr)
+
+
+@app.command("requests")
+def open_requests(store: StoreFile) -> None:
+    """Print the requests that still want answers, as JSON lines.
+
+    Example: hutch active requests --store labels.db > requests.jsonl
+    """
+    from hutch.active.records import write_requests
+    from hutch.active.store import Store
+
+    with Store(store) as opened:
+        write_requests(opened.open_requests(), sys.stdout)
 
 
 @app.command()

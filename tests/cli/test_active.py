@@ -105,6 +105,8 @@ def test_the_loop(folder):
     answers = [json.dumps({"id": request["id"], "worker": "ada", "label": 1}) for request in asked]
     (folder / "answers.jsonl").write_text("\n".join(answers[:15]) + "\n")
     assert hutch("active", "answer", "answers.jsonl", "--store", "s.db").stdout.startswith("15 new answers, 0")
+    left = hutch("active", "requests", "--store", "s.db").stdout
+    assert left.splitlines() == requests.splitlines()[15:]
     again = hutch("active", "answer", "-", "--store", "s.db", "--json", stdin="\n".join(answers))
     assert json.loads(again.stdout) == {"new": 5, "repeated": 15}
     learned = hutch("active", "learn", "-i", "model", "-f", "model", "--store", "s.db", "--json")
