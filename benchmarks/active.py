@@ -172,6 +172,32 @@ def table(name, lines, seeds, peers):
                 print(f"VW {kind} {mellowness:g}: {bought:.0f} labels, {error:.4f} ({deviation:.4f})", flush=True)
 
 
+def ten_digits():
+    """Digits as ten classes."""
+    labels = load_digits(return_X_y=True)[1]
+    return [f"{label + 1} {line.split(' ', 1)[1]}" for label, line in zip(labels, digits(), strict=True)]
+
+
+def class_table(lines, seeds):
+    """Print errors above layers that predict classes."""
+    order = {seed: np.random.default_rng(seed).permutation(len(lines)) for seed in seeds}
+    cut = int(0.8 * len(lines))
+    for layer in ("one_against_all", "filter_tree"):
+        for rule, budgets in (("budget", (0.2, 0.3, 0.4, 0.6)), ("random", (0.2, 0.3, 0.4, 0.6, 1.0))):
+            for budget in budgets:
+                results = []
+                for seed in seeds:
+                    train, test = [lines[i] for i in order[seed][:cut]], [lines[i] for i in order[seed][cut:]]
+                    active = {"active": {"rule": rule, "budget": budget, "horizon": cut}}
+                    layers = [active, {layer: {"classes": 10}}, {"linear": LINEAR}]
+                    chain = Chain.from_config({"seed": seed, "chain": layers})
+                    chain.learn(train)
+                    labels = np.array([float(line.split(" ", 1)[0]) for line in test])
+                    results.append((chain.statistics.queries, float(np.mean(chain.predict(test) != labels))))
+                bought, error, deviation = mean(results)
+                print(f"{layer}, {rule} {budget:.0%}: {bought:.0f} labels, {error:.4f} ({deviation:.4f})", flush=True)
+
+
 def stream(seed, n, noise, change_at=None):
     """A stream of lines with label noise, and a new concept from `change_at`."""
     rng = np.random.default_rng(seed)
@@ -221,6 +247,7 @@ def main():
     seeds = range(100, 100 + options.seeds)
     for name, lines in (("digits, odd or even", digits()), ("breast cancer", cancer()), ("simulated text", text())):
         table(name, lines, seeds, options.peers)
+    class_table(ten_digits(), seeds)
     if options.sms:
         table("SMS spam", sms(options.sms), seeds, options.peers)
 

@@ -408,6 +408,17 @@ def test_the_score_is_the_least_importance_that_changes_the_class(layer):
         assert changed[1.02] or layer == "filter_tree"
 
 
+@pytest.mark.parametrize("layer", ["one_against_all", "filter_tree"])
+def test_training_above_classes_goes_on_where_it_was_saved(layer, tmp_path):
+    lines = class_stream(200)
+    whole, part = (class_chain(layer, {"budget": 0.3}) for _ in range(2))
+    together = whole.learn(lines)
+    first = part.learn(lines[:90])
+    part.save(tmp_path / "model")
+    rest = Chain.load(tmp_path / "model").learn(lines[90:])
+    assert np.concatenate([first, rest]).tobytes() == together.tobytes()
+
+
 def test_the_margin_of_classes_is_the_gap_of_their_scores():
     chain = class_chain("one_against_all", {"rule": "margin", "budget": 0.2, "simulation": False})
     chain.learn(class_stream(100))
