@@ -151,12 +151,34 @@ def _chain(config: str | None, initial: str | None, overrides: list[str], vw: di
     """The chain that the command line describes."""
     from hutch.chain import Chain
     from hutch.cli.vw_options import vw_chain, vw_overrides
-    from hutch.core.errors import UsageError
     from hutch.core.model_file import load_metadata
 
     if initial is None:
         source: Any = vw_chain(vw) if config is None else config
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
-    if config is not None:
-        raise UsageError("-C: the model of -i holds its chain; change a parameter with --set")
-    return Chain.load(initial, [*vw_overrides(vw, load_metadata(initial)["chain"]), *overrides])
+    if config is None:
+        return Chain.load(initial, [*vw_overrides(vw, load_metadata(initial)["chain"]), *overrides])
+    return _continued(config, initial, [*vw_overrides(vw, config), *overrides])
+
+
+def _continued(config: str, initial: str, overrides: list[str]) -> Any:
+    """The weights of a model under a chain that may differ in parameters, but not in what the weights stand for."""
+    from hutch.chain import Chain
+    from hutch.core.config import blocked_plugins, read_chain, validate
+    from hutch.core.errors import UsageError
+    from hutch.core.model_file import load_model
+    from hutch.plugins.manager import installed
+
+    document = read_chain(config, overrides)
+    chain = validate(document, installed(blocked_plugins(document)).registry).to_dict()
+    arrays, metadata = load_model(initial)
+
+    def meaning(of: Any) -> dict[str, Any]:
+        layers = [layer if isinstance(layer, str) else next(iter(layer)) for layer in of["chain"]]
+        return {"weights": of["weights"], "input": of["input"], "chain": layers}
+
+    saved = meaning(metadata["chain"])
+    for key, value in meaning(chain).items():
+        if value != saved[key]:
+            raise UsageError(f"-C: {config} has {key} {value}, but the model {initial} has {saved[key]}")
+    return Chain.from_arrays(arrays, {**metadata, "chain": chain}, initial)

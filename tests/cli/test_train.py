@@ -179,6 +179,16 @@ def test_options_change_a_chain_and_a_model(hutch: Run, data: Path, tmp_path: Pa
     assert load_metadata(tmp_path / "n")["chain"]["chain"][0]["linear"]["learning_rate"] == 0.2
 
 
+def test_a_model_goes_on_under_another_rate(hutch: Run, data: Path, tmp_path: Path) -> None:
+    chain = tmp_path / "chain.yaml"
+    chain.write_text("chain:\n- linear: {loss: hinge}\n")
+    hutch("train", data, "-C", chain, "-f", tmp_path / "m", "--quiet")
+    chain.write_text("chain:\n- linear: {loss: hinge, learning_rate: 0.1}\n")
+    assert hutch("train", data, "-C", chain, "-i", tmp_path / "m", "-f", tmp_path / "n", "--quiet").code == 0
+    hutch("train", data, "--set", "linear.learning_rate=0.1", "-i", tmp_path / "m", "-f", tmp_path / "k", "--quiet")
+    assert arrays(tmp_path / "n") == arrays(tmp_path / "k") != arrays(tmp_path / "m")
+
+
 WRONG = [
     (["-C", "none.yaml"], 2, "none.yaml: cannot be read: No such file or directory"),
     (["-C", "key.yaml"], 2, "key.yaml:2:12: chain[0].linear.los: unknown key; did you mean 'loss'?"),
@@ -201,7 +211,12 @@ WRONG = [
     (["-i", "whole", "--set", "linear.los=x"], 2, "--set linear.los=x: chain[0].linear.los: unknown key; did you mean"),
     (["-i", "plugged"], 1, "plugged: the model needs a plugin that is not loaded: pip install hutch-huber==1.2"),
     (["-i", "unknown"], 1, "unknown: its chain cannot be built here:\nchain[0]: unknown reduction 'lineer'"),
-    (["-i", "none", "-C", "good.yaml"], 2, "-C: the model of -i holds its chain; change a parameter with --set"),
+    (
+        ["-i", "whole", "-C", "good.yaml", "-b", "9"],
+        2,
+        "-C: good.yaml has weights {'bits': 9}, but the model whole has",
+    ),
+    (["-i", "whole", "-C", "tree.yaml"], 2, "tree.yaml has chain ['filter_tree', 'linear'], but the model whole has"),
     (["-f", "no/such/model"], 1, "model: cannot be written: No such file or directory"),
     (["-f", "."], 1, "cannot be written: it is a directory"),
     (["-p", "no/p"], 1, "p: cannot be written: No such file or directory"),
@@ -220,6 +235,7 @@ def here(tmp_path: Path, data: Path, hutch: Run, monkeypatch: pytest.MonkeyPatch
     save_model("plugged", loaded, metadata | {"plugins": {"hutch": "0", "hutch-huber": "1.2"}})
     save_model("unknown", loaded, metadata | {"chain": metadata["chain"] | {"chain": ["lineer"]}})
     Path("good.yaml").write_text("chain:\n- linear\n")
+    Path("tree.yaml").write_text("chain:\n- filter_tree: {classes: 3}\n- linear\n")
     Path("key.yaml").write_text("chain:\n- linear: {los: hinge}\n")
     Path("type.yaml").write_text("chain:\n- linear: {learning_rate: fast}\n")
     Path("name.yaml").write_text("chain:\n- lineer\n")
