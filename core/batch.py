@@ -1,7 +1,7 @@
 """The one form in which examples reach a chain, wherever they came from."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -71,3 +71,66 @@ class Batch:
         for j in range(self.row_namespaces[i], self.row_namespaces[i + 1]):
             piece = slice(self.namespace_ptr[j], self.namespace_ptr[j + 1])
             yield int(self.namespace_id[j]), self.indices[piece], self.values[piece]
+
+    def rows(self, start: int, stop: int) -> "Batch":
+        """Examples `start` to `stop` (exclusive), as views into the same memory."""
+        views: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in _PER_ROW}
+        views |= {name: getattr(self, name)[start : stop + 1] for name in _OFFSETS}
+        return replace(self, **views)
+
+
+_PER_ROW = ("labels", "importance", "base", "group")
+_OFFSETS = ("row_ptr", "row_namespaces", "tag_ptr", "cost_ptr")
+_POINTED = {
+    "row_ptr": ("indices", "values"),
+    "row_namespaces": ("namespace_id",),
+    "tag_ptr": ("tags",),
+    "cost_ptr": ("cost_classes", "costs"),
+}
+
+
+def joined(first: Batch, second: Batch) -> Batch:
+    """The examples of two batches in one, in memory of its own."""
+    parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Batch)}
+    features = 0
+    for batch in (first, second):
+        for name in _PER_ROW:
+            parts[name].append(getattr(batch, name))
+        for name, pointed in _POINTED.items():
+            offsets = getattr(batch, name)
+            low, high = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
+            begun = sum(len(array) for array in parts[pointed[0]])
+            parts[name].append(offsets[len(parts[name]) > 0 :] - low + begun)
+            for array in pointed:
+                parts[array].append(getattr(batch, array)[low:high])
+            if name == "row_namespaces":
+                starts = batch.namespace_ptr[low : high + 1]
+                parts["namespace_ptr"].append(starts[len(parts["namespace_ptr"]) > 0 :] - starts[0] + features)
+        features += int(batch.row_ptr[-1] - batch.row_ptr[0])
+    return Batch(**{name: np.concatenate(arrays) for name, arrays in parts.items()})
+
+
+def whole_groups(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The same examples in batches that end only where a group ends; each is valid until the next one is asked for.
+
+    A batch's last group is held back until the next batch has shown that it does not go on.
+    """
+    held: Batch | None = None
+    for batch in batches:
+        if not len(batch):
+            continue
+        changes = np.flatnonzero(np.diff(batch.group)) + 1
+        first, last = (int(changes[0]), int(changes[-1])) if len(changes) else (len(batch), 0)
+        start = 0
+        if held is not None:
+            if held.group[-1] == batch.group[0]:
+                held, start = joined(held, batch.rows(0, first)), first
+                if start == len(batch):
+                    continue
+            yield held
+        if last > start:
+            yield batch.rows(start, last)
+        kept = batch.rows(max(start, last), len(batch))
+        held = joined(kept, kept.rows(0, 0))
+    if held is not None:
+        yield held

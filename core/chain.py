@@ -106,8 +106,9 @@ class Engine:
     ) -> None:
         self.takes, self.predicts = check_neighbours(layers, registry)
         options = parser or ParserOptions()
-        self.parser = replace(options, bits=bits, label=self.takes.value)
         classes = [registry.reductions[spec.name] for spec in layers]
+        whole = any(cls.whole_groups for cls in classes)
+        self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
         total = int(np.prod(widths))
         if total > 1 << bits:
@@ -175,6 +176,11 @@ class Engine:
         return self.layers[0].score_count
 
     @property
+    def whole_groups(self) -> bool:
+        """Whether a layer reads groups of lines; only the last line of a group then has a prediction, others NaN."""
+        return self.parser.whole_groups
+
+    @property
     def last_features(self) -> int:
         """Features used by the example run last, interactions and the constant included."""
         return int(self._example["features"][0])
@@ -215,6 +221,8 @@ class Engine:
             widest = int(np.diff(batch.row_ptr).max(initial=0))
             self._size_scratch(widest, int(np.diff(batch.row_namespaces).max(initial=0)))
         self.shared["testing"] = not learn
+        for layer in self.layers:
+            layer.begin_batch(batch, learn)
         arrays = (
             batch.row_ptr,
             batch.indices,
@@ -303,6 +311,9 @@ class Engine:
         Raises:
             ModelError: an array is missing or of another shape.
         """
+        for k, layer in enumerate(self.layers):
+            prefix = f"layer.{k}.{layer.name}."
+            layer.loading({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
         for name, live in self.arrays().items():
             if name not in arrays:
                 raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")

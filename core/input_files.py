@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, whole_groups
 from hutch.core.errors import DataError, at
 from hutch.core.parse_problems import NUL_BYTE, Problem, Problems
 from hutch.core.reader import batches, read_chunks
@@ -90,9 +90,10 @@ class InputFiles:
         for source in self.sources:
             reader = self._readers.get(_ending(source))
             if reader:
-                yield from reader(source, self._options, self._columns)
+                found = reader(source, self._options, self._columns)
+                yield from whole_groups(found) if self._options.whole_groups else found
             else:
-                self._chunks = read_chunks([source])
+                self._chunks = read_chunks([source], whole_groups=self._options.whole_groups)
                 yield from self._text(parser, first_pass)
                 self._chunks = read_chunks([])
             self._finished += os.path.getsize(source) if self.total is not None else 0

@@ -111,9 +111,10 @@ class Chunks:
         position: how many of these bytes have been read.
     """
 
-    def __init__(self, sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES) -> None:
+    def __init__(self, sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> None:
         self.sources = [os.fspath(source) for source in sources]
         self.chunk_bytes = chunk_bytes
+        self.whole_groups = whole_groups
         self.total_bytes = _total(self.sources)
         self._finished = 0
         self._raw: Any = None
@@ -145,16 +146,24 @@ class Chunks:
     def _lines(self, stream: Any, name: str, number: int) -> Iterator[Chunk]:
         buffer, filled = bytearray(self.chunk_bytes + 2 * PADDING), PADDING
         while got := stream.readinto(memoryview(buffer)[filled:-PADDING]):
-            cut = buffer.rfind(b"\n", filled, filled + got) + 1
+            cut = self._cut(buffer, filled, filled + got)
             filled += got
             if cut:
                 yield Chunk(name, number, memoryview(buffer)[PADDING:cut])
                 buffer[PADDING : PADDING + filled - cut] = buffer[cut:filled]
                 filled += PADDING - cut
             elif filled == len(buffer) - PADDING:
-                buffer = buffer + bytearray(len(buffer))  # a line longer than the buffer
+                buffer = buffer + bytearray(len(buffer))  # a line, or a group of them, longer than the buffer
         if filled > PADDING:
             yield Chunk(name, number, memoryview(buffer)[PADDING:filled])
+
+    def _cut(self, buffer: bytearray, start: int, stop: int) -> int:
+        """Where the last line, or the last group of lines, that ends in these new bytes ends; 0 if none does."""
+        if not self.whole_groups:
+            return buffer.rfind(b"\n", start, stop) + 1
+        start = max(start - 2, PADDING)  # the line feed before may have come with the bytes before
+        unix, dos = buffer.rfind(b"\n\n", start, stop), buffer.rfind(b"\n\r\n", start, stop)
+        return max(unix + 2 if unix >= 0 else 0, dos + 3 if dos >= 0 else 0)
 
 
 class _Standard:
@@ -183,12 +192,13 @@ def _reason(error: OSError) -> str:
     return wanted.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
 
 
-def read_chunks(sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES) -> Chunks:
+def read_chunks(sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> Chunks:
     """Read sources one after the other as chunks of whole lines.
 
     Args:
         sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
         chunk_bytes: size of the buffer; a longer line makes it grow.
+        whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
 
     Returns:
         An iterable of `Chunk` that also knows how far it has come.
@@ -196,7 +206,7 @@ def read_chunks(sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES) -> Ch
     Raises:
         DataError: while iterating, if a source is missing, a directory, not readable, truncated or corrupt.
     """
-    return Chunks(sources, chunk_bytes)
+    return Chunks(sources, chunk_bytes, whole_groups)
 
 
 def batches(
@@ -225,7 +235,8 @@ def batches(
     parser = parser or TextParser(options, valid=2 if ahead else 1)
     if ahead and parser.valid < 2:
         raise ValueError(f"parser.valid: got {parser.valid}, wanted at least 2 to parse ahead")
-    found = _parsed(sources if isinstance(sources, Chunks) else read_chunks(sources), parser)
+    whole = parser.options.whole_groups
+    found = _parsed(sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser)
     return _ahead(found) if ahead else found
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from hutch.core.abi import SHARED
+from hutch.core.batch import Batch
 from hutch.core.kernel_cache import AddressKernel
 from hutch.core.losses import Loss, LossChoice
 from hutch.core.text_parser import ParserOptions
@@ -95,6 +96,7 @@ class Reduction(ABC):
         asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
+        whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         parameters: the validated parameters of this layer.
         context: the chain around it.
         state: structured array of length 1 that the kernels see through the layer's `state` address.
@@ -107,6 +109,7 @@ class Reduction(ABC):
     asks: ClassVar[tuple[Labels, Predictions] | None] = None
     is_base: ClassVar[bool] = False
     calls: ClassVar[tuple[str, ...]] = ()
+    whole_groups: ClassVar[bool] = False
 
     parameters: Any
     context: Context
@@ -143,6 +146,16 @@ class Reduction(ABC):
     def saved(self) -> dict[str, NDArray[Any]]:
         """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
         return {}
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Called before each batch: make room for whatever the kernels keep, and check what they cannot.
+
+        Raises:
+            DataError: the batch cannot be used.
+        """
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Called before a model's arrays, as `saved` named them, are copied in: make room for those that grow."""
 
     def loaded(self) -> None:
         """Called after a model's arrays have been copied in."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, whole_groups
 from hutch.core.errors import DataError
 from hutch.core.matrix import is_matrix, matrix_batches
 from hutch.core.records import record_batches
@@ -46,6 +46,14 @@ def to_batches(
     >>> batch.labels, batch.values
     (array([1.], dtype=float32), array([0.5, 1. , 1. ], dtype=float32))
     """
+    found = _to_batches(examples, options, columns, labels, importance)
+    cut = isinstance(examples, Batch | str | bytes | bytearray | memoryview)  # these are in one piece
+    return whole_groups(found) if options.whole_groups and not cut else found
+
+
+def _to_batches(
+    examples: Any, options: ParserOptions, columns: Roles | Mapping[str, Any] | None, labels: Any, importance: Any
+) -> Iterator[Batch]:
     if is_matrix(examples):
         return matrix_batches(examples, options, columns, labels, importance)
     if labels is not None or importance is not None:

@@ -42,6 +42,7 @@ class ParserOptions:
         label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
             (class[:cost] ...) or `none` (only a tag; other words before the bar are ignored).
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
+        whole_groups: readers end a batch only where a group of lines ends.
     """
 
     bits: int = 18
@@ -51,6 +52,7 @@ class ParserOptions:
     namespaces: NamespaceMode = "name"
     label: LabelKind = "simple"
     strict: bool = False
+    whole_groups: bool = False
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {

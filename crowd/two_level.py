@@ -66,7 +66,7 @@ class TwoLevel(CrowdModel):
         kernels.add_labels(
             labels.item_ptr, labels.workers, labels.labels, q, flat(state.scratch["shares"]), classes, crowd, totals
         )
-        kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"] > 0)
+        kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"])
         by_level = totals.reshape(2, classes)
         shared["class_counts"][...] = state.scratch["class_counts"] + by_level.sum(axis=0)
         shared["level_counts"][...] = state.scratch["level_counts"] + by_level.sum(axis=1)

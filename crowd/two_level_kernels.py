@@ -248,7 +248,7 @@ def fit_strengths(crowd, classes, used):  # type: ignore[no-untyped-def]
     and from the coin in proportion to their pseudo-counts.
 
     Args:
-        used: bool (slots), which slots have labels.
+        used: float64 (slots), above 0 for slots that have labels.
     """
     strengths = crowd.strengths
     first, second, habit_strength = strengths[POPULATION], strengths[COIN], strengths[HABIT]
@@ -258,7 +258,7 @@ def fit_strengths(crowd, classes, used):  # type: ignore[no-untyped-def]
     from_population, from_coin, rows, all_right, all_wrong = 0.0, 0.0, 0.0, 0.0, 0.0
     psi_habit = np.array([digamma(habit_strength * p) for p in crowd.habit_prior])
     for slot in range(len(crowd.skill)):
-        if not used[slot]:
+        if not used[slot] > 0.0:
             continue
         right, wrong = 0.0, 0.0
         for label in range(classes):

@@ -71,10 +71,86 @@ def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):  
     crowd.masses[slot] = keep * crowd.masses[slot] + weight * from_habit
 
 
+@njit(error_model="numpy")
+def likelihoods(slots, labels, classes, crowd, own, clear, q):  # type: ignore[no-untyped-def]
+    """Multiply an item's posterior by the likelihood of all its labels; returns the logarithm of what was taken out.
+
+    Args:
+        slots, labels: integers (labels of the item).
+        own: float64 (classes), zeros.
+        clear: float64 (classes), scratch.
+        q: in and out, float64 (2 classes).
+    """
+    taken_out = 0.0
+    for j in range(len(slots)):
+        habit = likelihood(np.int64(slots[j]), np.int64(labels[j]), classes, crowd, own, 0.0, clear)
+        taken_out += take_label(clear, habit, crowd.strengths[CLARITY], classes, q)
+    return taken_out
+
+
+@njit(error_model="numpy")
+def learn_item(  # type: ignore[no-untyped-def]
+    slots, labels, votes, crowd, touches, seen, class_counts, level_counts, clock, first_pass, schedule,
+    own, scratch, q,
+):  # fmt: skip
+    """The stochastic step of an item: classes, levels, the workers of its labels, and strengths when they are due.
+
+    Args:
+        slots, labels: integers (labels of the item).
+        votes: float64 (classes), vote shares.
+        crowd, touches, seen, class_counts, level_counts, clock, first_pass: see `learn_items`.
+        schedule: float64: decay, warm-up, class anchor.
+        own: float64 (classes), zeros.
+        scratch: float64 (4 classes).
+        q: float64 (2 classes): the posterior; out: what was learned, the rule of vote shares mixed in.
+    """
+    classes = len(class_counts)
+    decay, warm_up, anchor = schedule[0], schedule[1], schedule[2]
+    clear, shares, target = scratch[:classes], scratch[classes : 2 * classes], scratch[2 * classes :]
+    trust = 0.0
+    clock[TOUCHES] += 1.0
+    if first_pass:
+        trust = warm_up / (warm_up + clock[ITEMS]) if warm_up > 0.0 else 0.0
+        clock[ITEMS] += 1.0
+    start_posterior(votes, classes, target)
+    for z in range(2 * classes):
+        q[z] += trust * (target[z] - q[z])
+    keep, weight = retained(clock[TOUCHES], clock[ITEMS], first_pass, decay)
+    for k in range(classes):
+        count = q[k] + q[classes + k] + anchor * votes[k]
+        class_counts[k] = keep * class_counts[k] + weight * count
+    for level in range(2):
+        level_counts[level] = keep * level_counts[level] + weight * q[level * classes : (level + 1) * classes].sum()
+
+    clarity = crowd.strengths[CLARITY]
+    for j in range(len(slots)):
+        slot, label = np.int64(slots[j]), np.int64(labels[j])
+        habit = likelihood(slot, label, classes, crowd, own, 0.0, clear)
+        for k in range(classes):
+            shares[k] = share_of_confusion(clear[k], habit, clarity)
+        touches[slot] += 1.0
+        seen[slot] += 1.0 if first_pass else 0.0
+        keep, weight = retained(touches[slot], seen[slot], first_pass, decay)
+        learn_label(slot, label, classes, crowd, q, shares, keep, weight, target)
+        if first_pass:
+            clock[LABELS] += 1.0
+    if clock[LABELS] >= clock[REFRESH]:
+        fit_strengths(crowd, classes, touches)
+        while clock[REFRESH] <= clock[LABELS]:
+            clock[REFRESH] *= 2.0
+
+
+@njit(error_model="numpy")
+def stream_priors(class_counts, level_counts, fixed_prior, prior, levels):  # type: ignore[no-untyped-def]
+    """P(class) into `prior`, counts plus one each unless it is given; P(clear), P(murky) into `levels`."""
+    prior[:] = fixed_prior if len(fixed_prior) else (class_counts + 1.0) / (class_counts.sum() + len(class_counts))
+    levels[:] = (level_counts + 10.0) / (level_counts.sum() + 20.0)
+
+
 @compiled
 def learn_items(  # type: ignore[no-untyped-def]
     item_ptr, slots, labels, gold, votes, fixed_prior, crowd, touches, seen, class_counts, level_counts, clock,
-    first_pass, decay, warm_up, anchor, objectives, posteriors,
+    first_pass, schedule, objectives, posteriors,
 ):  # fmt: skip
     """Read, score and learn every item in order.
 
@@ -87,58 +163,26 @@ def learn_items(  # type: ignore[no-untyped-def]
         touches, seen: float64 (slots): labels met; labels of first passes.
         class_counts, level_counts, clock: what the stream knows beside the workers, changed in place.
         first_pass: these labels are new.
-        decay: exponent of the step size.
-        warm_up: items over which the rule of vote shares is trusted as much as the posterior.
-        anchor: weight of vote shares in the class prior.
+        schedule: float64: exponent of the step size; items over which the rule of vote shares is trusted as much as
+            the posterior; weight of vote shares in the class prior.
         objectives: out, float64 (items): log-likelihood of an item's labels, before it is learned.
         posteriors: out, float64 (items, classes), before the item is learned.
     """
     classes = len(class_counts)
-    own, clear, q, target = np.zeros(classes), np.empty(classes), np.empty(2 * classes), np.empty(2 * classes)
-    prior, levels, shares = np.empty(classes), np.empty(2), np.empty(classes)
-    clarity = crowd.strengths[CLARITY]
+    own, q, scratch = np.zeros(classes), np.empty(2 * classes), np.empty(4 * classes)
+    prior, levels = np.empty(classes), np.empty(2)
     for item in range(len(item_ptr) - 1):
-        prior[:] = fixed_prior if len(fixed_prior) else (class_counts + 1.0) / (class_counts.sum() + classes)
-        levels[:] = (level_counts + 10.0) / (level_counts.sum() + 20.0)
+        block = slice(item_ptr[item], item_ptr[item + 1])
+        stream_priors(class_counts, level_counts, fixed_prior, prior, levels)
         begin_posterior(prior, levels, gold[item], classes, q)
-        value = 0.0
-        for place in range(item_ptr[item], item_ptr[item + 1]):
-            habit = likelihood(np.int64(slots[place]), np.int64(labels[place]), classes, crowd, own, 0.0, clear)
-            value += take_label(clear, habit, clarity, classes, q)
+        value = likelihoods(slots[block], labels[block], classes, crowd, own, scratch[:classes], q)
         objectives[item] = value + end_posterior(q)
         for k in range(classes):
             posteriors[item, k] = q[k] + q[classes + k]
-
-        trust = 0.0
-        clock[TOUCHES] += 1.0
-        if first_pass:
-            trust = warm_up / (warm_up + clock[ITEMS]) if warm_up > 0.0 else 0.0
-            clock[ITEMS] += 1.0
-        start_posterior(votes[item], classes, target)
-        for z in range(2 * classes):
-            q[z] += trust * (target[z] - q[z])
-        keep, weight = retained(clock[TOUCHES], clock[ITEMS], first_pass, decay)
-        for k in range(classes):
-            count = q[k] + q[classes + k] + anchor * votes[item, k]
-            class_counts[k] = keep * class_counts[k] + weight * count
-        for level in range(2):
-            level_counts[level] = keep * level_counts[level] + weight * q[level * classes : (level + 1) * classes].sum()
-
-        for place in range(item_ptr[item], item_ptr[item + 1]):
-            slot, label = np.int64(slots[place]), np.int64(labels[place])
-            habit = likelihood(slot, label, classes, crowd, own, 0.0, clear)
-            for k in range(classes):
-                shares[k] = share_of_confusion(clear[k], habit, clarity)
-            touches[slot] += 1.0
-            seen[slot] += 1.0 if first_pass else 0.0
-            keep, weight = retained(touches[slot], seen[slot], first_pass, decay)
-            learn_label(slot, label, classes, crowd, q, shares, keep, weight, target)
-            if first_pass:
-                clock[LABELS] += 1.0
-        if clock[LABELS] >= clock[REFRESH]:
-            fit_strengths(crowd, classes, touches > 0.0)
-            while clock[REFRESH] <= clock[LABELS]:
-                clock[REFRESH] *= 2.0
+        learn_item(
+            slots[block], labels[block], votes[item], crowd, touches, seen, class_counts, level_counts, clock,
+            first_pass, schedule, own, scratch, q,
+        )  # fmt: skip
 
 
 class TwoLevelStream(Stream):
@@ -176,8 +220,9 @@ class TwoLevelStream(Stream):
         learn_items(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, labels.vote_share(gold=True), self._fixed(),
             crowd_of(state), state.workers["touches"], state.workers["seen"], state.shared["class_counts"],
-            state.shared["level_counts"], state.shared["clock"], first_pass, parameters.decay,
-            float(parameters.warm_up), parameters.class_anchor, progress.objective, progress.posterior,
+            state.shared["level_counts"], state.shared["clock"], first_pass,
+            np.array([parameters.decay, parameters.warm_up, parameters.class_anchor]), progress.objective,
+            progress.posterior,
         )  # fmt: skip
         return progress
 
@@ -192,7 +237,7 @@ class TwoLevelStream(Stream):
         )
         crowd = crowd_of(state)
         if len(labels):
-            fit_strengths(crowd, classes, state.workers["touches"] > 0)
+            fit_strengths(crowd, classes, state.workers["touches"])
         q = np.zeros((labels.items, 2 * classes))
         objective, _ = kernels.expect(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior()[None], level_prior(state),
@@ -212,4 +257,4 @@ class TwoLevelStream(Stream):
 
     def end_pass(self) -> None:
         """Strengths from all counts."""
-        fit_strengths(crowd_of(self.state), len(self.state.classes), self.state.workers["touches"] > 0)
+        fit_strengths(crowd_of(self.state), len(self.state.classes), self.state.workers["touches"])
