@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,23 +66,6 @@ class Run:
         return self.curve[-1]
 
 
-def slices(batch: Batch, size: int) -> Iterator[Batch]:
-    """A batch in pieces of up to `size` examples, without copying."""
-    for i in range(0, len(batch), size):
-        j = min(i + size, len(batch))
-        yield replace(
-            batch,
-            row_ptr=batch.row_ptr[i : j + 1],
-            row_namespaces=batch.row_namespaces[i : j + 1],
-            labels=batch.labels[i:j],
-            importance=batch.importance[i:j],
-            base=batch.base[i:j],
-            group=batch.group[i:j],
-            tag_ptr=batch.tag_ptr[i : j + 1],
-            cost_ptr=batch.cost_ptr[i : j + 1],
-        )
-
-
 def loss_on(chain: "Chain", batches: Iterable[Batch], threshold: float) -> float:
     """Mean 0/1 loss (cost, for cost-sensitive labels) of a chain that does not change; NaN without labels."""
     kept, wrong, total = chain.shared.copy(), 0.0, 0.0
@@ -121,7 +104,8 @@ def run(name: str, chain: "Chain", data: Batches, test: Batches | None, examples
     for batch in data():
         if len(batch.cost_ptr) <= 1 and bool((batch.labels == UNLABELED).any()):
             raise DataError(f"example {seen + int(np.argmax(batch.labels == UNLABELED)) + 1} has no label to hide")
-        for piece in slices(batch, step):
+        for start in range(0, len(batch), step):
+            piece = batch.rows(start, min(start + step, len(batch)))
             chain.run_batch(piece)
             seen += len(piece)
             if len(piece) == step or seen == examples:
