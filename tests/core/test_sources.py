@@ -1,6 +1,7 @@
 """Records, matrices and tables give the very batch that the text would give."""
 
 import json
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from hutch.core.abi import UNLABELED
 from hutch.core.batch import Batch
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.errors import ConfigError, DataError, HutchError
 from hutch.core.hashing import hash_feature, hash_namespace
 from hutch.core.sources import to_batches
 from hutch.core.text_parser import ParserOptions, TextParser
@@ -167,6 +168,13 @@ def test_only_the_protocol_is_asked_for() -> None:
             return pa.table({"label": [1.0], "a": [2.0]}).__arrow_c_stream__(requested_schema)
 
     assert_same(whole(Foreign(), ParserOptions()), parsed("1 | a:2\n", ParserOptions()))
+
+
+def test_without_pyarrow_a_table_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pa.table({"a": [1.0]})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(HutchError, match=r"tables need pyarrow: pip install 'hutch\[arrow\]'"):
+        list(to_batches(data, ParserOptions()))
 
 
 def test_values_may_hold_any_bytes() -> None:
