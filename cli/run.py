@@ -108,7 +108,8 @@ def is_stdout(path: str | None) -> bool:
 
 
 @contextmanager
-def _output(path: str) -> Iterator[BinaryIO]:
+def open_output(path: str) -> Iterator[BinaryIO]:
+    """A file that is written in one step, or standard output."""
     if is_stdout(path):
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -177,16 +178,16 @@ class Run:
     def _open_outputs(self, stack: ExitStack) -> None:
         options = self.options
         if options.predictions is not None:
-            file = stack.enter_context(_output(options.predictions))
+            file = stack.enter_context(open_output(options.predictions))
             self._sinks.append(_lines_to(file, lambda outputs: outputs.predictions))
         if options.raw is not None:
-            raw = stack.enter_context(_output(options.raw))
+            raw = stack.enter_context(open_output(options.raw))
             if self._scores:
                 self._sinks.append(lambda batch, out: raw.write(score_lines(out.scores, batch.tag_ptr, batch.tags)))
             else:
                 self._sinks.append(_lines_to(raw, lambda outputs: outputs.raw))
         if options.events is not None:
-            events = stack.enter_context(_output(options.events))
+            events = stack.enter_context(open_output(options.events))
             self.progress.views.append(lambda event: _write_now(events, event_json(event).encode() + b"\n"))
 
     def _bar(self) -> AbstractContextManager[Any]:

@@ -85,7 +85,7 @@ def model_lines(
         width += base.parameters.adaptive + base.parameters.normalized
     number = hexfloat if hexadecimal else "{:g}".format
     rows = np.flatnonzero(chain.weights[:, :width].any(axis=1) if width > 1 else chain.weights[:, 0]).tolist()
-    for row in rows if names is None else [row for row in names if row in set(rows)]:
+    for row in rows if names is None else [row for row in rows if row in names]:
         name = f"{names[row]}:" if names is not None else ""
         yield f"{name}{row}:" + " ".join(number(float(value)) for value in chain.weights[row, :width])
 

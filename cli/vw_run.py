@@ -1,14 +1,15 @@
 """A run of a chain that reports as Vowpal Wabbit does."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from hutch.chain import Chain
-from hutch.cli.run import Outcome, Run, RunOptions
+from hutch.cli.run import Outcome, Run, RunOptions, note, open_output
+from hutch.cli.vw_lines import LineFiles, audit_line, features_of
 from hutch.cli.vw_model_text import write_model_text
 from hutch.cli.vw_table import OPTIONS
 from hutch.cli.vw_translate import base_overrides, chain_of, letters
@@ -17,7 +18,7 @@ from hutch.core.chain import Outputs
 from hutch.core.errors import UsageError
 from hutch.core.model_file import load_metadata
 from hutch.core.passes import Holdout
-from hutch.core.prediction_text import score_lines
+from hutch.core.prediction_text import PredictionText, score_lines
 from hutch.core.progress import TABLE_HEADER, Progress
 from hutch.core.statistics import Statistics
 
@@ -69,7 +70,7 @@ def run_options(options: Namespace) -> RunOptions:
         passes=passes,
         holdout=Holdout(period, after, patience) if holds_out else Holdout(),
         model=options.final_regressor,
-        predictions=None if options.scores or options.probabilities else options.predictions,
+        predictions=None if options.scores or options.probabilities or options.named_labels else options.predictions,
         raw=options.raw_predictions,
         progress=options.progress or "2.0",
         quiet=options.quiet or options.driver_output_off,
@@ -89,15 +90,39 @@ class VwRun(Run):
     def __init__(self, chain: Chain, options: RunOptions, given: Namespace) -> None:
         super().__init__(chain, options)
         self._given = given
+        self._labels = given.named_labels.split(",") if given.named_labels else []
+        self._text, self._audit_text = PredictionText(), ""
+        self._row_names: dict[int, str] = {}
         self._log_loss = 0.0
-        if given.scores or given.probabilities:
-            self._scores = True
-        if given.probabilities:
+        self._scores = self._scores or given.scores or given.probabilities
+        if given.probabilities or self._labels:
             old = self.progress
-            self.progress = _ProbabilityProgress(chain, old.schedule, old.views, holdout=bool(options.holdout))
+            self.progress = _ClassProgress(chain, old.schedule, old.views, holdout=bool(options.holdout))
+            self.progress.labels, self.progress.sure = self._labels, given.probabilities
+        if given.audit or given.invert_hash or self._labels:
+            self._read_lines()
+
+    def _read_lines(self) -> None:
+        given, parser = self._given, replace(self.chain.parser, strict=self.options.strict)
+        readers = self.chain.plugins.registry.readers
+        files = LineFiles(self.options.data, parser, readers, lambda problem: self._say(str(problem)))
+        files.labels = self._labels
+        if given.audit or given.invert_hash:
+            files.see = self._see
+        self.files = files
+
+    def _see(self, line: str, batch: Batch) -> None:
+        """Note the features of an example before it is learned."""
+        features = features_of(self.chain, line, batch)
+        if self._given.invert_hash and self.progress.pass_number == 1:
+            for name, row, _ in features:
+                for k in range(self.chain.layers[-1].context.submodels):
+                    self._row_names.setdefault(row + k, f"{name}[{k}]" if k else name)
+        if self._given.audit:
+            self._audit_text = audit_line(self.chain, features)
 
     def __call__(self) -> Outcome:
-        """Run, and write the readable model."""
+        """Run, and write the readable models."""
         outcome = super().__call__()
         given = self._given
         how = {
@@ -107,6 +132,8 @@ class VwRun(Run):
         }
         if given.readable_model:
             write_model_text(self.chain, given.readable_model, kept_options(given), **how)
+        if given.invert_hash:
+            write_model_text(self.chain, given.invert_hash, kept_options(given), names=self._row_names, **how)
         return outcome
 
     def _header(self) -> str:
@@ -140,6 +167,8 @@ class VwRun(Run):
         if self.chain.takes.value != "simple":
             done = replace(done, statistics=replace(done.statistics, weighted_labels=0.0))
         super()._report(replace(outcome, done=done))
+        if self._given.probabilities and not self.options.quiet and done.statistics.weighted_labeled:
+            note(f"average multiclass log loss = {self._log_loss / done.statistics.weighted_labeled:.6f}")
 
     def _output_kind(self) -> str:
         if self._given.scores or self._given.probabilities:
@@ -169,29 +198,60 @@ class VwRun(Run):
 
     def _open_outputs(self, stack: Any) -> None:
         super()._open_outputs(stack)
-        if self._given.predictions and (self._given.scores or self._given.probabilities):
-            from hutch.cli.run import _output
+        given = self._given
+        if given.audit:
+            self._sinks.append(self._show_audit)
+        if not given.predictions:
+            return
+        if given.scores or given.probabilities:
+            file = stack.enter_context(open_output(given.predictions))
+            self._sinks.append(lambda batch, outputs: self._write_scores(file, batch, outputs))
+        elif self._labels:
+            file = stack.enter_context(open_output(given.predictions))
+            self._sinks.append(lambda batch, outputs: self._write_names(file, batch, outputs))
 
-            file = stack.enter_context(_output(self._given.predictions))
+    def _show_audit(self, batch: Batch, outputs: Outputs) -> None:
+        line = bytes(self._text.lines(outputs.predictions, batch.tag_ptr, batch.tags)).decode(errors="replace")
+        print(line + self._audit_text)
 
-            def write(batch: Batch, outputs: Outputs) -> None:
-                self._log_loss += _log_loss(batch, outputs) if self._given.probabilities else 0.0
-                for line in score_lines(outputs.scores, batch.tag_ptr, batch.tags).splitlines(keepends=True):
-                    file.write(line[1:])
+    def _write_scores(self, file: BinaryIO, batch: Batch, outputs: Outputs) -> None:
+        self._log_loss += _log_loss(batch, outputs) if self._given.probabilities else 0.0
+        for line in score_lines(outputs.scores, batch.tag_ptr, batch.tags).splitlines(keepends=True):
+            file.write(line[1:])
 
-            self._sinks.append(write)
+    def _write_names(self, file: BinaryIO, batch: Batch, outputs: Outputs) -> None:
+        for i, prediction in enumerate(outputs.predictions):
+            tag = batch.tag(i)
+            file.write(_class_name(int(prediction), self._labels).encode() + (b" " + tag if tag else b"") + b"\n")
 
 
-class _ProbabilityProgress(Progress):
-    """Shows how sure the chain was, as `3(72%)`."""
+class _ClassProgress(Progress):
+    """Shows classes by name, and how sure the chain was as `3(72%)`.
+
+    Attributes:
+        labels: names of the classes; empty for numbers.
+        sure: the scores are probabilities.
+    """
+
+    labels: Sequence[str] = ()
+    sure = False
 
     def row(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
         """See `Progress.row`."""
-        self._highest = float(outputs.scores[i].max())
+        self._highest = float(outputs.scores[i].max()) if self.sure else 0.0
         return super().row(batch, i, outputs, statistics)
 
+    def _label(self, batch: Batch, i: int) -> float | int | str | None:
+        label = super()._label(batch, i)
+        return _class_name(label, self.labels) if isinstance(label, int) else label
+
     def _prediction(self, prediction: float) -> Any:
-        return f"{prediction:.0f}({self._highest * 100:.0f}%)"
+        name = _class_name(int(prediction), self.labels)
+        return f"{name}({self._highest * 100:.0f}%)" if self.sure else name
+
+
+def _class_name(number: int, labels: Sequence[str]) -> str:
+    return labels[number - 1] if 0 < number <= len(labels) else str(number)
 
 
 def _log_loss(batch: Batch, outputs: Outputs) -> float:

@@ -28,7 +28,7 @@ from hutch.core.hooks import hookimpl
 from hutch.core.loss_flow import budget_to
 from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.reductions.linear_features import Features, column_of, features_at, gather, rows_of
+from hutch.reductions.linear_features import Features, features_at, gather, rows_of, values_of
 from hutch.reductions.linear_rates import RATES, measure, rates_at
 from hutch.reductions.linear_terms import MAX_ORDER, WILDCARD, Terms
 
@@ -144,7 +144,7 @@ def _score(state, features, example, n):  # type: ignore[no-untyped-def]
     e = example_at(example)[0]
     shared = shared_at(e.shared)[0]
     weights, stride = _weights(shared), shared.stride
-    rows, values = rows_of(features, n), column_of(features, 1, n)
+    rows, values = rows_of(features, n), values_of(features, n)
     contraction, gravity = float64s_at(state.regularization, uint64(2))
     p = e.base
     if state.l1 > _0:
@@ -233,7 +233,7 @@ def _update(state, features, example, n, prediction, loss, label, importance, of
 def _move(state, features, shared, n, update):  # type: ignore[no-untyped-def]
     """Move the weights of the features gathered last."""
     weights, stride = _weights(shared), shared.stride
-    rows, values = rows_of(features, n), column_of(features, 1, n)
+    rows, values = rows_of(features, n), values_of(features, n)
     if state.normalized == 1:
         update *= rates_at(state.rates)[0].multiplier
     for i in range(uint64(n)):
@@ -402,6 +402,10 @@ class Linear(Reduction):
             "learning_rate": self.state["learning_rate"],
             "multiplier": self._rates["multiplier"],
         }
+
+    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
+        """The features of the last example, for those who explain it; see `Features.gathered`."""
+        return self._features.gathered()
 
     def end_pass(self) -> None:
         """Let the learning rate decay."""

@@ -1,18 +1,19 @@
 """The features a linear learner sees: those of the example, and the interactions of its namespaces, made in the kernel.
 
-Rows of the weight table and values are written once into a buffer that grows when it must; every pass over the features
-of the example then reads the buffer. An interaction of features i and j has the index (FNV · i) xor j, one of three
+The arrays of the example itself are read where they are all there is. Otherwise rows of the weight table and values are
+written once into a buffer that grows when it must, and every pass over the features reads that. An interaction of features i and j has the index (FNV · i) xor j, one of three
 (FNV · ((FNV · i) xor j)) xor k, and so on; its value is the product of theirs, from left to right.
 """
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import float32, int64, njit, uint32, uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import example_at, float32s_at, int64s_at, shared_at, uint32s_at, view
-from hutch.reductions.linear_memory import Buffer, reserve
+from hutch.core.abi import call, example_at, float32s_at, int64s_at, kernel, prefetch, shared_at, uint32s_at, view
+from hutch.reductions.linear_memory import Buffer, buffer_at, reserve
 from hutch.reductions.linear_terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
 
 FEATURES = np.dtype(
@@ -20,6 +21,11 @@ FEATURES = np.dtype(
         ("terms", "u8"),  # address of a TERMS record, 0 without interactions
         ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces only their interactions are used of
         ("left_out_count", "u8"),
+        ("expand", "u8"),  # address of the kernel that gathers where the features are not simply the example's; else 0
+        ("self", "u8"),  # address of this record
+        ("rows", "u8"),  # address of uint32[length]: rows of the weight table of the features gathered last
+        ("values", "u8"),  # address of float32[length]
+        ("length", "u8"),  # of the features gathered last
         ("table", "u8"),  # BUFFER of COLUMNS arrays of `room`: rows uint32, values float32, scratch float32
         ("room", "u8"),
         ("walk", "u8"),  # address of int64[3, MAX_ORDER]: where the walk through a term stands
@@ -52,18 +58,45 @@ class Features:
         record["terms"] = terms.record.ctypes.data if terms else 0
         record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
         record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
+        record["self"] = self.record.ctypes.data
+        record["expand"] = expand.address if terms or left_out else 0
+
+    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
+        """Rows and values of the features gathered last, and the terms: places of namespaces in the example."""
+        record = self.record[0]
+        size = 4 * int(record["length"])
+        rows, values = (ctypes.string_at(int(record[name]), size) if size else b"" for name in ("rows", "values"))
+        terms = self._terms.found() if self._terms else []
+        return np.frombuffer(rows, np.uint32), np.frombuffer(values, np.float32), terms
 
 
 @njit(inline="always")
 def rows_of(features, length):  # type: ignore[no-untyped-def]
     """Rows of the weight table of the features gathered last, uint32[length]."""
-    return uint32s_at(reserve(features.table, uint64(0)), length)
+    return uint32s_at(features.rows, length)
 
 
 @njit(inline="always")
-def column_of(features, k, length):  # type: ignore[no-untyped-def]
-    """Column k of the features gathered last, float32[length]: 1 holds the values, 2 to 4 are scratch."""
-    return float32s_at(reserve(features.table, uint64(0)) + uint64(4 * k) * features.room, length)
+def values_of(features, length):  # type: ignore[no-untyped-def]
+    """Values of the features gathered last, float32[length]."""
+    return float32s_at(features.values, length)
+
+
+@njit(inline="always")
+def scratch_of(features, k):  # type: ignore[no-untyped-def]
+    """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
+    return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (2 + k)) * features.room, features.room)
+
+
+@njit
+def _make_room(features, length):  # type: ignore[no-untyped-def]
+    """Make room for so many features; returns False if there is no memory."""
+    if length > features.room:
+        room = uint64(2) * length
+        if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
+            return False
+        features.room = room
+    return True
 
 
 @njit
@@ -83,7 +116,25 @@ def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _interact(features, e, term, starts, permutations, rows, values, n, multiplier, offset, mask):  # type: ignore[no-untyped-def]
+def _products(rows, values, indices, x, size, half, product, place):  # type: ignore[no-untyped-def]
+    """Rows and values of one feature's product with each of `size` others; 32 bits of a hash are all that is used."""
+    multiplier, offset, mask = place
+    start = uint32(half)
+    for j in range(uint64(size)):
+        rows[j] = ((start ^ indices[j]) * multiplier + offset) & mask
+        values[j] = product * x[j]
+
+
+@njit
+def _fetch(shared, rows, size):  # type: ignore[no-untyped-def]
+    """Ask for rows of the weight table, so that they are at hand when their turn comes."""
+    row = uint64(4) * shared.stride
+    for i in range(uint64(size)):
+        prefetch(shared.weights + uint64(rows[i]) * row)
+
+
+@njit
+def _interact(features, e, term, starts, permutations, rows, values, n, place):  # type: ignore[no-untyped-def]
     """Write the features of one term behind the n that are there; returns how many there are then."""
     order, first = term[0], starts[0]
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
@@ -95,11 +146,11 @@ def _interact(features, e, term, starts, permutations, rows, values, n, multipli
     while True:
         end = starts[term[1 + k] + 1] - first
         if k == order - 1:
-            half, product = uint64(hashes[k - 1]), products[k - 1]
-            for j in range(at[k], end):
-                rows[n] = ((half ^ uint64(indices[j])) * multiplier + offset) & mask
-                values[n] = product * x[j]
-                n += 1
+            size = end - at[k]
+            if size > 0:
+                others, their_x = indices[at[k] :], x[at[k] :]
+                _products(rows[n:], values[n:], others, their_x, size, hashes[k - 1], products[k - 1], place)
+                n += size
             at[k] = end
         if at[k] == end:
             if k == 0:
@@ -123,8 +174,59 @@ def _is_left_out(features, name):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _interact_all(features, e, shared, starts, offset, n):  # type: ignore[no-untyped-def]
+    """Write the features of all terms behind the n that are there; returns how many there are then."""
+    place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
+    record = terms_record_at(features.terms)[0]
+    found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
+    rows, values = rows_of(features, features.room), values_of(features, features.room)
+    for t in range(int64(record.term_count)):
+        first = n
+        n = _interact(features, e, term_at(found, t), starts, permutations, rows, values, n, place)
+        _fetch(shared, rows[first:], n - first)
+    return n
+
+
+@kernel
+def expand(features, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
+
+    A kernel met by address, so that it is compiled only for chains that need it.
+    """
+    features, e = features_at(features)[0], example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    multiplier, mask = shared.multiplier, shared.mask
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    ids = uint32s_at(e.namespace_ids, e.namespace_count)
+    count, total = int64(e.namespace_count), int64(e.length)
+    if features.terms != uint64(0):
+        record = terms_record_at(features.terms)[0]
+        for t in range(find_terms(features.terms, ids, count)):
+            total += _size_of(term_at(reserve(record.found, uint64(0)), t), starts, record.permutations == 1)
+    e.features = uint64(total)
+    features.length = uint64(0)
+    if not _make_room(features, uint64(total)):
+        return float32(0)  # out of memory: better no features than a crash
+    features.rows = reserve(features.table, uint64(0))
+    features.values = features.rows + uint64(4) * features.room
+    rows, values = rows_of(features, features.room), values_of(features, features.room)
+    indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    n = 0
+    for j in range(count):
+        if not _is_left_out(features, ids[j]):
+            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+                rows[n] = (uint64(indices[i]) * multiplier + offset) & mask
+                values[n] = x[i]
+                n += 1
+    if features.terms != uint64(0):
+        n = _interact_all(features, e, shared, starts, offset, n)
+    features.length = uint64(n)
+    return float32(0)
+
+
+@njit
 def gather(features, example, offset):  # type: ignore[no-untyped-def]
-    """Write rows and values of all features of an example; returns how many there are.
+    """Find rows and values of all features of an example; returns how many there are.
 
     The number that the example reports counts namespaces that are left out too, as VW does.
 
@@ -133,44 +235,24 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
         example: address of the EXAMPLE.
         offset: of the sub-model, in rows.
     """
+    if features.expand != uint64(0):
+        call(features.expand, features.self, example, float32(0), float32(0), offset)
+        return int64(features.length)
     e = example_at(example)[0]
     shared = shared_at(e.shared)[0]
-    multiplier, mask = shared.multiplier, shared.mask
-    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
-    count, length = int64(e.namespace_count), int64(e.length)
-    ids = uint32s_at(e.namespace_ids, e.namespace_count)
-    total, terms, permutations, found = length, 0, False, uint64(0)
-    if features.terms != uint64(0):
-        record = terms_record_at(features.terms)[0]
-        terms, permutations = find_terms(features.terms, ids, count), record.permutations == 1
-        found = reserve(record.found, uint64(0))
-        for t in range(terms):
-            total += _size_of(term_at(found, t), starts, permutations)
-    e.features = uint64(total)
-    if total > int64(features.room):
-        room = uint64(2 * total)
-        if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
-            return 0  # out of memory: better no features than a crash
-        features.room = room
-    rows, values = rows_of(features, total), column_of(features, 1, total)
-    indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
-    n = 0
-    if features.left_out_count == uint64(0):
-        n = length
-        for i in range(e.length):
-            rows[i] = (uint64(indices[i]) * multiplier + offset) & mask
-            values[i] = x[i]
-    else:
-        for j in range(count):
-            if not _is_left_out(features, ids[j]):
-                for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
-                    rows[n] = (uint64(indices[i]) * multiplier + offset) & mask
-                    values[n] = x[i]
-                    n += 1
-    for t in range(terms):
-        term = term_at(found, t)
-        n = _interact(features, e, term, starts, permutations, rows, values, n, multiplier, offset, mask)
-    return n
+    e.features, features.length = e.length, uint64(0)
+    if not _make_room(features, e.length):
+        return 0  # out of memory: better no features than a crash
+    features.values, features.length = e.values, e.length
+    if shared.multiplier == uint64(1):
+        features.rows = e.indices
+        return int64(e.length)
+    features.rows = buffer_at(features.table)[0].address
+    rows, indices = rows_of(features, e.length), uint32s_at(e.indices, e.length)
+    multiplier, first, mask = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
+    for i in range(e.length):
+        rows[i] = (indices[i] * multiplier + first) & mask
+    return int64(e.length)
 
 
 @njit

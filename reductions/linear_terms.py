@@ -7,6 +7,7 @@ asks only for the namespaces of the term itself, so the terms of one example fol
 kept until an example with other namespaces comes.
 """
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
@@ -95,6 +96,13 @@ class Terms:
         record["letters"], record["permutations"], record["duplicates"] = letters, permutations, duplicates
         record["ids"], record["found"], record["work"] = (buffer.at for buffer in self._buffers)
         record["id_count"] = UNKNOWN
+
+    def found(self) -> list[list[int]]:
+        """The terms of the last example: places of namespaces in it."""
+        count, words = int(self.record[0]["term_count"]), MAX_ORDER + 1
+        address = int(self._buffers[1].record[0]["address"])
+        table = np.frombuffer(ctypes.string_at(address, 4 * words * count) if count else b"", np.int32)
+        return [row[1 : 1 + row[0]].tolist() for row in table.reshape(count, words)]
 
 
 @njit(inline="always")

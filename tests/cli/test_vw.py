@@ -145,3 +145,34 @@ def test_names_are_unique():
 
 def test_page_is_up_to_date():
     assert (Path(__file__).parents[2] / "docs" / "coming-from-vw.md").read_text() == page()
+
+
+def test_named_labels(data):
+    Path("named.vw").write_text("cat |f a\ndog |f b\n |f a\ncat 2 |f a\n")
+    options = ["-d", "named.vw", "--oaa", "2", "--named_labels", "dog,cat", "-p", "p", "--quiet", "--passes", "5"]
+    run([*options, "--holdout_off"])
+    assert Path("p").read_text().split()[-4:] == ["cat", "dog", "cat", "cat"]
+    Path("named.vw").write_text("cat |f a\ncow |f b\n")
+    with pytest.raises(HutchError, match="named.vw:2:1: got label 'cow'"):
+        run(options)
+
+
+def test_audit_shows_features_before_they_are_learned(data, capsys):
+    Path("two.vw").write_text("1 't |a x:2 |b y\n1 |a x:2\n")
+    run(["-d", "two.vw", "--audit", "-q", "ab", "--quiet", "-b", "18"])
+    first, features, _, again = capsys.readouterr().out.splitlines()
+    assert first == "0 t"
+    names = [part.split(":")[0] for part in features.split("\t")[1:]]
+    assert names == ["a^x", "b^y", "Constant", "a^x*b^y"]
+    assert all(part.split(":")[3] == "0@0" for part in features.split("\t")[1:])
+    assert all(float(part.split(":")[3].split("@")[0]) > 0 for part in again.split("\t")[1:])
+
+
+def test_invert_hash_names_what_was_learned(data):
+    run(["-d", "train.vw", "--invert_hash", "names", "-q", "ab", "--oaa", "2", "--quiet", "--hexfloat_weights"])
+    lines = Path("names").read_text().splitlines()
+    found = {line.rsplit(":", 2)[0]: line.rsplit(":", 2)[1:] for line in lines[lines.index("l2_state 1") + 1 :]}
+    assert {"Constant", "Constant[1]", "a^x0", "a^x0*b^z0", "a^y*b^z3[1]"} <= found.keys()
+    chain = Chain.from_config(chain_of(parse(["-q", "ab", "--oaa", "2"])))
+    chain.learn(LINES)
+    assert len(found) == np.count_nonzero(chain.weights[:, :3].any(axis=1))
