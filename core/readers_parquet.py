@@ -36,7 +36,9 @@ def read_parquet(
             for record_batch in file.iter_batches():
                 yield from reader.batches(record_batch)
     except OSError as reason:
-        raise DataError(at(path, None, None, f"cannot be read: {os.strerror(reason.errno) if reason.errno else reason}")) from None
+        raise DataError(
+            at(path, None, None, f"cannot be read: {os.strerror(reason.errno) if reason.errno else reason}")
+        ) from None
     except error as reason:
         raise DataError(at(path, None, None, f"no Parquet file: {reason}")) from None
 
