@@ -7,7 +7,6 @@ chain:
 """
 
 import copy
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from hutch.core import config_yaml
-from hutch.core.config_errors import loss_mistakes, messages, shown
-from hutch.core.config_override import apply_override, layer_name
-from hutch.core.config_yaml import Document, Place
-from hutch.core.errors import ConfigError, at, did_you_mean
-from hutch.core.losses import LossChoice
+from hutch.core.config_check import Checker
+from hutch.core.config_errors import shown
+from hutch.core.config_override import apply_override
+from hutch.core.config_yaml import Document
+from hutch.core.errors import ConfigError, at
 from hutch.core.registry import Registry
 from hutch.core.roles import Roles
 
@@ -163,101 +161,13 @@ def validate(document: Document, registry: Registry) -> ChainConfig:
     Raises:
         ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
     """
-    mistakes: list[tuple[Place, str]] = []
-    frame = {key: value for key, value in document.value.items() if key != "chain"}
-    checked = _check(Frame, frame, document, (), mistakes, known=("chain",))
-    layers = _layers(document, registry, mistakes)
-    if mistakes or checked is None:
-        mistakes.sort(key=lambda mistake: mistake[0].order)
-        raise ConfigError("\n".join(place.says(text) for place, text in mistakes))
-    return ChainConfig(checked.weights, checked.input, checked.seed, checked.plugins, layers)
-
-
-def _layers(document: Document, registry: Registry, mistakes: list[tuple[Place, str]]) -> tuple[LayerConfig, ...]:
-    entries = document.value.get("chain")
-    if not isinstance(entries, list) or not entries:
-        got = f"got {shown(entries)}" if "chain" in document.value else "is missing"
-        mistakes.append((document.place(("chain",)), f"chain: {got}, wanted a list of layers such as '- linear'"))
-        return ()
-    layers = []
-    for i, entry in enumerate(entries):
-        name = layer_name(entry)
-        path: config_yaml.Path = ("chain", i)
-        if name is None:
-            text = f"chain[{i}]: got {shown(entry)}, wanted one layer as 'name' or 'name: {{parameters}}'"
-            if isinstance(entry, dict) and entry:
-                text += f"; indent the parameters below '{next(iter(entry))}:'"
-            mistakes.append((document.place(path), text))
-        elif name not in registry.reductions:
-            text = f"chain[{i}]: unknown reduction {name!r}; {did_you_mean(name, registry.reductions)}"
-            mistakes.append((document.place((*path, name), key=True), text))
-        else:
-            given = entry[name] if isinstance(entry, dict) and entry[name] is not None else {}
-            model = registry.reductions[name].Parameters
-            parameters = _check(model, given, document, (*path, name), mistakes)
-            _check_losses(model, given, registry, document, (*path, name), mistakes)
-            layers.append(LayerConfig(name, parameters))
-    return tuple(layers)
-
-
-def _check(
-    model: type[BaseModel],
-    value: Any,
-    document: Document,
-    path: config_yaml.Path,
-    mistakes: list[tuple[Place, str]],
-    known: Iterable[str] = (),
-) -> Any:
-    """Validate `value` as strict JSON (no text for a number, no true for 1); collects what is wrong."""
-    try:
-        text = json.dumps(value, default=_plain)
-    except (TypeError, ValueError) as error:
-        mistakes.append((document.place(path), f"{config_path(path)}: {error}, wanted plain YAML values"))
-        return None
-    try:
-        return model.model_validate_json(text, strict=True)
-    except ValidationError as error:
-        for below, is_key, what in messages(error, model, value, known):
-            whole = (*path, *below)
-            shown_path = config_path(whole)
-            mistakes.append((document.place(whole, key=is_key), f"{shown_path}: {what}" if shown_path else what))
-        return None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"got {shown(value)}")
-
-
-def _check_losses(
-    model: type[BaseModel],
-    given: Any,
-    registry: Registry,
-    document: Document,
-    path: config_yaml.Path,
-    mistakes: list[tuple[Place, str]],
-) -> None:
-    """Look up the losses that a layer names, whatever else is wrong with it."""
-    for name, field in model.model_fields.items():
-        if field.annotation is not LossChoice or not isinstance(given, dict) or name not in given:
-            continue
-        try:
-            choice = LossChoice.model_validate(given[name])
-        except ValidationError:
-            continue  # told with the layer's other parameters
-        for below, is_key, text in loss_mistakes(choice, registry.losses):
-            whole = (*path, name, *below)
-            mistakes.append((document.place(whole, key=is_key), f"{config_path(whole)}: {text}"))
-
-
-def config_path(path: config_yaml.Path) -> str:
-    """A path as messages show it.
-
-    >>> config_path(("chain", 1, "filter_tree", "classes"))
-    'chain[1].filter_tree.classes'
-    """
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    checker = Checker(document, registry)
+    frame = checker.check(
+        Frame, {key: value for key, value in document.value.items() if key != "chain"}, (), ("chain",)
+    )
+    layers = tuple(LayerConfig(name, parameters) for name, parameters in checker.layers())
+    checker.finish()
+    return ChainConfig(frame.weights, frame.input, frame.seed, frame.plugins, layers)
 
 
 @contextmanager
