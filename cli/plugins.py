@@ -39,6 +39,7 @@ def list_plugins(as_json: Json = False) -> None:
     for row in rows:
         print(f"{row['name']} ({row['distribution']} {row['version']})")
         print(f"  hooks: {', '.join(row['hooks']) or 'none'}")
+        print(f"  file: {row['file']}")
         for kind, names in row["registered"].items():
             print(f"  {kind}: {', '.join(names)}")
 
