@@ -8,10 +8,11 @@ Losses, by name: "hinge" max(0, 1 - yp), "logistic" ln(1 + e^-yp), "squared" (p 
 p < y, (1 - tau)(p - y) else), "expectile" (tau / 2 (p - y)² where p < y, (1 - tau) / 2 (p - y)² else), "poisson"
 e^p - yp. Mind the 1/2: Vowpal Wabbit's squared loss has none, so its steps are those of twice the importance here.
 
-A loss can also be any object with a `derivative`: a function (p, y) -> dl/dp that Numba can compile.
+A loss can also be any object with a `derivative`: a plain function (p, y) -> dl/dp that Numba can compile.
 """
 
 from functools import cache
+from inspect import ismethod
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,7 +47,8 @@ _KINDS = {
 class Derivative(Protocol):
     """A loss of which only the derivative is known."""
 
-    def derivative(self, p: float, y: float, /) -> float:
+    @staticmethod
+    def derivative(p: float, y: float, /) -> float:
         """dl/dp at prediction p and label y."""
 
 
@@ -141,8 +143,10 @@ def _resolve(loss: str | Derivative) -> tuple[int, int]:
         if loss not in _KINDS:
             raise ConfigError(f"no loss {loss!r}; {did_you_mean(loss, _KINDS)}")
         return _KINDS[loss], 0
-    if not callable(getattr(loss, "derivative", None)):
-        raise ConfigError(f"a loss is a name or has a method derivative(p, y), got {type(loss).__name__}")
+    derivative = getattr(loss, "derivative", None)
+    if not callable(derivative) or ismethod(derivative):
+        wanted = "a name, or an object whose `derivative` is a plain function of (p, y), static in a class"
+        raise ConfigError(f"loss: got {loss!r}, wanted {wanted}")
     return KIND_GENERIC, _derivative_kernel(loss.derivative)[1]
 
 

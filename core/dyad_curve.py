@@ -34,11 +34,13 @@ def fall_(s, c, d, X):  # type: ignore[no-untyped-def]
 def curve_(s, c, d, X, m):  # type: ignore[no-untyped-def]
     """c e^-2s - d e^2s + m - s X, by whichever of two forms does not cancel."""
     start = (c - d) + m
-    fall = fall_(s, c, d, X)
+    down = c * expm1(-2.0 * s) if c > 0.0 else 0.0
+    up = d * expm1(2.0 * s) if d > 0.0 else 0.0
+    fall = (up - down) + s * X
+    if abs(start) + abs(fall) <= (c + down) + (d + up) + abs(m) + abs(s) * X:
+        return start - fall
     decayed = c * exp(-2.0 * s) if c > 0.0 else 0.0
     grown = d * exp(2.0 * s) if d > 0.0 else 0.0
-    if abs(start) + abs(fall) <= decayed + grown + abs(m) + abs(s) * X:
-        return start - fall
     return (decayed - grown) + (m - s * X)
 
 

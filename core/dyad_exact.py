@@ -19,7 +19,7 @@ from hutch.core.dyad_curve import curve_, distance_
 from hutch.core.dyad_linear import slope_
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PANELS = 200
 _LONGEST = 45.0  # e^-45 of the way: nothing that float64 could tell from its end
 _INVISIBLE = 1e-17

@@ -167,7 +167,14 @@ def test_scalars_and_arrays_broadcast():
     assert dyad.prediction(np.zeros((2, 1)), np.ones(3), 0.0, 1.0, 0.0).shape == (2, 3)
 
 
-@pytest.mark.parametrize("loss, message", [("hing", "did you mean 'hinge'"), (3, "derivative")])
+class WithMethod:
+    def derivative(self, p, y):
+        return p - y
+
+
+@pytest.mark.parametrize(
+    "loss, message", [("hing", "did you mean 'hinge'"), (3, "derivative"), (WithMethod(), "static in a class")]
+)
 def test_unknown_losses_are_refused(loss, message):
     with pytest.raises(ConfigError, match=message):
         dyad.step(loss, 1.0, 1.0, 1.0, *STATES[0])
