@@ -13,8 +13,14 @@ Run = Callable[..., Any]
 def test_what_is_installed_is_listed(hutch: Run) -> None:
     result = hutch("plugins", "list")
     assert result.code == 0 and result.out == hutch("plugins").out
-    assert f"hutch.reductions.linear (hutch {version('hutch')})\n  hooks: hutch_register_reductions\n" in result.out
-    assert "  reductions: linear\n" in result.out
+    first = result.out.index(f"hutch.reductions.linear (hutch {version('hutch')})\n")
+    title, *lines = result.out[first:].splitlines()[:4]
+    assert [line.partition(": ")[0] for line in lines] == ["  hooks", "  file", "  reductions"]
+    assert (
+        lines[0].endswith("hutch_register_reductions")
+        and lines[1].endswith("linear.py")
+        and lines[2].endswith(": linear")
+    )
 
 
 def test_the_list_as_json(hutch: Run) -> None:
