@@ -152,7 +152,16 @@ def test_parameters_that_are_not_indented_are_recognised() -> None:
 def test_all_mistakes_are_told_at_once_as_they_stand_in_the_file() -> None:
     text = "seed: x\nweights: {bits: 0}\nchain:\n- tree: {clases: 3}\n- bas\n- base: {text: 1, loss: x}\nsed: 1\n"
     places = [line.split(":")[1:3] for line in wrong(text)]
-    assert places == [["1", "7"], ["2", "17"], ["4", "9"], ["4", "10"], ["5", "3"], ["6", "16"], ["6", "25"], ["7", "1"]]
+    assert places == [
+        ["1", "7"],
+        ["2", "17"],
+        ["4", "9"],
+        ["4", "10"],
+        ["5", "3"],
+        ["6", "16"],
+        ["6", "25"],
+        ["7", "1"],
+    ]
 
 
 @pytest.mark.parametrize(
