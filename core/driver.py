@@ -3,8 +3,12 @@
 import numpy as np
 from numba import njit, uint64
 
-from hutch.core.abi import UNLABELED, call, example_at, layer_at, shared_at
+from hutch.core.abi import UNLABELED, call, example_at, layer_at, prefetch, shared_at
 from hutch.core.kernel_cache import compiled
+
+CACHE_LINE = np.uint64(64)
+FETCHED = np.uint64(256)
+"""At most so many bytes of a feature's rows are fetched ahead; a chain of many sub-models visits only few of them."""
 
 
 @njit
@@ -24,6 +28,15 @@ def _keep(indices, values, starts, ids, first, last, ignored, inverse, scratch):
                 features += 1
     kept_starts[count] = features
     return features, count
+
+
+@njit
+def _fetch(shared, indices, start, stop):  # type: ignore[no-untyped-def]
+    """Ask for the rows of an example's features, so that they are at hand when its turn comes."""
+    size = shared.multiplier * shared.stride * uint64(4)
+    for line in range(uint64(0), min(size, FETCHED), CACHE_LINE):
+        for i in range(uint64(start), uint64(stop)):
+            prefetch(shared.weights + uint64(indices[i]) * size + line)
 
 
 @compiled
@@ -71,6 +84,8 @@ def drive(  # type: ignore[no-untyped-def]
     e.score_count = uint64(scores.shape[1])
     has_costs = len(cost_ptr) > 1
     for i in range(start, len(labels)):
+        if i + 1 < len(labels):
+            _fetch(shared, indices, row_ptr[i + 1], row_ptr[i + 2])
         first, last = row_namespaces[i], row_namespaces[i + 1]
         if filtering:
             length, count = _keep(indices, values, namespace_ptr, namespace_id, first, last, ignored, inverse, scratch)

@@ -35,7 +35,7 @@ from hutch.reductions.dyadic_state import (
     touch_linear,
     touch_sides,
 )
-from hutch.reductions.linear_features import column_of, features_at, gather, rows_of
+from hutch.reductions.linear_features import features_at, gather, rows_of, scratch_of, values_of
 
 
 @njit(inline="always")
@@ -69,7 +69,7 @@ def _score(state, example, offset):  # type: ignore[no-untyped-def]
     shared = shared_of(example)
     weights, features = table(shared), features_at(state.features)[0]
     n = gather(features, example, offset)
-    rows, values = rows_of(features, n), column_of(features, 1, n)
+    rows, values = rows_of(features, n), values_of(features, n)
     find_sides(state, example)
     linear = linear_score(weights, shared.stride, rows, values, n)
     return linear, score_dyads(state, weights, shared.stride, rows, values), n
@@ -78,7 +78,7 @@ def _score(state, example, offset):  # type: ignore[no-untyped-def]
 @njit
 def _sides(state, example, n):  # type: ignore[no-untyped-def]
     shared, features = shared_of(example), features_at(state.features)[0]
-    compute_sides(state, table(shared), shared.stride, rows_of(features, n), column_of(features, 1, n))
+    compute_sides(state, table(shared), shared.stride, rows_of(features, n), values_of(features, n))
 
 
 @njit
@@ -108,7 +108,7 @@ def _metric(state, example, n):  # type: ignore[no-untyped-def]
     """Rates, then U and V in the dyads' common measure; returns U, V, X, r and what the rates are multiplied by."""
     shared = shared_of(example)
     weights, features = table(shared), features_at(state.features)[0]
-    rows, values, linear_rates = rows_of(features, n), column_of(features, 1, n), column_of(features, 2, n)
+    rows, values, linear_rates = rows_of(features, n), values_of(features, n), scratch_of(features, 0)
     X, scale = measure(state, weights, shared.stride, rows, values, n, linear_rates)
     metric, balance = metric_of(state), balance_of(state)
     U, V, product, dyads = 0.0, 0.0, 1.0, 0
@@ -182,7 +182,7 @@ def _train(state, example, kind, y, base, h, linear, dyads, n, deviation):  # ty
     """The step of one example: in standardised labels, around it half of its decay each."""
     e, shared = example_at(example)[0], shared_of(example)
     weights, stride, features = table(shared), shared.stride, features_at(state.features)[0]
-    rows, values, linear_rates = rows_of(features, n), column_of(features, 1, n), column_of(features, 2, n)
+    rows, values, linear_rates = rows_of(features, n), values_of(features, n), scratch_of(features, 0)
     record, learned = loss_at(state.loss)[0], learned_at(state.learned)[0]
     touch_sides(state, weights, stride, rows)
     if state.rates == POSTERIOR:

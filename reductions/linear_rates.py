@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, uint64
 
 from hutch.core.abi import example_at, float32s_at, float64s_at, shared_at, view
-from hutch.reductions.linear_features import column_of, rows_of, squared_length
+from hutch.reductions.linear_features import rows_of, scratch_of, squared_length, values_of
 
 RATES = np.dtype(
     [
@@ -47,8 +47,8 @@ def _rescaled(w, least, most, rates):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def _touch(rates, weights, stride, square_gradient, commit, rows, values, gradients, scales):  # type: ignore[no-untyped-def]
-    """First pass: G and N of each feature, in the table and in scratch."""
+def _touch(rates, weights, stride, square_gradient, commit, rows, values, squares, gradients, scales):  # type: ignore[no-untyped-def]
+    """First pass: x², G and N of each feature in scratch, G and N in the table too."""
     adaptive, normalized = rates.adaptive == 1, rates.normalized == 1
     for i in range(uint64(len(rows))):
         at = uint64(rows[i]) * stride
@@ -56,6 +56,7 @@ def _touch(rates, weights, stride, square_gradient, commit, rows, values, gradie
         square = values[i] * values[i]
         if square < _LEAST_SQUARE:
             x, square = _LEAST, _LEAST_SQUARE
+        squares[i] = square
         slot = at + uint64(1)
         if adaptive:
             gradient = weights[slot] + square_gradient * square
@@ -75,20 +76,21 @@ def _touch(rates, weights, stride, square_gradient, commit, rows, values, gradie
 
 
 @njit(error_model="numpy")
-def _default_rates(values, gradients, scales):  # type: ignore[no-untyped-def]
-    """Second pass, adaptive and normalised with square roots: rates replace G, (x/N)² replaces N."""
-    for i in range(uint64(len(values))):
-        square = max(values[i] * values[i], _LEAST_SQUARE)
+def _default_rates(size, squares, gradients, scales):  # type: ignore[no-untyped-def]
+    """Second pass, adaptive and normalised, with square roots: rates replace G, x² times them x², and (x/N)² N."""
+    for i in range(uint64(size)):
+        square = squares[i]
         gradients[i] = (_1 / math.sqrt(gradients[i])) * (_1 / scales[i])
         scales[i] = square / (scales[i] * scales[i]) if square <= _MOST else _1
+        squares[i] = square * gradients[i]
 
 
 @njit(error_model="numpy")
-def _other_rates(rates, values, gradients, scales):  # type: ignore[no-untyped-def]
+def _other_rates(rates, size, squares, gradients, scales):  # type: ignore[no-untyped-def]
     """Second pass, any kind."""
     power = rates.power_t
-    for i in range(uint64(len(values))):
-        square, rate, scale = max(values[i] * values[i], _LEAST_SQUARE), _1, scales[i]
+    for i in range(uint64(size)):
+        square, rate, scale = squares[i], _1, scales[i]
         if rates.adaptive == 1:
             rate = _1 / math.sqrt(gradients[i]) if rates.square_root == 1 else gradients[i] ** -power
         if rates.normalized == 1:
@@ -99,7 +101,7 @@ def _other_rates(rates, values, gradients, scales):  # type: ignore[no-untyped-d
             else:
                 rate *= (_1 / scale) * (_1 / scale)
             scales[i] = square / (scale * scale) if square <= _MOST else _1
-        gradients[i] = rate
+        gradients[i], squares[i] = rate, square * rate
 
 
 @njit(error_model="numpy")
@@ -144,19 +146,19 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
         return _1
     shared = shared_at(example_at(example)[0].shared)[0]
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
-    rows, values = rows_of(features, n), column_of(features, 1, n)
-    gradients, scales = column_of(features, 2, n), column_of(features, 3, n)
-    _touch(rates, weights, shared.stride, square_gradient, commit, rows, values, gradients, scales)
+    rows, values = rows_of(features, n), values_of(features, n)
+    squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
+    _touch(rates, weights, shared.stride, square_gradient, commit, rows, values, squares, gradients, scales)
     if rates.adaptive == 1 and rates.normalized == 1 and rates.square_root == 1:
-        _default_rates(values, gradients, scales)
+        _default_rates(n, squares, gradients, scales)
     else:
-        _other_rates(rates, values, gradients, scales)
-    total, norm = _0, _0
+        _other_rates(rates, n, squares, gradients, scales)
+    stride, total, norm = shared.stride, _0, _0
     for i in range(uint64(n)):
-        total += max(values[i] * values[i], _LEAST_SQUARE) * gradients[i]
+        total += squares[i]
         norm += scales[i]
         if commit:
-            weights[uint64(rows[i]) * shared.stride + uint64(3)] = gradients[i]
+            weights[uint64(rows[i]) * stride + uint64(3)] = gradients[i]
     if rates.normalized == 0:
         return total
     return total * _average(rates, offset, importance, norm, commit)
