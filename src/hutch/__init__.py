@@ -4,7 +4,6 @@ Importing this package is cheap: numpy, numba and the reductions are loaded when
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from hutch.core.errors import HutchError as HutchError
     from hutch.core.hooks import hookimpl as hookimpl
 
-__version__ = version("hutch")
+__version__: str
 __all__ = ["Batch", "Chain", "HutchError", "__version__", "hookimpl"]
 
 _HOMES = {
@@ -25,6 +24,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("hutch")
     if name not in _HOMES:
         raise AttributeError(f"module 'hutch' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
