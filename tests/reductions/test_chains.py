@@ -1,0 +1,96 @@
+"""Chains of the shipped reductions: any combination runs from one set of kernels, and resuming is exact for all."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hutch import Chain
+from hutch.core.kernel_cache import compilations
+
+LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
+DYADIC: dict[str, Any] = {"dyadic": {"left": "rater", "right": "task", "rank": 2, "loss": "hinge"}}
+CLASSES = {"classes": 4}
+
+CHAINS: dict[str, list[Any]] = {
+    "linear": [LINEAR],
+    "linear with interactions and l1": [
+        {"linear": {"loss": "logistic", "interactions": [["rater", "task"]], "l1": 1e-6, "l2": 1e-6}}
+    ],
+    "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
+    "dyadic": [DYADIC],
+    "one_against_all over linear": [{"one_against_all": CLASSES}, LINEAR],
+    "one_against_all over dyadic": [{"one_against_all": CLASSES}, DYADIC],
+    "filter_tree over linear": [{"filter_tree": CLASSES}, LINEAR],
+    "filter_tree over dyadic": [{"filter_tree": CLASSES}, DYADIC],
+    "scoring_filter_tree over dyadic": [{"scoring_filter_tree": CLASSES}, DYADIC],
+    "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
+    "link over linear": [{"link": {"function": "logistic"}}, {"linear": {"loss": "logistic"}}],
+    "active over linear": [{"active": {"budget": 0.5}}, {"linear": {"loss": "logistic"}}],
+    "active over one_against_all over linear": [
+        {"active": {"budget": 0.5}},
+        {"one_against_all": CLASSES},
+        {"linear": {"loss": "logistic"}},
+    ],
+}
+
+
+def build(name: str) -> Chain:
+    return Chain.from_config({"weights": {"bits": 12}, "seed": 7, "chain": CHAINS[name]})
+
+
+def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
+    """Each pair is a class, a rater, a task and an importance; binary chains see the class's parity."""
+    binary = build(name).takes.value == "simple"
+    return [
+        f"{(1 if label % 2 else -1) if binary else label} {importance:g} |rater r{rater} |task t{task} u:{task / 3:g}"
+        for label, rater, task, importance in pairs
+    ]
+
+
+EXAMPLES = st.lists(
+    st.tuples(st.integers(1, 4), st.integers(0, 5), st.integers(0, 9), st.sampled_from([1.0, 1.0, 0.5, 3.0])),
+    min_size=1,
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=EXAMPLES, after=EXAMPLES)
+def test_resuming_is_exact(
+    name: str, before: list[tuple[int, int, int, float]], after: list[tuple[int, int, int, float]], tmp_path: Path
+) -> None:
+    whole, first = build(name), build(name)
+    whole.learn(lines(name, before))
+    first.learn(lines(name, before))
+    first.save(tmp_path / "model")
+    second = Chain.load(tmp_path / "model")
+    np.testing.assert_array_equal(whole.learn(lines(name, after)), second.learn(lines(name, after)))
+    arrays = second.arrays()
+    for key, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, arrays[key], err_msg=f"{name}: {key}")
+
+
+def test_new_combinations_compile_nothing() -> None:
+    text = lines("one_against_all over linear", [(1, 0, 0, 1.0), (2, 1, 1, 1.0)])
+    for name in ("one_against_all over linear", "filter_tree over dyadic"):
+        build(name).learn(text)
+    before = compilations()
+    for name in ("filter_tree over linear", "one_against_all over dyadic"):
+        build(name).learn(text)
+    assert compilations() == before
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_predicting_changes_nothing(name: str) -> None:
+    chain = build(name)
+    text = lines(name, [(1 + i % 4, i % 5, i % 7, 1.0) for i in range(40)])
+    chain.learn(text)
+    kept = {key: array.copy() for key, array in chain.arrays().items()}
+    chain.predict(text)
+    for key, array in chain.arrays().items():
+        np.testing.assert_array_equal(array, kept[key], err_msg=key)
