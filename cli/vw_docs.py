@@ -32,6 +32,7 @@ An option that Hutch does not have is refused by name, with what to use instead;
 | `--oaa` | `one_against_all` |
 | `--ect` | `error_correcting_tournament` |
 | `--csoaa` | `cost_sensitive_one_against_all` |
+| `--ngram --skips` | `ngrams` |
 | `--lrq` | `low_rank_quadratic` |
 | `--link` | `link` |
 | `--binary` | `binary` |

@@ -60,7 +60,12 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
     linear = _linear(options)
-    layers = [*_multiclass(options), *_scalar_layers(options), {"linear": linear} if linear else "linear"]
+    layers = [
+        *_grams(options),
+        *_multiclass(options),
+        *_scalar_layers(options),
+        {"linear": linear} if linear else "linear",
+    ]
     full_names = bool(options.experimental_full_name_interactions)
     given = {
         "hash": options.hash,
@@ -148,6 +153,34 @@ def _loss(options: Namespace) -> Any:
         parameters["tau"] = 1.0 - options.expectile_q
     found = _given(parameters)
     return {name: found} if found else name
+
+
+def _grams(options: Namespace) -> list[Any]:
+    """One layer for each namespace that `--ngram` names, or one for all."""
+    sizes, skips = _numbers("ngram", options.ngram), _numbers("skips", options.skips)
+    for namespace in skips:
+        if namespace not in sizes:
+            raise UsageError(f"--skips {namespace}{skips[namespace]} needs --ngram {namespace}N")
+    if "" in sizes and len(sizes) > 1:
+        raise UsageError("--ngram: got a size for all namespaces and one for some, wanted either")
+    found: list[Any] = []
+    for namespace, size in sizes.items():
+        if size < 2:
+            raise UsageError(f"--ngram: got {size}, wanted at least 2")
+        parameters: dict[str, Any] = {"size": size, "skips": skips.get(namespace, 0)}
+        found.append({"ngrams": parameters | ({"namespaces": [namespace]} if namespace else {})})
+    return found
+
+
+def _numbers(name: str, values: Iterable[str]) -> dict[str, int]:
+    """Numbers by namespace of options such as `--ngram a2`, or `--ngram 2` for all."""
+    found = {}
+    for value in values:
+        match = re.fullmatch(r"(\D?)(\d+)", decode(value), re.DOTALL)
+        if not match:
+            raise UsageError(f"--{name}: got {value!r}, wanted a number, or a letter and a number")
+        found[match[1]] = int(match[2])
+    return found
 
 
 def _multiclass(options: Namespace) -> list[Any]:

@@ -9,6 +9,7 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.reductions.active",
     "hutch.reductions.binary",
     "hutch.reductions.cost_sensitive_one_against_all",
+    "hutch.reductions.crowd_em",
     "hutch.reductions.error_correcting_tournament",
     "hutch.reductions.dyadic",
     "hutch.reductions.filter_tree",
@@ -16,5 +17,6 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.reductions.scoring_filter_tree",
     "hutch.reductions.link",
     "hutch.reductions.low_rank_quadratic",
+    "hutch.reductions.ngrams",
     "hutch.reductions.one_against_all",
 )

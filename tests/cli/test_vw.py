@@ -109,6 +109,8 @@ def test_hexfloat(value, text):
         ("--loss_function foo", "unknown loss 'foo'"),
         ("--link foo", "--link: got 'foo'"),
         ("--lrq ab", "wanted two letters and a rank"),
+        ("--ngram x", "--ngram: got 'x'"),
+        ("--skips 2", "needs --ngram"),
         ("--active", "hutch active"),
         ("--mellowness 1", "need --active"),
         ("--passes 0", "--passes: got 0"),

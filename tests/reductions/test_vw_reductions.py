@@ -66,6 +66,11 @@ LAYERS = {
         {"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "a"], "rank": 1}]}},
         {"linear": {"loss": "logistic"}},
     ],
+    "ngrams": [
+        {"ngrams": {"size": 3, "skips": 1, "namespaces": ["a"]}},
+        {"one_against_all": {"classes": 4}},
+        {"linear": {"loss": "logistic"}},
+    ],
     "binary": ["binary", {"linear": {"loss": "logistic"}}],
 }
 
@@ -191,6 +196,15 @@ def test_drawn_up_tournaments(classes, errors):
         while players[match]["last"] == 0:
             match = players[match]["winner_to"]
         assert match == champions[0]
+
+
+@pytest.mark.parametrize(("size", "skips", "grams"), [(2, 0, 2), (3, 0, 3), (2, 1, 3)])
+def test_grams_of_neighbours(size, skips, grams):
+    chain = make({"ngrams": {"size": size, "skips": skips}}, "linear")
+    chain.learn(["1 |a x y z |b w"])
+    assert chain.last_features == 4 + 1 + grams
+    seen = chain.predict(["|a x y z |b w"])[0]
+    assert seen > chain.predict(["|a z y x |b w"])[0]
 
 
 def test_costs_choose_the_cheapest():

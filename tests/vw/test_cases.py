@@ -23,7 +23,6 @@ DIFFERENT = {
     "active/a04": "--active without --simulation asks people: `hutch active`",
     "active/a05": "--active without --simulation asks people: `hutch active`",
     "active/a06": "--active without --simulation asks people: `hutch active`",
-    "interact/n00_textfeat": "--ngram is not there",
     "interact/n02_textfeat": "--affix is not there",
     "interact/n03_textfeat": "--spelling is not there",
     "interact/n04_textfeat": "--feature_limit is not there",

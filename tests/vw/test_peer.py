@@ -149,6 +149,13 @@ def test_classes(arguments, examples):
     check(arguments, [line for line in examples if not line.startswith("'")], "get_multiclass_prediction")
 
 
+@pytest.mark.parametrize("arguments", ["--ngram 3 --skips 1", "--ngram a2 --skips a2 -q ab --loss_function logistic"])
+@SETTINGS
+@given(examples=lines(BINARY))
+def test_grams(arguments, examples):
+    check(arguments, examples)
+
+
 @SETTINGS
 @given(examples=lines(BINARY), seed=st.integers(0, 99))
 def test_active(examples, seed):

@@ -1,0 +1,169 @@
+"""N-grams: neighbouring features of a namespace become features of their own, for every layer below.
+
+The index of a gram of features i, j, … is (… (i · C + j) · C …) with VW's constant C, its value 1. With `skips` up to
+so many features may lie between the parts of a gram. The grams stand behind the features of their namespace: all of
+size 2, then all of size 3, and so on.
+
+Source: VW 9.11.9 (kskip_ngram_transformer.cc).
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numba import int64, njit, uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.abi import (
+    example_at,
+    float32s_at,
+    int64s_at,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    shared_at,
+    uint32s_at,
+    view,
+)
+from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.hashing import namespace_id
+from hutch.core.hooks import hookimpl
+from hutch.core.reduction import Context, Kernels, Parameters, Reduction
+from hutch.reductions.linear_memory import Buffer, reserve
+
+_FACTOR = np.uint64(27942141)
+
+
+class NgramsParameters(Parameters):
+    """Parameters of `ngrams`.
+
+    Attributes:
+        size: the largest gram.
+        skips: how many features may be left out between the parts of a gram.
+        namespaces: where grams are made; empty: everywhere.
+    """
+
+    size: Annotated[int, Field(ge=2, le=16)] = 2
+    skips: Annotated[int, Field(ge=0, le=16)] = 0
+    namespaces: tuple[str, ...] = ()
+
+
+NGRAMS = np.dtype(
+    [
+        ("masks", "u8"),  # address of int64[mask_count, size]: places of a gram's parts after its first; its length - 1
+        ("mask_count", "i8"),
+        ("size", "i8"),
+        ("names", "u8"),  # address of uint32[name_count]
+        ("name_count", "i8"),
+        ("built", "u8"),  # BUFFER of the example with its grams: starts int64, indices uint32, values float32
+    ]
+)
+ngrams_at = view(NGRAMS)
+
+
+def gram_masks(size: int, skips: int) -> list[tuple[int, ...]]:
+    """Places of the parts of all kinds of grams, in VW's order.
+
+    >>> gram_masks(3, 0)
+    [(0, 1), (0, 1, 2)]
+    >>> gram_masks(2, 2)
+    [(0, 1), (0, 2), (0, 3)]
+    >>> gram_masks(3, 1)[2:]
+    [(0, 1, 2), (0, 1, 3), (0, 2, 3)]
+    """
+    found: list[tuple[int, ...]] = []
+    for parts in range(2, size + 1):
+        found += [(0, *places) for places in combinations(range(1, parts + skips), parts - 1)]
+    return found
+
+
+@njit
+def _is_listed(state, name):  # type: ignore[no-untyped-def]
+    listed = state.name_count == 0
+    for k in range(state.name_count):
+        listed = listed or uint32s_at(state.names, state.name_count)[k] == name
+    return listed and name != CONSTANT_NAMESPACE
+
+
+@njit
+def _build(layer, example):  # type: ignore[no-untyped-def]
+    """Write the example anew with its grams; leaves it as it is without memory."""
+    state, e = ngrams_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    mask, size = shared_at(e.shared)[0].mask, state.size
+    count, length = int64(e.namespace_count), int64(e.length)
+    room = length * (1 + state.mask_count)
+    address = reserve(state.built, uint64(8 * (count + 1) + 8 * room))
+    if address == uint64(0):
+        return
+    starts, behind = int64s_at(address, count + 1), address + uint64(8 * (count + 1))
+    new, values = uint32s_at(behind, room), float32s_at(behind + uint64(4 * room), room)
+    old, ids = int64s_at(e.namespaces, count + 1), uint32s_at(e.namespace_ids, count)
+    indices, x, masks = uint32s_at(e.indices, length), float32s_at(e.values, length), state.masks
+    n = 0
+    for j in range(count):
+        first, last = old[j] - old[0], old[j + 1] - old[0]
+        starts[j] = n
+        for i in range(first, last):
+            new[n], values[n] = indices[i], x[i]
+            n += 1
+        for g in range(state.mask_count if _is_listed(state, ids[j]) else 0):
+            gram = int64s_at(masks + uint64(8 * g * size), size)
+            parts = gram[0]
+            for i in range(first, last - gram[parts]):
+                index = uint64(indices[i])
+                for k in range(parts):
+                    index = index * _FACTOR + uint64(indices[i + gram[1 + k]])
+                new[n], values[n] = index & mask, np.float32(1)
+                n += 1
+    starts[count] = n
+    e.namespaces, e.indices, e.values, e.length = address, behind, behind + uint64(4 * room), uint64(n)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layers below learn from the example with its grams."""
+    _build(layer, example)
+    return learn_next(layer, example, label, importance, offset)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layers below predict the example with its grams."""
+    _build(layer, example)
+    return predict_next(layer, example, label, importance, offset)
+
+
+class Ngrams(Reduction):
+    """Features of neighbouring features; stands at the top of a chain."""
+
+    name: ClassVar[str] = "ngrams"
+    Parameters: ClassVar[type[Parameters]] = NgramsParameters
+
+    def __init__(self, parameters: NgramsParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        masks = gram_masks(parameters.size, parameters.skips)
+        self._masks = np.zeros((len(masks), parameters.size), np.int64)
+        for row, places in zip(self._masks, masks, strict=True):
+            row[: len(places)] = (len(places) - 1, *places[1:])
+        mode = context.parser.namespaces
+        self._names = np.array([namespace_id(name, mode) for name in parameters.namespaces], np.uint32)
+        self._built = Buffer()
+        self.state: NDArray[Any] = np.zeros(1, NGRAMS)
+        state = self.state[0]
+        state["masks"], state["mask_count"], state["size"] = self._masks.ctypes.data, len(masks), parameters.size
+        state["names"], state["name_count"] = self._names.ctypes.data, len(self._names)
+        state["built"] = self._built.at
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register n-grams."""
+    register(Ngrams)
