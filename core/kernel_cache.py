@@ -86,14 +86,17 @@ def _usable(directory: Path) -> bool:
 
 
 def directory_for(function: Callable[..., Any]) -> Path:
-    """The cache directory of a kernel: named by the hash of every source that it can reach."""
+    """The cache directory of a kernel: named by its module and the hash of every source that it can reach.
+
+    The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`.
+    """
     source = Path(function.__code__.co_filename).resolve()
     key = _digest(source)
     package = sys.modules.get(function.__module__.split(".")[0])
     init = Path(getattr(package, "__file__", None) or source).resolve()
     if function.__module__.split(".")[0] != "hutch" and init.name == "__init__.py":
         key += "-" + _package_digest(init.parent)
-    return _home() / f"kernels-{key}"
+    return _home() / f"{function.__module__}-{key}"
 
 
 def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
