@@ -85,8 +85,14 @@ def run(engine: Engine, records: Sequence[Record], learn: bool = True) -> NDArra
 
 
 def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> list[Outputs]:
-    """The outputs of each batch."""
-    return [engine.run_batch(batch, learn=learn)[0] for batch in batches(engine, records)]
+    """The outputs of each batch; 0 for lines that have no prediction, because their group goes on."""
+    found = []
+    for batch in batches(engine, records):
+        outputs, _ = engine.run_batch(batch, learn=learn)
+        if engine.whole_groups:
+            outputs.predictions[:-1][np.diff(batch.group) == 0] = 0
+        found.append(outputs)
+    return found
 
 
 def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
