@@ -32,8 +32,8 @@ IMPORTANCE = st.sampled_from(["", "", " 1", " 0.5", " 3", " 1e-4", " 250", " 0"]
 TAGS = st.sampled_from(["", "", "'t", "'tag2"])
 
 
-def lines(labels):
-    line = st.tuples(labels, IMPORTANCE, TAGS, NAMESPACES).map(
+def lines(labels, importance=IMPORTANCE):
+    line = st.tuples(labels, importance, TAGS, NAMESPACES).map(
         lambda parts: (parts[0] + (parts[1] if parts[0] else "") + " " + parts[2] + " ".join(parts[3])).strip()
     )
     return st.lists(line, min_size=3, max_size=25)
@@ -157,6 +157,6 @@ def test_grams(arguments, examples):
 
 
 @SETTINGS
-@given(examples=lines(BINARY), seed=st.integers(0, 99))
+@given(examples=lines(BINARY, st.just("")), seed=st.integers(0, 99))
 def test_active(examples, seed):
     check(f"--active --simulation --mellowness 0.01 --loss_function logistic --random_seed {seed}", examples)
