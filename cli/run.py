@@ -17,7 +17,7 @@ from hutch.core.errors import UsageError
 from hutch.core.input_files import InputFiles, check_sources
 from hutch.core.losses import LossChoice
 from hutch.core.passes import Holdout, PassesDone, run_passes
-from hutch.core.prediction_text import PredictionText, score_lines
+from hutch.core.prediction_text import PredictionText, of_groups, score_lines
 from hutch.core.progress import TABLE_HEADER, Progress, event_json, parse_schedule, table_footer, table_row
 from hutch.core.reduction import Labels, Predictions
 
@@ -131,6 +131,8 @@ class Run:
 
     def __init__(self, chain: Chain, options: RunOptions) -> None:
         self.chain = chain
+        if chain.whole_groups and options.holdout:
+            options = replace(options, holdout=Holdout())  # one worker's label is no truth to test against
         self.options = options
         schedule, notice = parse_schedule(options.progress)
         if notice and not options.quiet:
@@ -203,7 +205,12 @@ class Run:
 
     def _sink(self, batch: Batch, outputs: Outputs) -> None:
         self.progress.best_constant.observe(batch.labels)
-        for sink in self._sinks:
+        sinks = self._sinks
+        if self.chain.whole_groups:
+            batch, outputs = of_groups(batch, outputs)
+            if self.progress.pass_number < self.options.passes:
+                sinks = []  # earlier passes know less of the same items
+        for sink in sinks:
             sink(batch, outputs)
         self._draw()
 

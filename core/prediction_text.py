@@ -1,11 +1,14 @@
 """Predictions as VW writes them: six decimals, whole numbers without any, then the tag."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hutch.core.batch import Batch
+from hutch.core.chain import Outputs
 from hutch.core.kernel_cache import compiled
 
 _LARGEST = np.float32(2.0**62)
@@ -126,3 +129,15 @@ def score_lines(scores: NDArray[np.float32], tag_ptr: NDArray[np.int64], tags: N
     found = (tags[tag_ptr[i] : tag_ptr[i + 1]].tobytes() for i in range(count))
     tagged = (row.encode() + (b" " + tag if tag else b"") for row, tag in zip(text.split("\n"), found, strict=True))
     return b"\n".join(tagged) + b"\n"
+
+
+def of_groups(batch: Batch, outputs: Outputs) -> tuple[Batch, Outputs]:
+    """What is written of a chain that reads groups of lines: the outputs, and the tags, of the last line of each group.
+
+    Returns:
+        The batch with the tags of these lines alone, and their outputs.
+    """
+    kept, lengths = ~np.isnan(outputs.predictions), np.diff(batch.tag_ptr)
+    tags = batch.tags[batch.tag_ptr[0] : batch.tag_ptr[-1]][np.repeat(kept, lengths)]
+    found = Outputs(*(getattr(outputs, field.name)[kept] for field in fields(Outputs)))
+    return replace(batch, tag_ptr=np.concatenate([[0], np.cumsum(lengths[kept])]), tags=tags), found
