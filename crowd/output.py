@@ -7,7 +7,7 @@ import numpy as np
 
 from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.calibration import accuracy, calibration_error, log_loss
-from hutch.crowd.next_items import Pool, pool
+from hutch.crowd.requests import Pool, pool
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
 
 _BLOCK = 4096

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-MODULES = ["aggregate", "calibration", "labels", "models", "next_items", "online", "report"]
+MODULES = ["aggregate", "calibration", "labels", "models", "online", "report", "requests"]
 
 
 @pytest.mark.parametrize("name", MODULES)

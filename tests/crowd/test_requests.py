@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hutch.crowd.next_items import ask_more, entropy, pool, worker_value
+from hutch.crowd.requests import ask_more, entropy, pool, worker_value
 
 ROW = np.array([[0.9, 0.1], [0.2, 0.8]])
 
