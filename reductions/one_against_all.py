@@ -78,30 +78,44 @@ def _write_scores(state, e, predictions):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _best(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict with every sub-model; returns the label of the highest, the first of equals."""
-    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+def _judge(state, e, label, importance, first):  # type: ignore[no-untyped-def]
+    """The label of the highest prediction, the first of equals; writes scores and loss."""
     predictions, best = float32s_at(state.predictions, state.classes), 0
     for k in range(state.classes):
-        predictions[k] = predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, k))
         if predictions[k] > predictions[best]:
             best = k
     _write_scores(state, e, predictions)
-    prediction = np.float32(best + (0 if state.first == 0 else 1))
+    prediction = np.float32(best) + first
     e.loss = np.float64(importance) if label != UNLABELED and label != prediction else 0.0
     return prediction
 
 
+@njit(inline="always")
+def _first(state):  # type: ignore[no-untyped-def]
+    return _0 if state.first == 0 else _1
+
+
 @njit
-def _learn_soft(layer, example, share, importance, split, offset):  # type: ignore[no-untyped-def]
-    """Learn that the class holds with probability `share`."""
+def _best(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict with every sub-model; returns the label of the highest."""
+    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    predictions = float32s_at(state.predictions, state.classes)
+    for k in range(state.classes):
+        predictions[k] = predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, k))
+    return _judge(state, e, label, importance, _first(state))
+
+
+@njit
+def _teach(layer, example, share, importance, split, offset):  # type: ignore[no-untyped-def]
+    """Teach one sub-model that its class holds with probability `share`; returns its prediction made before."""
     if split == 0:
-        learn_next(layer, example, share + share - _1, importance, offset)
-        return
-    if share > _0:
-        learn_next(layer, example, _1, importance * share, offset)
+        return learn_next(layer, example, share + share - _1, importance, offset)
+    if share == _0:
+        return learn_next(layer, example, -_1, importance, offset)
+    prediction = learn_next(layer, example, _1, importance * share, offset)
     if share < _1:
         learn_next(layer, example, -_1, importance * (_1 - share), offset)
+    return prediction
 
 
 @kernel
@@ -112,24 +126,23 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict, then teach every sub-model whether its class holds; `targets` of the example are soft labels."""
+    """Teach every sub-model whether its class holds; `targets` of the example are soft labels.
+
+    The sub-models do not see each other, so each may learn right after it has predicted.
+    """
     state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    prediction = _best(layer, example, label, importance, offset)
-    loss, features = e.loss, e.features
-    if e.targets != uint64(0):
-        targets = float32s_at(e.targets, state.classes)
-        for k in range(state.classes):
-            _learn_soft(layer, example, targets[k], importance, state.split, _offset(layer, offset, k))
-    elif label != UNLABELED:
-        if state.first == _UNDECIDED and (label == _0 or label == np.float32(state.classes)):
-            state.first = 0 if label == _0 else 1
-        first = np.float32(0 if state.first == 0 else 1)
-        if state.detect == 1 or first <= label < first + np.float32(state.classes):
-            for k in range(state.classes):
-                side = _1 if label == first + np.float32(k) else -_1
-                learn_next(layer, example, side, importance, _offset(layer, offset, k))
-    e.loss, e.features = loss, features
-    return prediction
+    shown, soft = _first(state), e.targets != uint64(0)
+    if state.first == _UNDECIDED and not soft and (label == _0 or label == np.float32(state.classes)):
+        state.first = 0 if label == _0 else 1
+    first = _first(state)
+    known = state.detect == 1 or first <= label < first + np.float32(state.classes)
+    if not soft and (label == UNLABELED or not known):
+        return _best(layer, example, label, importance, offset)
+    predictions, targets = float32s_at(state.predictions, state.classes), float32s_at(e.targets, state.classes)
+    for k in range(state.classes):
+        share = targets[k] if soft else (_1 if label == first + np.float32(k) else _0)
+        predictions[k] = _teach(layer, example, share, importance, state.split, _offset(layer, offset, k))
+    return _judge(state, e, label, importance, shown)
 
 
 @njit
