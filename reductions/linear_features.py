@@ -1,8 +1,8 @@
 """The features a linear learner sees: those of the example, and the interactions of its namespaces, made in the kernel.
 
-The arrays of the example itself are read where they are all there is. Otherwise rows of the weight table and values are
-written once into a buffer that grows when it must, and every pass over the features reads that. An interaction of
-features i and j has the index (FNV · i) xor j, one of three (FNV · ((FNV · i) xor j)) xor k, and so on; its value is
+The values of the example itself are read where they are all there is. Rows of the weight table, and otherwise values
+too, are written once into a buffer that grows when it must, and every pass over the features reads that. An interaction
+of features i and j has the index (FNV · i) xor j, one of three (FNV · ((FNV · i) xor j)) xor k, and so on; its value is
 the product of theirs, from left to right.
 """
 
@@ -245,9 +245,6 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     if not _make_room(features, e.length):
         return 0  # out of memory: better no features than a crash
     features.values, features.length = e.values, e.length
-    if shared.multiplier == uint64(1) and offset == uint64(0):
-        features.rows = e.indices
-        return int64(e.length)
     features.rows = buffer_at(features.table)[0].address
     rows, indices = rows_of(features, e.length), uint32s_at(e.indices, e.length)
     multiplier, first, mask = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
