@@ -17,7 +17,7 @@ from hutch.core.errors import ConfigError
 from hutch.em.learner import Learner, State, pack, unpack
 from hutch.em.linear_algebra import leading
 from hutch.em.model import Array, Rows
-from hutch.em.natural_kernel import absorb_rows
+from hutch.em.natural_kernel import absorb_rows, workspace_size
 from hutch.em.ppca import NOISE_FLOOR, PPCAParameters, checked_rows, log_likelihood
 from hutch.em.schedule import Schedule
 
@@ -170,7 +170,8 @@ class NaturalPPCA(Learner[PPCAParameters]):
         steps = self.schedule.steps(self._samples, len(rows))
         rows = np.ascontiguousarray(rows, np.float64)
         s = self.sketch
-        absorb_rows(rows, s.mean, s.loadings, s.noise, s.floor, (1 - steps) / steps)
+        room = np.empty(workspace_size(len(s.loadings) + 1, s.mean.size))
+        absorb_rows(rows, self._samples, s.mean, s.loadings, s.noise, s.floor, (1 - steps) / steps, room)
         self._samples += len(rows)
 
     def boundary(self) -> None:

@@ -8,7 +8,7 @@ from hutch.core.errors import ConfigError
 from hutch.em.learner import Learner, State
 from hutch.em.model import Array
 from hutch.em.natural import Sketch, merged
-from hutch.em.natural_kernel import absorb_rows
+from hutch.em.natural_kernel import absorb_rows, workspace_size
 from hutch.em.ppca import PPCAParameters, checked_rows, log_likelihood
 
 _CONFIDENCE = 10
@@ -85,7 +85,8 @@ class ClassPPCA(Learner[PPCAParameters]):
         if self.block == 1:
             old = now + np.arange(1.0, len(rows) + 1)
             rows = np.ascontiguousarray(rows, np.float64)
-            absorb_rows(rows, current.mean, current.loadings, current.noise, current.floor, old)
+            room = np.empty(workspace_size(self.rank + 1, current.mean.size))
+            absorb_rows(rows, int(now), current.mean, current.loadings, current.noise, current.floor, old, room)
         else:
             for first in range(0, len(rows), self.block):
                 current.absorb(rows[first : first + self.block], now + first + 1)
