@@ -37,6 +37,8 @@ class RunOptions:
         progress: when rows of the table are due, as `-P`.
         quiet: no table.
         strict: stop at the first malformed place.
+        cache: file that keeps the parsed data for later runs; None: none.
+        fresh: make the cache anew whatever is there.
     """
 
     data: list[str]
@@ -50,6 +52,8 @@ class RunOptions:
     progress: str = "2.0"
     quiet: bool = False
     strict: bool = False
+    cache: str | None = None
+    fresh: bool = False
 
     def check(self) -> None:
         """Find out before the chain is built whether the files are there, and whether those to come can be written.
@@ -141,7 +145,16 @@ class Run:
         self._draw: Callable[[], Any] = lambda: None
         parser = replace(chain.parser, strict=options.strict)
         readers, columns = chain.plugins.registry.readers, chain.config.input.columns
-        self.files = InputFiles(options.data, parser, readers, lambda problem: self._say(str(problem)), columns)
+        self.files = InputFiles(
+            options.data,
+            parser,
+            readers,
+            lambda problem: self._say(str(problem)),
+            columns,
+            options.passes,
+            options.cache,
+            options.fresh,
+        )
         if options.passes > 1 and not self.files.repeatable:
             raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
         self.progress = Progress(chain, schedule, [chain.plugins.on_progress], holdout=bool(options.holdout))

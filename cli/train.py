@@ -51,6 +51,9 @@ def train(
         str | None, typer.Option("--events", metavar="FILE", help="Progress as lines of JSON; - is stdout.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No table.")] = False,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it fits.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
     bits: Annotated[int | None, typer.Option("-b", "--bit_precision", metavar="N", help="2^N rows of weights.")] = None,
@@ -109,6 +112,7 @@ def train(
     Example: hutch train ratings.vw -C chain.yaml --set dyadic.rank=2 -f model
     """
     from hutch.cli.run import Run, RunOptions, is_stdout
+    from hutch.core.batch_cache import CACHE_ENDING
     from hutch.core.errors import UsageError
     from hutch.core.passes import Holdout
 
@@ -139,6 +143,7 @@ def train(
         progress=progress,
         quiet=quiet,
         strict=strict,
+        cache=f"{data[0]}{CACHE_ENDING}" if cache else None,
     )
     options.check()
     outcome = Run(_chain(config, initial, overrides or [], vw), options)()

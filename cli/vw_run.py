@@ -1,5 +1,6 @@
 """A run of a chain that reports as Vowpal Wabbit does."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from hutch.cli.vw_model_text import write_model_text
 from hutch.cli.vw_table import OPTIONS
 from hutch.cli.vw_translate import base_overrides, chain_of, letters
 from hutch.core.batch import Batch
+from hutch.core.batch_cache import CACHE_ENDING
 from hutch.core.chain import Outputs
 from hutch.core.errors import UsageError
 from hutch.core.model_file import load_metadata
@@ -75,7 +77,16 @@ def run_options(options: Namespace) -> RunOptions:
         progress=options.progress or "2.0",
         quiet=options.quiet or options.driver_output_off,
         strict=options.strict_parse,
+        cache=_cache(options, data),
+        fresh=options.kill_cache,
     )
+
+
+def _cache(options: Namespace, data: list[str]) -> str | None:
+    """Where parsed batches are kept; a stream has no cache."""
+    if not (options.cache or options.cache_file) or not all(map(os.path.isfile, data)):
+        return None
+    return str(options.cache_file[0]) if options.cache_file else f"{data[0]}{CACHE_ENDING}"
 
 
 class VwRun(Run):
@@ -146,7 +157,9 @@ class VwRun(Run):
             f"predictions = {given.predictions}" if given.predictions else "",
             f"raw predictions = {options.raw}" if options.raw else "",
             *_low_rank_lines(given),
-            "using no cache",
+            f"using cache_file = {options.cache}" if self.files.cached else "",
+            f"creating cache_file = {options.cache}" if options.cache and not self.files.cached else "",
+            "" if options.cache else "using no cache",
             *(f"Reading datafile = {source}" for source in options.data),
             f"num sources = {len(options.data)}",
             f"Num weight bits = {chain.config.weights.bits}",

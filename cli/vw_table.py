@@ -38,15 +38,15 @@ def _absent(names: str, instead: str) -> tuple[Option, ...]:
     return tuple(Option(name, note=instead, there=False) for name in names.split())
 
 
-_CACHE = "data is read anew in each pass, so no cache is needed or written"
+_CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
 _LETTERS = "one byte is one character: \\xNN stands for a byte"
 
 OPTIONS: tuple[Option, ...] = (
     Option("data", "d", "texts", "`.zst` is read too; `-` is standard input"),
-    Option("cache", "c", note=_CACHE),
+    Option("cache", "c", note=f"writes FILE.hutch-cache; {_CACHE}"),
     Option("cache_file", "", "texts", _CACHE),
-    Option("kill_cache", "k", note=_CACHE),
-    Option("passes", "", "int", "works without a cache"),
+    Option("kill_cache", "k"),
+    Option("passes", "", "int", "works without a cache; data that fits stays in memory"),
     Option("holdout_off"),
     Option("holdout_period", "", "int"),
     Option("holdout_after", "", "int"),

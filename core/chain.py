@@ -40,6 +40,13 @@ class Outputs:
     scores: NDArray[np.float32]
 
 
+def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
+    """Outputs at the beginning of an array."""
+    columns = room[: 4 * examples].reshape(4, examples)
+    scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
+    return Outputs(columns[0], columns[1], columns[2], columns[3], scores)
+
+
 class Row(Protocol):
     """What is told when a row of the progress table is due."""
 
@@ -145,6 +152,7 @@ class Engine:
         names = list(keep) or list(ignore)
         self._ignored = np.array([namespace_id(name, self.parser.namespaces) for name in names], np.uint32)
         self._inverse = bool(keep)
+        self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
         self._size_scratch(0, 0)
 
@@ -199,6 +207,7 @@ class Engine:
         row_at: float = np.inf,
         holdout: tuple[int, int, int] = (0, 0, 0),
         scores: bool = False,
+        reuse: bool = False,
     ) -> tuple[Outputs, float]:
         """Predict, and learn unless told otherwise, example by example.
 
@@ -209,14 +218,20 @@ class Engine:
             row_at: sum of importance at which the next row is due.
             holdout: (period, after, examples of this pass before the batch); see `hutch.core.driver.drive`.
             scores: also return the scores of all classes.
+            reuse: the outputs may be overwritten by the next call that reuses them, so that nothing is allocated.
 
         Returns:
             The outputs, and the sum of importance at which the next row is due.
         """
         n = len(batch)
-        predictions, raw, queries, losses = np.zeros((4, n), np.float32)
         classes = self.score_count if scores else 0
-        outputs = Outputs(predictions, raw, queries, losses, np.zeros((n, classes), np.float32))
+        if not reuse:
+            outputs = _outputs(np.zeros(n * (4 + classes), np.float32), n, classes)
+        else:
+            if len(self._room) < n * (4 + classes):
+                self._room = np.zeros(2 * n * (4 + classes), np.float32)
+            outputs = _outputs(self._room, n, classes)
+            outputs.scores[...] = 0
         if len(self._ignored) or self._inverse:
             widest = int(np.diff(batch.row_ptr).max(initial=0))
             self._size_scratch(widest, int(np.diff(batch.row_namespaces).max(initial=0)))
@@ -274,7 +289,7 @@ class Engine:
         holdout_after: int = 0,
         scores: bool = False,
     ) -> float:
-        """Run all batches of one pass; each is handed to `sink` with its outputs before the next is asked for.
+        """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
 
         Returns:
             The sum of importance at which the next row of the progress table is due.
@@ -282,7 +297,9 @@ class Engine:
         seen = 0
         for batch in batches:
             holdout = (holdout_period, holdout_after, seen)
-            outputs, row_at = self.run_batch(batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores)
+            outputs, row_at = self.run_batch(
+                batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
+            )
             seen += len(batch)
             if sink is not None:
                 sink(batch, outputs)

@@ -1,14 +1,16 @@
 """Data files of any registered kind as one stream of batches that knows how far it has come."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
+from hutch.core.batch_cache import BatchCache, BatchMemory
 from hutch.core.errors import DataError, at
 from hutch.core.parse_problems import NUL_BYTE, Problem, Problems
-from hutch.core.reader import batches, read_chunks
+from hutch.core.reader import ahead, batches, read_chunks
 from hutch.core.roles import Roles
 from hutch.core.text_parser import ParserOptions, TextParser
 
@@ -48,10 +50,16 @@ class InputFiles:
         readers: what reads files that are not text, by ending.
         on_problem: told of the first malformed places of each kind, in the first pass.
         columns: what the columns of files that are not text stand for.
+        passes: how often the batches will be asked for; if more than once, they stay in memory as far as they fit.
+        cache: file that keeps the batches for later runs, see `hutch.core.batch_cache`; only without malformed places.
+        fresh: make the cache anew whatever is there.
 
     Attributes:
         total: bytes of all sources, None if it is not known.
         problems: what the first pass found malformed in text.
+
+    Raises:
+        DataError: a cache is wanted of what is no file of text, or its path is that of something else.
     """
 
     def __init__(
@@ -61,6 +69,9 @@ class InputFiles:
         readers: Mapping[str, Callable[..., Iterator[Batch]]],
         on_problem: Callable[[Problem], Any] = lambda problem: None,
         columns: Roles | None = None,
+        passes: int = 1,
+        cache: str | None = None,
+        fresh: bool = False,
     ) -> None:
         self.sources = list(sources)
         self.total = read_chunks(self.sources).total_bytes
@@ -71,6 +82,19 @@ class InputFiles:
         self._on_problem = on_problem
         self._finished = self._reported = 0
         self._chunks = read_chunks([])
+        self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
+        self._cache = self._cache_at(cache, fresh) if cache else None
+
+    def _cache_at(self, path: str, fresh: bool) -> BatchCache:
+        for source in self.sources:
+            if not os.path.isfile(source) or _ending(source) in self._readers:
+                raise DataError(at(source, None, None, "cannot be cached: wanted a file of text"))
+        return BatchCache(path, self.sources, self._options, fresh)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the batches come from the cache."""
+        return self._cache is not None and self._cache.ready
 
     @property
     def position(self) -> int:
@@ -83,7 +107,32 @@ class InputFiles:
         return self.total is not None
 
     def __iter__(self) -> Iterator[Batch]:
-        parser = TextParser(self._options)
+        if self._memory.batches is not None:
+            return self._again(self._memory.batches, len(self._memory.batches))
+        if self._cache is not None and self._cache.ready:
+            return self._again(self._cache, len(self._cache))
+        return self._first()
+
+    def _again(self, kept: Iterable[Batch], count: int) -> Iterator[Batch]:
+        total = self.total or 0
+        for number, batch in enumerate(kept, 1):
+            self._finished = total * number // count
+            yield batch
+
+    def _first(self) -> Iterator[Batch]:
+        """The batches of the sources, kept as they pass."""
+        with nullcontext() if self._cache is None else self._cache.writing() as writer:
+            for batch in self._read():
+                if writer:
+                    writer.add(batch)
+                self._memory.add(batch)
+                yield batch
+            self._memory.finish()
+            if writer:
+                writer.abandoned = self.problems is not None and self.problems.errors + self.problems.hints > 0
+
+    def _read(self) -> Iterator[Batch]:
+        parser = TextParser(self._options, valid=2)
         first_pass = self.problems is None
         self.problems = self.problems or parser.problems
         self._finished = 0
@@ -99,20 +148,26 @@ class InputFiles:
             self._finished += os.path.getsize(source) if self.total is not None else 0
 
     def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
-        nuls = parser.problems.counts[NUL_BYTE]
-        first = True
-        for batch in batches(self._chunks, parser=parser):
-            if first and parser.problems.counts[NUL_BYTE] > nuls:
+        """Batches of text; the parser is one batch ahead in files, so what it had found until then comes with each."""
+        nuls = int(parser.problems.counts[NUL_BYTE])
+        parsed = ((batch, *_seen(parser.problems)) for batch in batches(self._chunks, parser=parser))
+        is_file = self._chunks.total_bytes is not None
+        for number, (batch, nuls_now, kept) in enumerate(ahead(parsed) if is_file else parsed):
+            if number == 0 and nuls_now > nuls:
                 wanted = "wanted lines of text such as '1 |words good bad'"
                 raise DataError(at(parser.source_name, None, None, f"is not text, it holds NUL bytes; {wanted}"))
-            first = False
             if report:
-                self._report(parser.problems)
+                self._report(parser.problems, kept)
             yield batch
         if report:
             self._report(parser.problems)
 
-    def _report(self, problems: Problems) -> None:
-        while self._reported < len(problems.kept):
+    def _report(self, problems: Problems, kept: int | None = None) -> None:
+        while self._reported < (len(problems.kept) if kept is None else kept):
             self._on_problem(problems.kept[self._reported])
             self._reported += 1
+
+
+def _seen(problems: Problems) -> tuple[int, int]:
+    """NUL bytes and kept problems until now."""
+    return int(problems.counts[NUL_BYTE]), len(problems.kept)

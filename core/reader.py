@@ -7,7 +7,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import zstandard
 
@@ -20,6 +20,7 @@ CHUNK_BYTES = 1 << 19
 _COMPRESSED_BYTES = 1 << 14  # a piece this small cannot unpack to more than some hundred megabytes
 
 Source = str | os.PathLike[str]
+_Item = TypeVar("_Item")
 
 
 class Chunk(NamedTuple):
@@ -116,32 +117,24 @@ class Chunks:
         self.chunk_bytes = chunk_bytes
         self.whole_groups = whole_groups
         self.total_bytes = _total(self.sources)
-        self._finished = 0
-        self._raw: Any = None
-
-    @property
-    def position(self) -> int:
-        """Bytes read so far, in the units of `total_bytes`."""
-        current = 0 if self._raw is None or not self._raw.seekable() else self._raw.tell()
-        return self._finished + current
+        self.position = 0
 
     def __iter__(self) -> Iterator[Chunk]:
-        self._finished = 0
+        self.position = 0
         for number, source in enumerate(self.sources):
             if source == "-":
                 yield from self._lines(_Standard(), "<stdin>", number)
                 continue
             try:
                 with open(source, "rb", buffering=0) as raw:
-                    self._raw = raw
                     suffix = os.path.splitext(source)[1].lower()
                     stream = _Decompressed(raw, source, suffix) if suffix in _DECODERS else raw
-                    yield from self._lines(stream, source, number)
-                    self._finished += raw.tell() if raw.seekable() else 0
+                    before = self.position
+                    for chunk in self._lines(stream, source, number):
+                        self.position = before + (raw.tell() if raw.seekable() else 0)
+                        yield chunk
             except OSError as error:
                 raise DataError(at(source, None, None, _reason(error))) from error
-            finally:
-                self._raw = None
 
     def _lines(self, stream: Any, name: str, number: int) -> Iterator[Chunk]:
         buffer, filled = bytearray(self.chunk_bytes + 2 * PADDING), PADDING
@@ -213,7 +206,6 @@ def batches(
     sources: Chunks | Iterable[Source],
     options: ParserOptions | None = None,
     parser: TextParser | None = None,
-    ahead: bool = False,
 ) -> Iterator[Batch]:
     """Read and parse sources; every batch is valid until the next one is asked for.
 
@@ -222,30 +214,29 @@ def batches(
     Args:
         sources: paths, or `read_chunks` of them where progress matters.
         options: how text is understood, unless `parser` is given.
-        parser: keeps the problems for the caller; it must keep two batches `valid` if `ahead`.
-        ahead: a second thread reads and parses the next batch meanwhile. The batches are the same.
+        parser: keeps the problems for the caller.
 
     Returns:
         An iterator of batches with at least one example.
 
     Raises:
         DataError: see `read_chunks` and `TextParser.parse`.
-        ValueError: if the parser does not keep two batches and `ahead` wants it to.
     """
-    parser = parser or TextParser(options, valid=2 if ahead else 1)
-    if ahead and parser.valid < 2:
-        raise ValueError(f"parser.valid: got {parser.valid}, wanted at least 2 to parse ahead")
+    parser = parser or TextParser(options)
     whole = parser.options.whole_groups
-    found = _parsed(sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser)
-    return _ahead(found) if ahead else found
+    return _parsed(sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser)
 
 
-def _ahead(found: Iterator[Batch]) -> Iterator[Batch]:
+def ahead(found: Iterator[_Item]) -> Iterator[_Item]:
+    """The items of an iterator, each made by a second thread while the one before is looked at.
+
+    A parser of which they come must keep two batches `valid`.
+    """
     with ThreadPoolExecutor(1, "parser") as thread:
         coming = thread.submit(next, found, None)
-        while (batch := coming.result()) is not None:
+        while (item := coming.result()) is not None:
             coming = thread.submit(next, found, None)
-            yield batch
+            yield item
 
 
 def _parsed(chunks: Chunks, parser: TextParser) -> Iterator[Batch]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hutch.core import parse_problems as kinds
 from hutch.core.errors import DataError
-from hutch.core.reader import Chunks, batches, read_chunks
+from hutch.core.reader import Chunks, ahead, batches, read_chunks
 from hutch.core.text_parser import ParserOptions, TextParser
 
 TEXT = b"".join(b"%d 1 'tag%d |f a%d:%d.5 b\n" % (i % 3, i, i % 7, i) for i in range(3000))
@@ -147,9 +147,9 @@ def test_batches_do_not_depend_on_the_chunks(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_bytes(TEXT + b"\n" + TEXT.rstrip(b"\n"))
     whole = TextParser().parse(path.read_bytes())
-    for chunk_bytes, ahead in ((200, False), (5000, False), (200, True), (5000, True)):
+    for chunk_bytes, early in ((200, False), (5000, False), (200, True), (5000, True)):
         joined: dict[str, list[np.ndarray]] = {name: [] for name in ("indices", "values", "labels", "group", "tags")}
-        for batch in batches(read_chunks([path], chunk_bytes), ahead=ahead):
+        for batch in (ahead if early else iter)(batches(read_chunks([path], chunk_bytes), parser=TextParser(valid=2))):
             for name, parts in joined.items():
                 parts.append(getattr(batch, name).copy())
         for name, parts in joined.items():
@@ -160,15 +160,13 @@ def test_batches_ahead_stay_valid_while_the_next_is_parsed(tmp_path: Path) -> No
     path = tmp_path / "data.vw"
     path.write_bytes(TEXT + b"x |f a\n")
     total = 0.0
-    for batch in batches(read_chunks([path], 300), ahead=True):
+    for batch in ahead(batches(read_chunks([path], 300), parser=TextParser(valid=2))):
         time.sleep(0.0005)  # long enough for the other thread to come to its end
         total += float(batch.labels.sum())
     assert total == sum(i % 3 for i in range(3000))
     with pytest.raises(DataError, match=re.escape(f"{path}:3001:1: bad label")):
-        list(batches(read_chunks([path], 300), ParserOptions(strict=True), ahead=True))
-    with pytest.raises(ValueError, match="valid"):
-        batches([path], parser=TextParser(), ahead=True)
-    stopped = batches([path], ahead=True)
+        list(ahead(batches(read_chunks([path], 300), ParserOptions(strict=True))))
+    stopped = ahead(batches([path], parser=TextParser(valid=2)))
     next(stopped)
     stopped.close()  # type: ignore[attr-defined]
 
