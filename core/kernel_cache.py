@@ -107,12 +107,13 @@ def compiled(function: Callable[..., Any], signature: Any = None, **options: Any
         signature: Numba signature; given, it compiles now.
         options: further Numba options.
     """
-    directory = directory_for(function)
+    on_disk = Path(function.__code__.co_filename).is_file()  # not so in a notebook or on standard input
+    directory = directory_for(function) if on_disk else _home()
     before = _numba_config.CACHE_DIR
     _numba_config.CACHE_DIR = str(directory)
     given = () if signature is None else (signature,)
     try:
-        dispatcher = _njit(*given, cache=_usable(directory), **_OPTIONS, **options)(function)
+        dispatcher = _njit(*given, cache=on_disk and _usable(directory), **_OPTIONS, **options)(function)
     finally:
         _numba_config.CACHE_DIR = before
     _dispatchers.append(dispatcher)

@@ -67,3 +67,9 @@ def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
     reached = {path.name for path in kernel_cache._reached(Path(kernel_cache.__file__).with_name("driver.py"))}
     assert {"driver.py", "abi.py", "kernel_cache.py"} <= reached
     assert "config.py" not in reached
+
+
+def test_a_function_without_a_file_is_compiled_and_not_kept() -> None:
+    code = "from hutch.core.kernel_cache import compiled\n@compiled\ndef f(x):\n    return x + 1.0\nprint(f(1.0))"
+    done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("2.0", "")
