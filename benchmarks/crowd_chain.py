@@ -291,7 +291,7 @@ def stream(items: Items, test: Items, crowd: Crowd, threshold: float) -> tuple[R
     classes = items.classes
     layers = [{"crowd_em": {"classes": classes}}, {"one_against_all": {"classes": classes}}, LINEAR]
     chain = Chain.from_config({"weights": {"bits": BITS}, "chain": layers})
-    draws, asked, all_labels = np.random.default_rng(1).random(len(items.truth)), 0, []
+    draws, asked, decided = np.random.default_rng(1).random(len(items.truth)), 0, []
     for i, features in enumerate(items.features):
         pairs: list[tuple[int, int]] = []
         people = crowd.random.permutation(crowd.workers)
@@ -303,12 +303,9 @@ def stream(items: Items, test: Items, crowd: Crowd, threshold: float) -> tuple[R
             worker = int(people[len(pairs)])
             pairs.append((worker, crowd.ask(i, worker)))
         asked += len(pairs)
-        all_labels.append(pairs)
+        decided.append(posterior[0])
         chain.learn(block(pairs, features))
-    data = batch(chain, [block(*pair) for pair in zip(all_labels, items.features, strict=True)])
-    outputs, _ = chain.run_batch(data, learn=False, scores=True)
-    posterior = outputs.scores[~np.isnan(outputs.predictions)]
-    return scored(chain, test, posterior, items.truth), asked / len(items.truth)
+    return scored(chain, test, np.array(decided), items.truth), asked / len(items.truth)
 
 
 def split(items: Items, seed: int) -> tuple[Items, Items]:
