@@ -7,8 +7,8 @@ import numpy as np
 
 from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.calibration import accuracy, calibration_error, log_loss
-from hutch.crowd.requests import Pool, pool
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
+from hutch.crowd.requests import Pool, pool
 
 _BLOCK = 4096
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})

@@ -1,5 +1,6 @@
 """Which label to ask for next: in a pool, in a stream, and of whom."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,3 +121,82 @@ def entropy(probabilities: Array) -> Array:
     """
     logs = np.log(np.where(probabilities > 0, probabilities, 1.0))
     return np.asarray(-np.sum(probabilities * logs, axis=-1) + 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One label that is asked for; it has what a request of `hutch.active.records` wants.
+
+    Attributes:
+        item: its number in the pool.
+        prediction: most probable class, counted from 1.
+        probability: with which the item was asked for, in (0, 1].
+        importance: 1 / probability, for estimates over the whole pool.
+    """
+
+    item: int
+    prediction: int
+    probability: float
+    importance: float
+
+
+def ask_pool(
+    posterior: Array,
+    label_counts: NDArray[np.int64],
+    count: int,
+    seed: int,
+    *,
+    random_share: float = 0.05,
+    most: int = 7,
+    uniform_until: float = 0.25,
+) -> Iterator[Asked]:
+    """Ask for labels of a pool's items: the highest (1 - max posterior) / (1 + labels), and some drawn by lot.
+
+    The best are asked for with certainty, and the lot falls on each of the others with one probability: every item has
+    a known chance. While there are fewer than `uniform_until` labels an item, all are drawn by lot: doubt means nothing
+    yet.
+
+    Args:
+        posterior: (items, classes).
+        label_counts: labels so far (items).
+        count: labels wanted; fewer if the pool has fewer items with less than `most` labels.
+        seed: of the lot; another one for each round.
+        random_share: of `count`, drawn by lot.
+        most: labels of an item at most.
+        uniform_until: labels an item, on average, from which on doubt decides.
+
+    >>> posterior = np.array([[0.9, 0.1], [0.5, 0.5], [0.6, 0.4]])
+    >>> [asked.item for asked in ask_pool(posterior, np.array([1, 1, 1]), 2, seed=0)]
+    [1, 2]
+    """
+    random = np.random.default_rng(seed)
+    eligible = np.flatnonzero(label_counts < most)
+    count = min(count, len(eligible))
+    early = len(label_counts) > 0 and float(np.mean(label_counts)) < uniform_until
+    by_lot = count if early else round(random_share * count)
+    doubt = 1 - posterior.max(axis=1, initial=0.0)
+    score = doubt / (1 + label_counts)
+    order = eligible[np.argsort(-score[eligible], kind="stable")]
+    best, rest = order[: count - by_lot], order[count - by_lot :]
+    chance = by_lot / len(rest) if len(rest) else 1.0
+    drawn = random.choice(rest, by_lot, replace=False) if by_lot else rest[:0]
+    for items, probability in ((best, 1.0), (drawn, chance)):
+        for item in items.tolist():
+            yield Asked(item, int(posterior[item].argmax()) + 1, probability, 1 / probability)
+
+
+def best_worker(
+    available: NDArray[np.int64], confusions: Array, class_prior: Array, label_counts: NDArray[np.int64]
+) -> int:
+    """The one to ask among the workers at hand, by `worker_value`; the first of equals.
+
+    Args:
+        available: their numbers.
+        confusions, class_prior, label_counts: of all workers, as in `worker_value`.
+
+    >>> friend, spammer = np.array([[0.9, 0.1], [0.2, 0.8]]), np.full((2, 2), 0.5)
+    >>> best_worker(np.array([0, 1]), np.array([spammer, friend]), np.array([0.5, 0.5]), np.array([5, 5]))
+    1
+    """
+    value = worker_value(confusions, class_prior, label_counts)
+    return int(available[np.argmax(value[available])])
