@@ -25,9 +25,14 @@ def workspace_size(rows: int, dimension: int) -> int:
 
 
 @njit
-def _dot(x, y, sums):  # type: ignore[no-untyped-def]
-    """Inner product, in _LANES sums side by side, which the compiler keeps in vector registers."""
-    size = len(x)
+def dot(x, y, workspace):  # type: ignore[no-untyped-def]
+    """Inner product, in _LANES sums side by side, which the compiler keeps in vector registers.
+
+    Args:
+        x, y: float64 (n).
+        workspace: float64, at least of `workspace_size(0, n)`.
+    """
+    size, sums = len(x), workspace[:_LANES]
     whole = size // _LANES * _LANES
     sums[:] = 0.0
     for first in range(0, whole, _LANES):
@@ -89,7 +94,7 @@ def _factorise(count, orthogonal, isotropic, total, loadings, noise, floor, work
     for i in range(count):
         for j in range(i + 1):
             known = i < orthogonal and j < i
-            gram[i, j] = gram[j, i] = 0.0 if known else _dot(stacked[i], stacked[j], sums)
+            gram[i, j] = gram[j, i] = 0.0 if known else dot(stacked[i], stacked[j], sums)
         trace += gram[i, i]
     symmetric_eigen(gram, energy, vectors, scratch)
     used, captured = 0, 0.0

@@ -19,4 +19,5 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.reductions.low_rank_quadratic",
     "hutch.reductions.ngrams",
     "hutch.reductions.one_against_all",
+    "hutch.reductions.ppca",
 )

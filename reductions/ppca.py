@@ -1,0 +1,252 @@
+"""Latent features: probabilistic PCA of one namespace, learned on the stream, for the layer below.
+
+The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
+the posterior means of `rank` latent variables. The model takes the exact natural steps of `hutch.em.natural`, a block
+of rows at a time, from labelled lines and from unlabelled ones.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.abi import (
+    example_at,
+    importance_to_next,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    sensitivity_next,
+    shared_at,
+)
+from hutch.core.batch import Batch
+from hutch.core.errors import ConfigError, DataError
+from hutch.core.hashing import hash_feature, hash_namespace, namespace_id
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel_cache import compiled
+from hutch.core.reduction import Context, Kernels, Parameters, Reduction
+from hutch.em.natural_kernel import workspace_size
+from hutch.em.ppca import PPCAParameters
+from hutch.reductions.linear_memory import Buffer
+from hutch.reductions.ppca_state import (
+    PPCA,
+    build,
+    is_due,
+    is_unlabeled,
+    learn_block,
+    place_of,
+    ppca_at,
+    read_row,
+    take_row,
+)
+
+
+class PPCALayerParameters(Parameters):
+    """Parameters of `ppca`.
+
+    Attributes:
+        namespace: whose features are the row; what a line leaves out is 0, a line without the namespace has no row.
+        dimension: features of a row.
+        rank: latent features.
+        features: `numbered` reads names as numbers from 0 to dimension - 1; `hashed` takes any names, and features that
+            fall on one dimension are added.
+        output: namespace of the latent features, named 0 to rank - 1.
+        keep: the layer below sees the namespace, too.
+        block: rows learned at a time; what waits is learned when the example after the last one comes.
+        warm_up: rows of the first block, which sets mean and scale; no latent features before.
+        exponent: steps fade as samples^-exponent: 1 counts all rows alike, less forgets.
+        scale: of the steps; below 1 with a small exponent.
+    """
+
+    namespace: Annotated[str, Field(examples=["words"])]
+    dimension: Annotated[int, Field(ge=1, le=1 << 20, examples=[1 << 12])]
+    rank: Annotated[int, Field(ge=1, le=256)] = 10
+    features: Literal["numbered", "hashed"] = "numbered"
+    output: str = "latent"
+    keep: bool = False
+    block: Annotated[int, Field(ge=1, le=256)] = 10
+    warm_up: Annotated[int, Field(ge=1, le=256)] = 20
+    exponent: Annotated[float, Field(ge=0, le=1)] = 1.0
+    scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict from latent features; in a run that learns, a row without a label is learned."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    learning = shared_at(e.shared)[0].testing == uint64(0)
+    if learning and is_due(s, e):
+        learn_block(s)
+    if not read_row(s, e):
+        return predict_next(layer, example, label, importance, offset)
+    if learning and is_unlabeled(e, label):
+        take_row(s, e)
+    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    build(s, e)
+    prediction = predict_next(layer, example, label, importance, offset)
+    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    return prediction
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layer below learn from latent features, and learn the row."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if is_due(s, e):
+        learn_block(s)
+    if not read_row(s, e):
+        return learn_next(layer, example, label, importance, offset)
+    take_row(s, e)
+    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    build(s, e)
+    prediction = learn_next(layer, example, label, importance, offset)
+    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    return prediction
+
+
+@kernel
+def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """h_min of the layer below, from latent features."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if not read_row(s, e):
+        return importance_to_next(layer, example, label, importance, offset)
+    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    build(s, e)
+    found = importance_to_next(layer, example, label, importance, offset)
+    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    return found
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Sensitivity of the layer below, from latent features."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if not read_row(s, e):
+        return sensitivity_next(layer, example, label, importance, offset)
+    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    build(s, e)
+    found = sensitivity_next(layer, example, label, importance, offset)
+    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    return found
+
+
+@compiled
+def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):  # type: ignore[no-untyped-def]
+    """Example and feature of the first that has no place (`dimension` 0: all have one) or is not finite; else -1."""
+    for i in range(len(row_namespaces) - 1):
+        for j in range(row_namespaces[i], row_namespaces[i + 1]):
+            if namespace_id[j] == namespace:
+                for k in range(namespace_ptr[j], namespace_ptr[j + 1]):
+                    if not np.isfinite(values[k]):
+                        return i, k
+                    if dimension > 0 and place_of(indices[k], first, mask, 0, dimension) >= dimension:
+                        return i, k
+    return -1, -1
+
+
+class PPCALayer(Reduction):
+    """Puts latent features in the place of a namespace.
+
+    Raises:
+        ConfigError: names cannot be read as numbers, too many dimensions for the table, one name for two namespaces.
+        DataError: a feature without a place, or a value that is not finite.
+    """
+
+    name: ClassVar[str] = "ppca"
+    Parameters: ClassVar[type[Parameters]] = PPCALayerParameters
+    calls = ("importance_to", "sensitivity")
+
+    def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._check()
+        p, parser = parameters, context.parser
+        mask = (1 << context.bits) - 1
+        capacity = max(p.block, p.warm_up)
+        names = (hash_feature(p.output, str(k), parser.hash_seed, parser.hash) & mask for k in range(p.rank))
+        self._indices = np.fromiter(names, np.uint32, p.rank)
+        self._arrays = {
+            "mean": np.zeros(p.dimension),
+            "loadings": np.zeros((p.rank, p.dimension)),
+            "noise": np.ones(2),
+            "to_latent": np.zeros(p.rank),
+            "pending": np.zeros((capacity, p.dimension)),
+        }
+        self._row, self._workspace = np.zeros(p.dimension), np.zeros(workspace_size(p.rank + capacity, p.dimension))
+        self._built = Buffer()
+        self.state: NDArray[Any] = np.zeros(1, PPCA)
+        s = self.state[0]
+        s["namespace"], s["output"] = (namespace_id(name, parser.namespaces) for name in (p.namespace, p.output))
+        s["first"] = hash_namespace(p.namespace, parser.hash_seed, parser.hash) & mask
+        s["hashed"] = p.features == "hashed"
+        for name in ("dimension", "rank", "block", "warm_up", "keep", "exponent", "scale"):
+            s[name] = getattr(p, name)
+        s["output_indices"], s["row"] = self._indices.ctypes.data, self._row.ctypes.data
+        s["workspace"], s["workspace_size"] = self._workspace.ctypes.data, len(self._workspace)
+        s["built"] = self._built.at
+        for name, array in self._arrays.items():
+            s[name] = array.ctypes.data
+
+    def _check(self) -> None:
+        p, parser, bits = self.parameters, self.context.parser, self.context.bits
+        if p.features == "numbered" and parser.hash == "all":
+            raise ConfigError(
+                "ppca.features: input.hash 'all' hashes numbers, too; wanted hashed, or input.hash strings"
+            )
+        if p.dimension > 1 << bits:
+            raise ConfigError(f"ppca.dimension: got {p.dimension}, wanted at most the table's {1 << bits} rows")
+        if namespace_id(p.namespace, parser.namespaces) == namespace_id(p.output, parser.namespaces):
+            raise ConfigError(f"ppca.output: got {p.output!r}, which the chain cannot tell from {p.namespace!r}")
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        below = self.context.below.kernels if self.context.below else Kernels(learn, predict)
+        return Kernels(
+            learn,
+            predict,
+            importance_to if below.importance_to else None,
+            sensitivity if below.sensitivity else None,
+        )
+
+    @property
+    def samples(self) -> int:
+        """How many rows were learned."""
+        return int(self.state["samples"][0])
+
+    @property
+    def model(self) -> PPCAParameters:
+        """A snapshot of the model of the rows."""
+        a = self._arrays
+        return PPCAParameters(a["mean"].copy(), a["loadings"].copy(), float(a["noise"][0]))
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Refuse features without a place and values that are not finite."""
+        p, s = self.parameters, self.state[0]
+        places = 0 if p.features == "hashed" else p.dimension
+        example, feature = _find_unusable(
+            batch.row_namespaces, batch.namespace_ptr, batch.namespace_id, batch.indices, batch.values,
+            s["namespace"], s["first"], np.uint64((1 << self.context.bits) - 1), places,
+        )  # fmt: skip
+        if example < 0:
+            return
+        place = f"ppca: example {int(self.context.shared['examples'][0]) + example + 1}, namespace {p.namespace!r}"
+        if not np.isfinite(batch.values[feature]):
+            raise DataError(f"{place}: got the value {batch.values[feature]}, wanted a finite number")
+        raise DataError(
+            f"{place}: got a feature whose name is no number from 0 to {p.dimension - 1}; "
+            "wanted one, a larger ppca.dimension, or features: hashed"
+        )
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The model, and the rows that wait."""
+        return {**self._arrays, **{name: self.state[name] for name in ("count", "samples", "last")}}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register latent features."""
+    register(PPCALayer)
