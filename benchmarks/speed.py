@@ -1,0 +1,222 @@
+"""Speed of Hutch beside Vowpal Wabbit, whole processes in alternation; writes docs/performance.md.
+
+    python benchmarks/speed.py [--folder DIR] [--scale X] [--pairs N] [--only NAME ...] [--no-page]
+
+Makes two environments in DIR, one with VW and one with Hutch as it is installed without extras, and seeded inputs of
+three shapes. --scale 1 makes the sizes of the table's full comparison (500,000 lines of words, 1,000,000 of clicks).
+Times are of whole processes, start-up included; a ratio is the median over pairs, and a pair whose losses differ is no
+comparison: the run then fails.
+"""
+
+import argparse
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PEER = "vowpalwabbit==9.11.9"
+LOGISTIC, CLICKS = "--loss_function logistic -b 18", "--loss_function logistic -b 22"
+TOURNAMENT = "--ect 5 --loss_function hinge --holdout_off"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one process took: seconds, megabytes at its peak, and the average loss it reports."""
+
+    wall: float
+    cpu: float
+    memory: float
+    loss: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A command line that both run.
+
+    Attributes:
+        name: in the table.
+        data: which input.
+        options: VW's.
+        passes: over the data.
+        cached: measure a pass from the cache: what the passes after the first add, for each of them.
+    """
+
+    name: str
+    data: str
+    options: str
+    passes: int = 1
+    cached: bool = False
+
+
+TASKS = (
+    Task("start-up", "ten", LOGISTIC),
+    Task("words", "words", LOGISTIC),
+    Task("words-pass", "words", LOGISTIC, 5, cached=True),
+    Task("clicks", "clicks", CLICKS),
+    Task("clicks-q", "clicks", f"{CLICKS} -q ic"),
+    Task("ratings", "ratings", TOURNAMENT, 160),
+)
+MEANING = {
+    "start-up": "10 lines",
+    "words": "bag of words, logistic, from text",
+    "words-pass": "the same, each further pass, from VW's cache and Hutch's",
+    "clicks": "ad clicks, logistic, -b 22",
+    "clicks-q": "ad clicks with -q ic",
+    "ratings": "ratings by a crowd, --ect 5, hinge, 160 passes",
+}
+
+
+def environment(folder: Path, *packages: str) -> Path:
+    """An environment with packages; returns its interpreter."""
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+    return python
+
+
+def data(folder: Path, shape: str, lines: int) -> Path:
+    """An input, made by another process: what this one has needed counts as the memory of all it starts."""
+    path = folder / f"{shape}-{lines}.vw"
+    if not path.exists():
+        maker = Path(__file__).with_name("speed_data.py")
+        subprocess.run([sys.executable, str(maker), shape, str(lines), str(path)], check=True)
+    return path
+
+
+def run(command: list[str], folder: Path) -> Cost:
+    """Run a command and measure it."""
+    plain = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
+    variables = {**plain, "HUTCH_CACHE_DIR": str(folder / "kernels")}
+    with open(folder / "said.txt", "w+b") as said:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=variables)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        said.seek(0)
+        text = said.read().decode()
+    if status:
+        sys.exit(f"{' '.join(command)} failed:\n{text}")
+    found = re.search(r"average loss = (\S+)", text)
+    megabytes = used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    return Cost(wall, used.ru_utime + used.ru_stime, megabytes, found[1] if found else "")
+
+
+def measured(program: list[str], task: Task, data: Path, folder: Path, ours: bool) -> Cost:
+    """Cost of a task, or of each pass after the first where that is asked for."""
+    command = [*program, "-d", str(data), *task.options.split()]
+    if task.passes == 1:
+        return run(command, folder)
+    cache = str(folder / ("hutch.cache" if ours else "vw.cache"))
+    command += ["--holdout_off", "--cache_file", cache] if not task.options.endswith("off") else ["--cache_file", cache]
+    if not task.cached:
+        Path(cache).unlink(missing_ok=True)
+        return run([*command, "--passes", str(task.passes)], folder)
+    run([*command, "-k", "--passes", "1"], folder)
+    one, all_ = run([*command, "--passes", "1"], folder), run([*command, "--passes", str(task.passes)], folder)
+    more = task.passes - 1
+    return Cost((all_.wall - one.wall) / more, (all_.cpu - one.cpu) / more, all_.memory, all_.loss)
+
+
+def compare(task: Task, programs: dict[str, list[str]], data: Path, folder: Path, pairs: int) -> Iterator[list[Cost]]:
+    """Pairs (Hutch, VW), one after the other; the very first run of Hutch compiles and does not count."""
+    measured(programs["hutch"], task, data, folder, True)
+    for _ in range(pairs):
+        ours = measured(programs["hutch"], task, data, folder, True)
+        theirs = measured(programs["vw"], task, data, folder, False)
+        if ours.loss != theirs.loss:
+            sys.exit(f"{task.name}: the losses differ, {ours.loss} and {theirs.loss}: no comparison")
+        yield [ours, theirs]
+
+
+def row(task: Task, found: list[list[Cost]], start: list[float]) -> str:
+    """A row of the table; `start` is the CPU time of start-up of either."""
+    middle = [
+        [statistics.median(getattr(pair[k], name) for pair in found) for name in ("wall", "cpu", "memory")]
+        for k in (0, 1)
+    ]
+
+    def ratio(name: str, net: bool = False) -> str:
+        less = start if net else [0.0, 0.0]
+        all_ = [(getattr(b, name) - less[1]) / (getattr(a, name) - less[0]) for a, b in found]
+        return f"{statistics.median(all_):.2f}"
+
+    net = ratio("cpu", net=True) if task.name not in ("start-up", "words-pass") else ""
+    cells = [f"{middle[k][0]:.2f} / {middle[k][1]:.2f} / {middle[k][2]:.0f}" for k in (0, 1)]
+    numbers = [*cells, ratio("wall"), ratio("cpu"), net, found[0][0].loss]
+    return f"| {MEANING[task.name]} | {' | '.join(numbers)} |"
+
+
+def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
+    """The page of the documentation."""
+    about = (
+        f"{platform.machine()}, {os.cpu_count()} processors, load average {load} before the runs, "
+        f"{platform.python_implementation()} {platform.python_version()}, --scale {options.scale:g}, "
+        f"{options.pairs} pairs of runs each"
+    )
+    lines = [
+        "# Speed beside Vowpal Wabbit",
+        "",
+        "<!-- written by benchmarks/speed.py -->",
+        "",
+        f"Written by `python benchmarks/speed.py`: Hutch and {PEER}, same command line, same losses to every digit",
+        "printed. Whole processes in alternation, kernels compiled beforehand, start-up included; ratios are medians",
+        "over pairs, above 1 Hutch is faster. The last ratio is without the start-up of either.",
+        "",
+        f"Measured on: {about}.",
+        "",
+        "| | Hutch: wall s / CPU s / MB | VW: wall s / CPU s / MB | wall | CPU | CPU without start-up | loss |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+        "",
+        "On a machine that is busy with other work the wall times say little; CPU times are comparable within a pair.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print, write the page."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("--folder", type=Path, default=ROOT / ".speed", help="environments, inputs, caches")
+    arguments.add_argument("--scale", type=float, default=0.2, help="1: the full sizes")
+    arguments.add_argument("--pairs", type=int, default=3)
+    arguments.add_argument("--only", nargs="*", choices=[task.name for task in TASKS])
+    arguments.add_argument("--no-page", action="store_true", help="only print")
+    options = arguments.parse_args()
+    folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = {
+        "hutch": [str(environment(folder / "own", "-e", str(ROOT)).with_name("hutch")), "vw"],
+        "vw": [str(environment(folder / "peer", PEER)), "-m", "vowpalwabbit"],
+    }
+    inputs = {
+        "ten": data(folder, "words", 10),
+        "ratings": data(folder, "ratings", 46_875),
+        "words": data(folder, "words", round(500_000 * options.scale)),
+        "clicks": data(folder, "clicks", round(1_000_000 * options.scale)),
+    }
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    rows, start = [], [0.0, 0.0]
+    for task in TASKS:
+        if options.only and task.name not in (*options.only, "start-up"):
+            continue
+        found = list(compare(task, programs, inputs[task.data], folder, options.pairs))
+        if task.name == "start-up":
+            start = [statistics.median(pair[k].cpu for pair in found) for k in (0, 1)]
+        rows.append(row(task, found, start))
+        print(rows[-1], flush=True)
+    if not options.no_page and not options.only:
+        (ROOT / "docs" / "performance.md").write_text(page(rows, options, load), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Seeded inputs of three shapes for `speed.py`, written in VW's text format."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 10_000
+Bytes = NDArray[np.uint8]
+
+
+def digits(numbers: NDArray[np.int64], width: int, leading: bool) -> Bytes:
+    """Decimal digits as bytes, shape (numbers, width); without `leading` zeros they become 0 bytes."""
+    powers = 10 ** np.arange(width - 1, -1, -1)
+    found = (48 + numbers[:, None] // powers % 10).astype(np.uint8)
+    if not leading:
+        found[(numbers[:, None] < powers) & (powers > 1)] = 0
+    return found
+
+
+def joined(*columns: Bytes | bytes, rows: int) -> bytes:
+    """Columns of bytes side by side, row after row, 0 bytes left out."""
+    parts = [np.tile(np.frombuffer(c, np.uint8), (rows, 1)) if isinstance(c, bytes) else c for c in columns]
+    flat = np.hstack(parts).ravel()
+    return flat[flat != 0].tobytes()
+
+
+def words(lines: int, seed: int = 1) -> Iterator[bytes]:
+    """A bag of about 76 numbered words of 47,236 a line, with weights of four decimals and a noisy linear label."""
+    rng = np.random.default_rng(seed)
+    size = 47_236
+    chance = np.cumsum(1 / (np.arange(size) + 40.0))
+    names = rng.permutation(size) + 1
+    teacher = rng.standard_normal(size) * (rng.random(size) < 0.25)
+    for start in range(0, lines, BLOCK):
+        rows = min(BLOCK, lines - start)
+        row = np.repeat(np.arange(rows), 30 + rng.geometric(1 / 58, rows))
+        rank = np.searchsorted(chance, rng.random(len(row)) * chance[-1])
+        pairs = np.unique(row * size + rank)
+        row, rank = pairs // size, pairs % size
+        weight = (1 + rng.exponential(1, len(row))) * np.log(3 + rank)
+        weight /= np.sqrt(np.bincount(row, weight**2))[row]
+        printed = np.clip(np.rint(weight * 10_000), 1, 9_999).astype(np.int64)
+        margin = np.bincount(row, printed / 10_000 * teacher[rank]) + 0.15 * rng.standard_normal(rows)
+        begins = np.r_[True, row[1:] != row[:-1]]
+        head = np.zeros((len(row), 5), np.uint8)  # "\n-1 |" where a line begins
+        head[begins] = np.where(margin[:, None] > 0, *(np.frombuffer(h, np.uint8) for h in (b"\n\x001 |", b"\n-1 |")))
+        text = joined(head, b" ", digits(names[rank], 5, False), b":0.", digits(printed, 4, True), rows=len(row))
+        yield text[1:] + b"\n"
+
+
+def clicks(lines: int, seed: int = 2) -> Iterator[bytes]:
+    """13 binned numbers in `i` and 26 categories in `c`, each a name of ten characters, with a click or none."""
+    rng = np.random.default_rng(seed)
+    kinds = np.r_[np.full(13, 60), np.geomspace(8, 1e6, 26)]
+    effect = rng.standard_normal(1 << 16) * 0.35
+    fields = np.arange(39)
+    letters = np.frombuffer(b"0123456789abcdef", np.uint8)
+    for start in range(0, lines, BLOCK):
+        rows = min(BLOCK, lines - start)
+        value = np.floor(kinds ** rng.random((rows, 39))).astype(np.uint64)
+        code = (value * np.uint64(0x9E3779B97F4A7C15) + fields.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)) >> 32
+        click = rng.random(rows) < 1 / (1 + np.exp(1.3 - effect[code & 0xFFFF].sum(1) / 2))
+        labels = np.zeros((rows, 3), np.uint8)
+        labels[:] = np.where(click[:, None], *(np.frombuffer(h, np.uint8) for h in (b"\x001 ", b"-1 ")))
+        nibbles = (code[:, :, None] >> np.arange(28, -1, -4, dtype=np.uint64)) & np.uint64(15)
+        columns: list[Bytes | bytes] = [labels, b"|i"]
+        for field in fields:
+            columns += [b" |c" if field == 13 else b"", b" %02d" % field, letters[nibbles[:, field].astype(np.intp)]]
+        yield joined(*(c for c in columns if len(c)), b"\n", rows=rows)
+
+
+def ratings(lines: int, seed: int = 3) -> Iterator[bytes]:
+    """What raters say of tasks: one of five classes, five ratings a task, features of rater, task and both."""
+    rng = np.random.default_rng(seed)
+    tasks, raters, classes = -(-lines // 5), 500, 5
+    prior = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
+    truth = rng.choice(classes, tasks, p=prior)
+    skill, hard = rng.beta(8, 2, raters), rng.beta(2, 6, tasks)
+    usual = rng.dirichlet(prior * 6, raters).cumsum(1)
+    task = rng.permutation(np.repeat(np.arange(tasks), 5))[:lines]
+    rater = np.minimum(rng.zipf(1.4, lines) - 1, 10**6) * 7919 % raters
+    right = rng.random(lines) < skill[rater] * (1 - hard[task] / 2)
+    other = np.minimum((rng.random(lines)[:, None] > usual[rater]).sum(1), classes - 1)
+    label = np.where(right, truth[task], other) + 1
+    yield b"".join(
+        b"%d |rater r_%d |task t_%d |id r_%d t_%d\n" % (y, r, t, r, t)
+        for y, r, t in zip(label.tolist(), rater.tolist(), task.tolist(), strict=True)
+    )
+
+
+def main() -> None:
+    """Write a file in one step: `python benchmarks/speed_data.py words|clicks|ratings LINES PATH`."""
+    shape, lines, path = sys.argv[1:]
+    part = Path(f"{path}.part")
+    with open(part, "wb") as file:
+        file.writelines({"words": words, "clicks": clicks, "ratings": ratings}[shape](int(lines)))
+    part.rename(path)
+
+
+if __name__ == "__main__":
+    main()
