@@ -99,12 +99,13 @@ def _pyplot() -> Any:
 
 
 def _draw(path: Path, x_label: str, y_label: str, lines: dict[str, Any], x: list[int] | None = None) -> None:
-    """Draw some lines into a file; a given x is drawn on a logarithmic scale."""
+    """Draw some lines into a file, each thinner than the one below it; a given x is drawn on a logarithmic scale."""
     pyplot = _pyplot()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = pyplot.subplots(figsize=(7, 4))
-    for name, values in lines.items():
-        axes.plot(range(1, len(values) + 1) if x is None else x, values, label=name)
+    for below, (name, values) in enumerate(lines.items()):
+        width = 1.5 + 1.75 * (len(lines) - 1 - below)
+        axes.plot(range(1, len(values) + 1) if x is None else x, values, label=name, linewidth=width)
     if x is not None:
         axes.set_xscale("log")
     axes.set_xlabel(x_label)

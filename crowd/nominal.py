@@ -19,9 +19,12 @@ class NominalParameters(Parameters):
     symmetric: bool = Field(False, description="alpha[k, l] = alpha[l, k]: half the parameters")
     difficulty: bool = Field(True, description="learn each item's beta; else it stays at its prior mean")
     steps: int = Field(2, ge=1, description="steps of log beta in each E step, of alpha in each M step")
-    learning_rate: float = Field(3.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
+    learning_rate: float = Field(20.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
     initial_t: float = Field(1000.0, gt=0, description="online: items that the first step counts as seen")
     decay: float = Field(0.5, ge=0, le=1, description="online: rho in the step")
+    largest_step: float = Field(
+        2.0, gt=0, description="online: a slot's step is at most this by the root of its labels"
+    )
     n_items: int = Field(10000, ge=1, description="online: prior strength; the workers' prior is shared among so many")
     item_steps: int = Field(5, ge=1, description="online: EM steps of (beta, q) for an item at most")
 

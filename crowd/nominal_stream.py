@@ -96,7 +96,7 @@ def move_worker(slot, prior, distance, step):  # type: ignore[no-untyped-def]
 
 @compiled
 def learn_items(  # type: ignore[no-untyped-def]
-    item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, class_counts, counters, schedule, items,
+    item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, met, class_counts, counters, schedule, items,
     steps, symmetric, first_pass, objectives, posteriors,
 ):  # fmt: skip
     """For each item: EM on (beta, q) with the workers fixed, then one step of its workers, then forget it.
@@ -106,8 +106,9 @@ def learn_items(  # type: ignore[no-untyped-def]
         gold: int32 (items), -1 for none.
         fixed_prior: P(class), or empty if learned.
         prior, distance, touched: the workers, see `read_worker`; changed in place.
+        met: float64 (slots), labels met, of all passes; changed in place.
         class_counts, counters: what else the stream knows, changed in place.
-        schedule: learning_rate, initial_t, decay.
+        schedule: learning_rate, initial_t, decay, largest step of a slot times the root of its labels.
         items: prior strength: how many items the prior of the workers is shared among.
         steps: EM steps of an item at most.
         objectives, posteriors: out (items), (items, classes): F_i and q before the item is learned.
@@ -117,7 +118,7 @@ def learn_items(  # type: ignore[no-untyped-def]
     alpha, order = np.zeros((longest, classes, classes)), np.arange(longest)
     rows, moments = np.empty((longest, classes, classes)), np.empty((2, classes))
     step, class_prior = np.zeros((classes, classes)), np.empty(classes)
-    rate, initial_t, decay = schedule[0], schedule[1], schedule[2]
+    rate, initial_t, decay, largest = schedule[0], schedule[1], schedule[2], schedule[3]
     for item in range(len(item_ptr) - 1):
         first, ratings = item_ptr[item], item_ptr[item + 1] - item_ptr[item]
         before = clock(counters[TIME], rate, initial_t, decay)
@@ -140,9 +141,11 @@ def learn_items(  # type: ignore[no-untyped-def]
 
         beta = math.exp(log_beta)
         for j in range(ratings):
-            label = labels[first + j]
+            slot, label = np.int64(slots[first + j]), labels[first + j]
+            met[slot] += 1.0
+            own_eta = min(eta, largest / math.sqrt(met[slot]))
             for k in range(classes):
-                weight = eta * q[k] * beta
+                weight = own_eta * q[k] * beta
                 for other in range(classes):
                     if other != k:
                         step[k, other] = weight * (rows[j, k, other] - (1.0 if other == label else 0.0))
@@ -151,7 +154,7 @@ def learn_items(  # type: ignore[no-untyped-def]
                     for other in range(k):
                         step[k, other] += step[other, k]
                         step[other, k] = step[k, other]
-            move_worker(np.int64(slots[first + j]), prior, distance, step)
+            move_worker(slot, prior, distance, step)
 
         keep = 1.0
         if first_pass:
@@ -183,6 +186,7 @@ class NominalStream(Stream):
             workers={
                 "distance": grown(old.workers.get("distance"), (slots, count, count)),
                 "touched": grown(old.workers.get("touched"), (slots,), -1.0),
+                "met": grown(old.workers.get("met"), (slots,)),
             },
             shared={
                 "prior": prior,
@@ -195,11 +199,11 @@ class NominalStream(Stream):
         """See `learn_items`."""
         state, parameters, classes = self.state, self._parameters, len(self.state.classes)
         progress = Progress(np.empty(labels.items), np.empty((labels.items, classes)))
-        schedule = np.array([parameters.learning_rate, parameters.initial_t, parameters.decay])
+        schedule = np.array([parameters.learning_rate, parameters.initial_t, parameters.decay, parameters.largest_step])
         steps = parameters.item_steps if parameters.difficulty else 0
         learn_items(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self._fixed(), state.shared["prior"],
-            state.workers["distance"], state.workers["touched"], state.shared["class_counts"],
+            state.workers["distance"], state.workers["touched"], state.workers["met"], state.shared["class_counts"],
             state.shared["counters"], schedule, float(parameters.n_items), steps, parameters.symmetric, first_pass,
             progress.objective, progress.posterior,
         )  # fmt: skip

@@ -3,8 +3,10 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 from hutch.crowd import nominal_kernels as kernels
+from hutch.crowd.calibration import accuracy
 from hutch.crowd.labels import from_triples
 from hutch.crowd.nominal import Nominal
+from hutch.crowd.online import run
 from hutch.crowd.simulate import simulate
 
 
@@ -91,3 +93,13 @@ def test_easy_items_have_a_larger_beta():
 def test_without_difficulty_beta_stays_at_its_mean():
     fit = Nominal(difficulty=False).fit(simulate(30, 5, 2, 3).labels)
     assert (fit.state.items["log_beta"] == kernels.MEAN_LOG_BETA).all()
+
+
+def test_a_fast_rate_does_not_diverge_where_all_workers_share_a_slot():
+    crowd = simulate(4000, 300, 4, 5, seed=3)
+    shared = [
+        accuracy(run(model.stream(crowd.labels.classes, 1), crowd.labels, 1, 1).posterior, crowd.truth)
+        for model in (Nominal(), Nominal(largest_step=1e9))
+    ]
+    votes = accuracy(crowd.labels.vote_share(), crowd.truth)
+    assert shared[0] > votes > shared[1] + 0.05
