@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
+README = "../README.md"
 FENCE = re.compile(
     r"^(?P<skip><!-- not run: [^\n]*-->\n)?(?:<!--\s)?"
     r"(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
@@ -251,7 +252,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 if anything would change")
     parser.add_argument("pages", nargs="*", help="names such as tutorial.md; all by default")
     options = parser.parse_args()
-    names = options.pages or sorted({path.name for path in DOCS.glob("*.md")} | set(GENERATED))
+    names = options.pages or [*sorted({path.name for path in DOCS.glob("*.md")} | set(GENERATED)), README]
     status = 0
     for name in names:
         path = DOCS / name

@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +31,7 @@ PAGES = sorted({path.name for path in DOCS.glob("*.md")} | set(REGENERATE.GENERA
 
 
 @pytest.mark.filterwarnings("default")  # a page runs as a user's program does
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, REGENERATE.README])
 def test_page_is_as_it_runs(name: str) -> None:
     after, failures = REGENERATE.regenerate(DOCS / name)
     assert not failures, "\n".join(failures)
@@ -51,6 +52,14 @@ def test_reduction_and_its_parameters_are_documented(name: str) -> None:
     for parameter in REGISTRY.reductions[name].Parameters.model_fields:
         [row] = [line for line in section.splitlines() if line.startswith(f"| `{parameter}` |")]
         assert row.split("|")[3].strip(), f"{name}.{parameter} has no description"
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
+def test_reduction_has_a_page_with_a_chain(name: str) -> None:
+    page = DOCS / f"{name}.md"
+    assert page.exists(), f"{name} has no page: problem, formula, parameters, an example with its output"
+    chains = [block.text for block in REGENERATE.blocks(page.read_text()) if block.language == "yaml"]
+    assert any(re.search(rf"^  - {name}\b", text, re.M) for text in chains), f"{name}.md shows no chain with it"
 
 
 @pytest.mark.parametrize("kind", ["losses", "readers", "crowd_models", "em_models"])
