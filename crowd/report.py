@@ -14,6 +14,12 @@ SPAM_PRIOR = 0.1
 """Share of spammers expected before any label is seen."""
 ROW_STRENGTH = 4.0
 """Pseudo-counts of the population's row in the evidence for and against spam."""
+MODEL_TRIALS = 50.0
+"""However many labels a worker gave, the truth is inferred: that error is as large as that of so many labels.
+
+On simulated crowds of 2 to 5 classes the intervals then hold the share of a worker's right labels in 97 % of the
+cases, and his accuracy on an item of usual difficulty in 88 %; without it 89 % and 77 %.
+"""
 _NORMAL_95 = 1.959964
 
 
@@ -24,7 +30,7 @@ class WorkerReport:
     Attributes:
         labels: labels given (workers).
         accuracy: probability of a right label on an item of usual difficulty, over the class prior.
-        low, high: its 95 % interval.
+        low, high: its interval, meant for 95 %; see `MODEL_TRIALS` for how often it holds.
         spam: probability that the labels do not depend on the true classes.
         gold_labels: labels on gold items.
         gold_accuracy: share of those that are right, NaN without any.
@@ -60,7 +66,7 @@ def report(labels: Labels, posterior: Array, confusions: Array, class_prior: Arr
     workers = len(labels.worker_names)
     counts = np.bincount(labels.workers, minlength=workers)
     accuracy = np.einsum("k,wkk->w", class_prior, confusions)
-    low, high = wilson(accuracy, counts + 2)
+    low, high = wilson(accuracy, 1 / (1 / (counts + 2) + 1 / MODEL_TRIALS))
     truth = labels.gold[labels.label_items]
     known = truth >= 0
     gold_labels = np.bincount(labels.workers[known], minlength=workers)
@@ -70,7 +76,7 @@ def report(labels: Labels, posterior: Array, confusions: Array, class_prior: Arr
     return WorkerReport(counts, accuracy, low, high, spam, gold_labels, gold_accuracy, confusions)
 
 
-def wilson(share: Array, trials: NDArray[np.int64]) -> tuple[Array, Array]:
+def wilson(share: Array, trials: Array) -> tuple[Array, Array]:
     """Wilson's 95 % interval of a share (Journal of the American Statistical Association 22, 1927).
 
     >>> [round(float(x[0]), 3) for x in wilson(np.array([0.5]), np.array([100]))]

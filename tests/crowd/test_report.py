@@ -77,6 +77,15 @@ def test_accuracy_follows_the_true_skill(reported):
     assert ((rows.low <= rows.accuracy) & (rows.accuracy <= rows.high)).all()
 
 
+def test_intervals_hold_the_share_of_right_labels(reported):
+    crowd, rows = reported
+    right = crowd.labels.labels == crowd.truth[crowd.labels.label_items]
+    given = rows.labels > 0
+    share = np.bincount(crowd.labels.workers, weights=right, minlength=len(rows.labels))[given] / rows.labels[given]
+    held = (rows.low[given] <= share) & (share <= rows.high[given])
+    assert 0.92 <= held.mean() <= 0.995
+
+
 def test_gold_accuracy_counts_only_gold():
     rows = [("a", "t", "x"), ("a", "u", "y"), ("a", "v", "y"), ("b", "v", "x")]
     labels = from_triples(rows, gold={"t": "x", "u": "x"})
