@@ -1,5 +1,6 @@
 """The command `hutch`."""
 
+import gc
 import os
 import sys
 import warnings
@@ -68,8 +69,14 @@ def hutch(
     """
 
 
+_WITHOUT_BLAS = (["train"], ["predict"], ["vw"])
+
+
 def main() -> NoReturn:
     """Entry point of the command line."""
+    gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use to look for garbage
+    if sys.argv[1:2] in _WITHOUT_BLAS:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would spin from NumPy's import on, for nothing
     warnings.formatwarning = lambda message, *_: f"{message}\n"
     app(prog_name="hutch")
     sys.exit(0)
