@@ -11,6 +11,8 @@ import typer
 from hutch.core.errors import ConfigError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hutch.crowd.aggregate import Options
     from hutch.crowd.labels import Labels
     from hutch.crowd.model import CrowdModel, State
@@ -40,6 +42,10 @@ def crowd(
     slots: Annotated[
         int | None, typer.Option(min=1, help="Online: rows of the worker table.", show_default="65536")
     ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Online: read piece by piece in fixed memory; labels of a task lie together."),
+    ] = False,
     classes: Annotated[str | None, typer.Option(help="Classes, separated by commas, in this order.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model: NAME=VALUE.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress table, no notices.")] = False,
@@ -65,6 +71,13 @@ def crowd(
             check_writable(path)
     chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [])
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
+    if stream:
+        for option, given in (("--workers", workers), ("--next", next_), ("--score", score)):
+            if given:
+                raise UsageError(f"{option}: a stream keeps no task and no worker; leave out --stream")
+        summary = _stream(labels, known, chosen, options, history, gold, posteriors, final, notice)
+        print(json_format.dumps(summary) if json else "\n".join(_lines(summary)))
+        return
     data = read_labels(labels, known, history.worker_names if history else (), read_gold(gold) if gold else None)
     if not len(data):
         notice(f"{labels}: no labels")
@@ -97,6 +110,56 @@ def crowd(
         summary["next"] = output.pool_rows(result, scores, scores.next(next_))
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(next_))
     print(json_format.dumps(summary) if json else "\n".join(_lines(summary)))
+
+
+def _stream(
+    path: str,
+    known: list[str],
+    model: CrowdModel,
+    options: Options,
+    history: State | None,
+    gold: str | None,
+    posteriors: str | None,
+    final: str | None,
+    notice: Callable[[str], None],
+) -> dict[str, Any]:
+    """Learn a stream of labels in fixed memory; returns the summary."""
+    from contextlib import nullcontext
+    from itertools import chain
+
+    from hutch.core.atomic import atomic_write
+    from hutch.crowd import aggregate as aggregation
+    from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
+    from hutch.crowd.labels import read_gold
+    from hutch.crowd.online import Table
+
+    if options.method != "online":
+        raise UsageError("--stream: wanted --method online; batch models need all labels at once")
+    if options.passes > 1 and path == "-":
+        raise UsageError("--passes: the labels are read anew in each pass: wanted a file, got standard input")
+    truth, table, totals = read_gold(gold) if gold else None, Table(notice), Totals()
+    blocks = label_blocks(path, known, truth)
+    first = next(blocks, None)
+    if first is None:
+        notice(f"{path}: no labels")
+    known = known or (first.classes if first else [])
+    learner = model.stream(known, options.slots, history)
+    for number in range(options.passes):
+        if number:
+            learner.end_pass()
+            blocks = label_blocks(path, known, truth)
+        pieces = chain([first], blocks) if first and not number else blocks
+        last = posteriors if number + 1 == options.passes else None
+        with atomic_write(last) if last else nullcontext() as file:
+            totals = run_blocks(learner, pieces, options.slots, None if options.test else number == 0, table, file)
+    table.finish()
+    if final:
+        aggregation.save(final, model, options, learner.state)
+    return {
+        "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
+        "class_names": known, "class_prior": learner.class_prior().tolist(), "iterations": options.passes,
+        "objective": totals.objective,
+    }  # fmt: skip
 
 
 def _model(
@@ -163,7 +226,7 @@ def _truth(labels: Labels, truth: dict[str, str]) -> Any:
 
 def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
-    lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN]
+    lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN if name in summary]
     lines += [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in summary.get("score", {}).items()]
     titles = {"next": "label next", "unsettled": "further labels will not settle"}
     for name, title in titles.items():

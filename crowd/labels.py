@@ -138,13 +138,13 @@ def from_codes(
     gold = gold or {}
     item_code = {name: code for code, name in enumerate(item_names)} if gold else {}
     matched = {item_code[task]: label for task, label in gold.items() if task in item_code}
-    ordered = _known_first(classes, class_order([*label_names, *matched.values()]))
-    people = _known_first(workers, worker_names)
+    ordered = known_first(classes, class_order([*label_names, *matched.values()]))
+    people = known_first(workers, worker_names)
     class_code = {name: code for code, name in enumerate(ordered)}
     pointer, coded_workers, coded_labels, duplicates, contradictions = scan.group_by_item(
-        _recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
+        recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
         np.ascontiguousarray(codes[:, 1]),
-        _recoded(codes[:, 2], label_names, ordered),
+        recoded(codes[:, 2], label_names, ordered),
         len(item_names),
         len(people),
         people.index("") if "" in people else -1,
@@ -166,12 +166,12 @@ def from_codes(
     )
 
 
-def _known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:
+def known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:
     """The known names as they are, then the others in their order."""
     return list(dict.fromkeys([*known, *names]))
 
 
-def _recoded(codes: NDArray[np.int32], names: Sequence[str], order: Sequence[str]) -> NDArray[np.int32]:
+def recoded(codes: NDArray[np.int32], names: Sequence[str], order: Sequence[str]) -> NDArray[np.int32]:
     """Codes into `names` as codes into `order`."""
     place = {name: code for code, name in enumerate(order)}
     return np.array([place[name] for name in names], np.int32)[codes] if len(codes) else np.zeros(0, np.int32)
@@ -261,18 +261,52 @@ def read_table(
     Raises:
         DataError: `name:line:column: what, got, wanted`.
     """
-    text = np.frombuffer(data, np.uint8)
+    found = read_layout(data, name, roles)
+    if found is None:
+        return np.zeros((0, len(roles)), np.int32), [[] for _ in roles]
+    layout, start, line = found
+    return read_rows(data, start, line, layout, name, roles, optional)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a separated text look.
+
+    Attributes:
+        separator: between fields, a tab or a comma.
+        columns: int64 (roles), where each role stands.
+        width: fields of a row.
+    """
+
+    separator: bytes
+    columns: NDArray[np.int64]
+    width: int
+
+
+def read_layout(data: bytes, name: str, roles: Sequence[str]) -> tuple[Layout, int, int] | None:
+    """The layout that the first line of a text shows, where its rows begin and on which line; None for a blank text.
+
+    Raises:
+        DataError: the first line is neither a row nor a header with all roles.
+    """
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
     if first is None:
-        return np.zeros((0, len(roles)), np.int32), [[] for _ in roles]
+        return None
     separator = b"\t" if first.group().count(b"\t") >= len(roles) - 1 else b","
     if separator == b",":  # a quoted field may hold line feeds
         first = re.compile(rb'(?:"[^"]*"|[^"\n])*(?=\n|\Z)').match(data, first.start()) or first
     line = data.count(b"\n", 0, first.start()) + 1
     columns, width, is_header = _columns(first.group().rstrip(b"\r"), separator, roles, name, line)
     start, line = (first.end() + 1, line + 1 + first.group().count(b"\n")) if is_header else (first.start(), line)
+    return Layout(separator, columns, width), start, line
 
+
+def read_rows(
+    data: bytes, start: int, line: int, layout: Layout, name: str, roles: Sequence[str], optional: str = ""
+) -> tuple[NDArray[np.int32], list[list[str]]]:
+    """Code the rows of a text from `start`, on line `line`; see `read_table`."""
+    text = np.frombuffer(data, np.uint8)
     rows = data.count(b"\n", start) + 1
     size = 1 << (2 * rows).bit_length()
     codes, slots = np.empty((rows, len(roles)), np.int32), np.zeros((len(roles), size), np.int32)
@@ -280,19 +314,20 @@ def read_table(
     lengths, counts = np.empty((len(roles), rows), np.int32), np.zeros(len(roles), np.int64)
     may_be_empty = list(roles).index(optional) if optional else -1
     read, status, at_line, column, found = scan.scan(
-        text, start, line, separator[0], columns, width, may_be_empty, codes, slots, hashes, places, lengths, counts
-    )
+        text, start, line, layout.separator[0], layout.columns, layout.width, may_be_empty, codes, slots, hashes,
+        places, lengths, counts,
+    )  # fmt: skip
     if status != scan.FINE:
         problem = {
-            scan.TOO_FEW: f"got {found} fields, wanted {width} ({', '.join(roles)})",
-            scan.TOO_MANY: f"got {found} fields, wanted {width} ({', '.join(roles)})",
+            scan.TOO_FEW: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
+            scan.TOO_MANY: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
             scan.EMPTY: f"the {roles[min(found, len(roles) - 1)]} is empty",
             scan.UNCLOSED: "got a quote that is never closed",
             scan.TRAILING: "got text after a closing quote, wanted a separator",
         }[status]
         raise DataError(at(name, at_line, column, problem))
     names = [
-        _names(data, places[role, :count], lengths[role, :count], separator == b",", name)
+        _names(data, places[role, :count], lengths[role, :count], layout.separator == b",", name)
         for role, count in enumerate(counts.tolist())
     ]
     return codes[:read], names

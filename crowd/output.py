@@ -7,6 +7,8 @@ import numpy as np
 
 from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.calibration import accuracy, calibration_error, log_loss
+from hutch.crowd.labels import Labels
+from hutch.crowd.model import Array
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
 from hutch.crowd.requests import Pool, pool
 
@@ -22,10 +24,18 @@ def _cells(names: list[str]) -> list[str]:
 
 def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
     """Write `task label confidence ratings q:<class>...`, one line a task; a tie goes to the first class."""
-    labels, probability = result.labels, result.probability
+    file.write(posterior_header(result.labels.classes))
+    posterior_rows(file, result.labels, result.probability)
+
+
+def posterior_header(classes: list[str]) -> bytes:
+    """The first line of a file of posteriors."""
+    return ("\t".join(["task", "label", "confidence", "ratings", *(f"q:{k}" for k in _cells(classes))]) + "\n").encode()
+
+
+def posterior_rows(file: BinaryIO, labels: Labels, probability: Array) -> None:
+    """Write the lines of some tasks; probability (items, classes)."""
     classes = _cells(labels.classes)
-    header = ["task", "label", "confidence", "ratings", *(f"q:{name}" for name in classes)]
-    file.write(("\t".join(header) + "\n").encode())
     line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * len(classes) + "\n"
     names = _cells(labels.item_names)
     for start in range(0, labels.items, _BLOCK):

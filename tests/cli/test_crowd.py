@@ -152,3 +152,34 @@ def test_a_saved_model_is_not_bent(data, tmp_path):
     invoke(data, "-f", tmp_path / "model")
     with pytest.raises(UsageError, match="--model: got nominal, but .* was made with two_level"):
         invoke(data, "-i", tmp_path / "model", "--model", "nominal")
+
+
+def test_a_stream_saves_the_model_of_all_at_once(data, tmp_path, simulated):
+    common = ["--method", "online", "--slots", 4096, "--classes", "c0,c1,c2", "--quiet"]
+    invoke(data, *common, "-f", tmp_path / "whole")
+    out, _ = invoke(data, *common, "--stream", "-f", tmp_path / "stream", "-p", tmp_path / "p.tsv", "--json")
+    found = json.loads(out)
+    assert (found["tasks"], found["labels"]) == (300, len(simulated.labels))
+    whole, stream = load_model(tmp_path / "whole", kind="crowd")[0], load_model(tmp_path / "stream", kind="crowd")[0]
+    assert all(np.array_equal(array, stream[name]) for name, array in whole.items())
+    rows = list(csv.DictReader((tmp_path / "p.tsv").read_text().splitlines(), delimiter="\t"))
+    right = [row["label"] == f"c{k}" for row, k in zip(rows, simulated.truth, strict=True)]
+    assert np.mean(right) > 0.7
+    again = ["-i", tmp_path / "stream", "--stream", "--quiet", "-p", tmp_path / "q.tsv"]
+    invoke(data, *again, "-t")
+    rows = list(csv.DictReader((tmp_path / "q.tsv").read_text().splitlines(), delimiter="\t"))
+    assert np.mean([row["label"] == f"c{k}" for row, k in zip(rows, simulated.truth, strict=True)]) > 0.7
+    out, _ = invoke(data, *common, "--stream", "--passes", 3)
+    assert "iterations           3" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--stream"], "--method online"),
+        (["--stream", "--method", "online", "--next", "3"], "--next: a stream keeps no task"),
+    ],
+)
+def test_what_a_stream_cannot_do(data, options, message):
+    with pytest.raises(UsageError, match=message):
+        invoke(data, *options)

@@ -1,0 +1,141 @@
+"""Labels in a stream: read piece by piece, aggregated task by task, in memory that does not grow."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import DataError, at
+from hutch.core.reader import CHUNK_BYTES, Chunks
+from hutch.crowd.calibration import calibrate
+from hutch.crowd.labels import ROLES, Labels, Layout, from_codes, known_first, read_layout, read_rows, recoded
+from hutch.crowd.online import Stream, Table, in_slots
+from hutch.crowd.output import posterior_header, posterior_rows
+
+Pieces = Iterator[tuple[NDArray[np.int32], list[list[str]]]]
+
+
+def label_blocks(
+    path: str | Path,
+    classes: Sequence[str] = (),
+    gold: Mapping[str, str] | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[Labels]:
+    """Labels of whole tasks, a piece of the file at a time; the labels of a task must lie together.
+
+    Args:
+        path: tab- or comma-separated text as in `read_labels`; `-` is standard input.
+        classes: all there are; without them those of the first piece are all.
+        gold: true class of some tasks.
+        chunk_bytes: size of a piece; a task with more makes memory grow.
+
+    Raises:
+        DataError: the file cannot be read, a place in it is wrong, or a label is no class.
+    """
+    known, truth = list(classes), gold or {}
+    for codes, (people, tasks, answers) in _whole_tasks(_pieces(path, chunk_bytes)):
+        here = {task: truth[task] for task in tasks if task in truth} if truth else None
+        labels = from_codes(codes, people, tasks, answers, known, gold=here)
+        known = known or labels.classes
+        if len(labels.classes) > len(known):
+            new, name = labels.classes[len(known)], "<stdin>" if str(path) == "-" else str(path)
+            text = f"got label {new!r}, wanted one of {', '.join(known)}; a stream must know its classes: --classes"
+            raise DataError(at(name, None, None, text))
+        yield labels
+
+
+def _pieces(path: str | Path, chunk_bytes: int) -> Pieces:
+    """Codes and names of the rows of each chunk."""
+    layout: Layout | None = None
+    line = 1
+    for chunk in Chunks([path], chunk_bytes):
+        data = bytes(chunk.data)
+        lines, start = data.count(b"\n"), 0
+        if layout is None:
+            found = read_layout(data, chunk.source, ROLES)
+            if found is None:
+                line += lines
+                continue
+            layout, start, first = found
+            yield read_rows(data, start, line + first - 1, layout, chunk.source, ROLES, "worker")
+        else:
+            yield read_rows(data, start, line, layout, chunk.source, ROLES, "worker")
+        line += lines
+
+
+def _whole_tasks(pieces: Pieces) -> Pieces:
+    """The same rows, cut where a task ends; the last task of a piece waits for the next."""
+    held = np.zeros((0, 3), np.int32)
+    held_names: list[list[str]] = [[], [], []]
+    for codes, names in pieces:
+        order = [known_first(old, new) for old, new in zip(held_names, names, strict=True)]
+        fresh = [recoded(codes[:, role], names[role], order[role]) for role in range(3)]
+        rows = np.concatenate([held, np.stack(fresh, axis=1)])
+        if not len(rows):
+            continue
+        cut = int(np.flatnonzero(np.append(-1, rows[:, 1]) != rows[-1, 1])[-1])
+        if cut:
+            yield _used(rows[:cut], order)
+        held, held_names = _used(rows[cut:], order)
+    if len(held):
+        yield held, held_names
+
+
+def _used(rows: NDArray[np.int32], names: list[list[str]]) -> tuple[NDArray[np.int32], list[list[str]]]:
+    """Rows with only the names that they use, in the order of their first appearance."""
+    codes, kept = np.empty_like(rows), []
+    for role in range(3):
+        used, first, inverse = np.unique(rows[:, role], return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))
+        codes[:, role] = rank[inverse]
+        kept.append([names[role][code] for code in used[np.argsort(first)].tolist()])
+    return codes, kept
+
+
+@dataclass
+class Totals:
+    """What a stream has seen.
+
+    Attributes:
+        tasks, labels: how many.
+        objective: mean of the auxiliary function, before each task was learned.
+    """
+
+    tasks: int = 0
+    labels: int = 0
+    objective: float = 0.0
+
+
+def run_blocks(
+    stream: Stream, blocks: Iterable[Labels], slots: int, first_pass: bool | None, table: Table, file: BinaryIO | None
+) -> Totals:
+    """Learn block after block, and write each task's posterior as it was before the task was learned.
+
+    Args:
+        stream: the model.
+        blocks: of whole tasks.
+        slots: rows of the worker table.
+        first_pass: these labels are new; None: nothing is learned.
+        table: the progress table.
+        file: takes the posteriors, header first.
+    """
+    totals, rho = Totals(), stream.model.parameters.rho
+    if file:
+        file.write(posterior_header(stream.state.classes))
+    for labels in blocks:
+        hashed = in_slots(labels, slots)
+        if first_pass is None:
+            posterior, _, objective = stream.score(hashed)
+        else:
+            progress = stream.learn(hashed, first_pass)
+            table(labels, progress)
+            posterior, objective = progress.posterior, float(progress.objective.mean())
+        totals.tasks += labels.items
+        totals.labels += len(labels)
+        totals.objective += (objective - totals.objective) * labels.items / totals.tasks
+        if file:
+            posterior_rows(file, labels, calibrate(posterior, np.diff(labels.item_ptr), rho))
+    return totals

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from hutch.core.errors import DataError
+from hutch.crowd.label_stream import label_blocks, run_blocks
+from hutch.crowd.labels import read_labels
+from hutch.crowd.nominal import Nominal
+from hutch.crowd.online import Table, in_slots
+from hutch.crowd.simulate import simulate
+from hutch.crowd.two_level import TwoLevel
+
+
+@pytest.fixture
+def path(tmp_path):
+    labels = simulate(400, 30, 3, 4, seed=2).labels
+    rows = zip(labels.workers, labels.label_items, labels.labels, strict=True)
+    (tmp_path / "labels.csv").write_text(
+        "task,worker,label\n" + "".join(f'"t{i}, a",w{w},c{label}\n' for w, i, label in rows)
+    )
+    return tmp_path / "labels.csv"
+
+
+@pytest.mark.parametrize("chunk_bytes", [20, 100, 1000, 1 << 20])
+def test_blocks_hold_whole_tasks_in_order(path, chunk_bytes):
+    whole = read_labels(path)
+    blocks = list(label_blocks(path, whole.classes, chunk_bytes=chunk_bytes))
+    assert (len(blocks) > 3) == (chunk_bytes < 1 << 20)
+    assert [name for block in blocks for name in block.item_names] == whole.item_names
+    workers = [block.worker_names[w] for block in blocks for w in block.workers]
+    assert workers == [whole.worker_names[w] for w in whole.workers]
+    assert np.array_equal(np.concatenate([block.labels for block in blocks]), whole.labels)
+
+
+@pytest.mark.parametrize("model", [TwoLevel(), Nominal()])
+def test_a_stream_learns_what_all_at_once_learns(path, model):
+    labels = read_labels(path)
+    whole, pieces = (model.stream(labels.classes, 64) for _ in range(2))
+    progress = whole.learn(in_slots(labels, 64), True)
+    totals = run_blocks(
+        pieces, label_blocks(path, labels.classes, chunk_bytes=300), 64, True, Table(lambda _: None), None
+    )
+    assert (totals.tasks, totals.labels) == (labels.items, len(labels))
+    assert totals.objective == pytest.approx(progress.objective.mean())
+    for part in ("workers", "shared"):
+        for name, array in getattr(whole.state, part).items():
+            assert np.array_equal(array, getattr(pieces.state, part)[name]), name
+
+
+def test_classes_must_be_known_and_errors_name_the_line(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("".join(f"w{i % 3}\tt{i}\tyes\n" for i in range(50)) + "w1\tt50\tno\n")
+    with pytest.raises(DataError, match="got label 'no', wanted one of yes; .* --classes"):
+        list(label_blocks(path, chunk_bytes=100))
+    assert sum(map(len, label_blocks(path, ["no", "yes"], chunk_bytes=100))) == 51
+    path.write_text(path.read_text() + "w1\tt51\n")
+    with pytest.raises(DataError, match=r"labels.tsv:52:\d+: got 2 fields, wanted 3"):
+        list(label_blocks(path, ["no", "yes"], chunk_bytes=100))
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "worker\ttask\tlabel\n"])
+def test_nothing_to_read(tmp_path, text):
+    (tmp_path / "labels.tsv").write_text(text)
+    assert not list(label_blocks(tmp_path / "labels.tsv"))
+
+
+def test_gold_is_seen_in_its_block(path):
+    whole = read_labels(path)
+    gold = {whole.item_names[7]: "c2", whole.item_names[300]: "c0", "elsewhere": "c1"}
+    blocks = label_blocks(path, whole.classes, gold, chunk_bytes=200)
+    found = np.concatenate([block.gold for block in blocks])
+    assert (found[7], found[300], np.sum(found >= 0)) == (2, 0, 2)
