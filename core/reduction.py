@@ -97,6 +97,7 @@ class Reduction(ABC):
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
+        statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
         parameters: the validated parameters of this layer.
         context: the chain around it.
         state: structured array of length 1 that the kernels see through the layer's `state` address.
@@ -110,6 +111,7 @@ class Reduction(ABC):
     is_base: ClassVar[bool] = False
     calls: ClassVar[tuple[str, ...]] = ()
     whole_groups: ClassVar[bool] = False
+    statistics: ClassVar[tuple[str, ...]] = ()
 
     parameters: Any
     context: Context
@@ -159,6 +161,13 @@ class Reduction(ABC):
 
     def loaded(self) -> None:
         """Called after a model's arrays have been copied in."""
+
+    def constrain(self, constraint: NDArray[Any]) -> None:
+        """Hold every M-step near an anchor, as a record of `hutch.core.constraint` says; for layers with `statistics`.
+
+        Raises:
+            ConfigError: this layer's parameters leave no room for the constraint.
+        """
 
     def end_pass(self) -> None:
         """Called after each pass over the data."""

@@ -24,25 +24,20 @@ from hutch.core.abi import (
     shared_at,
 )
 from hutch.core.batch import Batch
+from hutch.core.constraint import CLASS
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hashing import hash_feature, hash_namespace, namespace_id
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_cache import compiled
 from hutch.core.reduction import Context, Kernels, Parameters, Reduction
+from hutch.em.alignment import alignment_size
 from hutch.em.natural_kernel import workspace_size
 from hutch.em.ppca import PPCAParameters
 from hutch.reductions.linear_memory import Buffer
-from hutch.reductions.ppca_state import (
-    PPCA,
-    build,
-    is_due,
-    is_unlabeled,
-    learn_block,
-    place_of,
-    ppca_at,
-    read_row,
-    take_row,
-)
+from hutch.reductions.ppca_learn import prepare, score_row
+from hutch.reductions.ppca_state import PPCA, build, is_unlabeled, place_of, ppca_at, read_row, sketch_size, take_row
+
+_COUNTERS = ("boundaries", "count", "samples", "past_samples", "classes", "last")
 
 
 class PPCALayerParameters(Parameters):
@@ -79,11 +74,12 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     """Predict from latent features; in a run that learns, a row without a label is learned."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     learning = shared_at(e.shared)[0].testing == uint64(0)
-    if learning and is_due(s, e):
-        learn_block(s)
+    if learning:
+        prepare(s, e)
     if not read_row(s, e):
         return predict_next(layer, example, label, importance, offset)
     if learning and is_unlabeled(e, label):
+        score_row(s)
         take_row(s, e)
     shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
     build(s, e)
@@ -96,10 +92,10 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Let the layer below learn from latent features, and learn the row."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    if is_due(s, e):
-        learn_block(s)
+    prepare(s, e)
     if not read_row(s, e):
         return learn_next(layer, example, label, importance, offset)
+    score_row(s)
     take_row(s, e)
     shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
     build(s, e)
@@ -159,6 +155,7 @@ class PPCALayer(Reduction):
     name: ClassVar[str] = "ppca"
     Parameters: ClassVar[type[Parameters]] = PPCALayerParameters
     calls = ("importance_to", "sensitivity")
+    statistics = ("mean", "covariance")
 
     def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -169,13 +166,15 @@ class PPCALayer(Reduction):
         names = (hash_feature(p.output, str(k), parser.hash_seed, parser.hash) & mask for k in range(p.rank))
         self._indices = np.fromiter(names, np.uint32, p.rank)
         self._arrays = {
-            "mean": np.zeros(p.dimension),
-            "loadings": np.zeros((p.rank, p.dimension)),
-            "noise": np.ones(2),
-            "to_latent": np.zeros(p.rank),
+            "current": np.zeros(sketch_size(p.rank, p.dimension)),
+            "first_mean": np.zeros(p.dimension + 1),
+            "shown": np.zeros((p.rank, p.dimension)),
+            "turn": np.eye(p.rank),
             "pending": np.zeros((capacity, p.dimension)),
         }
-        self._row, self._workspace = np.zeros(p.dimension), np.zeros(workspace_size(p.rank + capacity, p.dimension))
+        rows = p.rank + max(capacity, p.rank + 1)
+        size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
+        self._row, self._workspace = np.zeros(p.dimension), np.zeros(size)
         self._built = Buffer()
         self.state: NDArray[Any] = np.zeros(1, PPCA)
         s = self.state[0]
@@ -189,6 +188,7 @@ class PPCALayer(Reduction):
         s["built"] = self._built.at
         for name, array in self._arrays.items():
             s[name] = array.ctypes.data
+        s["report"] = s["current"]
 
     def _check(self) -> None:
         p, parser, bits = self.parameters, self.context.parser, self.context.bits
@@ -219,9 +219,18 @@ class PPCALayer(Reduction):
 
     @property
     def model(self) -> PPCAParameters:
-        """A snapshot of the model of the rows."""
-        a = self._arrays
-        return PPCAParameters(a["mean"].copy(), a["loadings"].copy(), float(a["noise"][0]))
+        """A snapshot of the model of the rows, its axes in their own order."""
+        dimension, sketch = self.parameters.dimension, self._arrays.get("report", self._arrays["current"])
+        noise, mean, loadings = np.split(sketch, [2, 2 + dimension])
+        return PPCAParameters(mean, loadings.reshape(-1, dimension).copy(), float(noise[0]))
+
+    def constrain(self, constraint: NDArray[Any]) -> None:
+        """Hold the steps near an anchor; in class mode that takes two more sketches."""
+        self.state["constraint"] = constraint.ctypes.data
+        if constraint["mode"][0] == CLASS:
+            for name in ("past", "report"):
+                self._arrays[name] = np.zeros_like(self._arrays["current"])
+                self.state[name] = self._arrays[name].ctypes.data
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""
@@ -243,7 +252,7 @@ class PPCALayer(Reduction):
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """The model, and the rows that wait."""
-        return {**self._arrays, **{name: self.state[name] for name in ("count", "samples", "last")}}
+        return {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
 
 
 @hookimpl

@@ -5,8 +5,7 @@ from numba import int64, njit, uint32, uint64
 
 from hutch.core.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.em.natural_kernel import absorb, dot
-from hutch.em.ppca import NOISE_FLOOR
+from hutch.em.natural_kernel import dot
 from hutch.reductions.linear_memory import reserve
 
 PPCA = np.dtype(
@@ -23,29 +22,47 @@ PPCA = np.dtype(
         ("output_indices", "u8"),  # address of uint32[rank]
         ("exponent", "f8"),
         ("scale", "f8"),
-        ("mean", "u8"),  # address of float64[dimension]
-        ("loadings", "u8"),  # address of float64[rank, dimension]
-        ("noise", "u8"),  # address of float64[2]: variance, and its floor
-        ("to_latent", "u8"),  # address of float64[rank]: 1 / (squared length of an axis + noise)
+        ("current", "u8"),  # address of a sketch, float64[SKETCH]: what the steps change
+        ("past", "u8"),  # of the anchor, in class mode; else 0
+        ("report", "u8"),  # of what is shown: the current one, or both merged
+        ("first_mean", "u8"),  # address of float64[dimension + 1]: mean and variance of the first rows
+        ("shown", "u8"),  # address of float64[rank, dimension]: the map to latent features
+        ("turn", "u8"),  # address of float64[rank, rank]: rotation of the latent features
         ("pending", "u8"),  # address of float64[capacity, dimension]: rows that wait to be learned
         ("row", "u8"),  # address of float64[dimension]: the present example's, centred while it is read
         ("workspace", "u8"),  # address of float64[workspace_size]
         ("workspace_size", "u8"),
         ("built", "u8"),  # BUFFER of the example that the layer below sees
+        ("constraint", "u8"),  # address of a CONSTRAINT record, 0 for none
+        ("boundaries", "u8"),  # of the constraint, that were heeded
         ("count", "i8"),  # rows that wait
         ("samples", "i8"),  # rows learned
+        ("past_samples", "i8"),  # of them before the last boundary
+        ("classes", "i8"),  # that have ended
         ("last", "u8"),  # 1 + number of the example whose row was taken last
     ]
 )
 ppca_at = view(PPCA)
 
 
+def sketch_size(rank: int, dimension: int) -> int:
+    """Numbers of a sketch: noise, its floor, mean, loadings."""
+    return 2 + dimension * (1 + rank)
+
+
 @njit(inline="always")
-def sketch_at(s):  # type: ignore[no-untyped-def]
-    """Mean, loadings, and noise with its floor."""
-    dimension, rank = uint64(s.dimension), uint64(s.rank)
-    loadings = float64s_at(s.loadings, rank * dimension).reshape(int64(rank), int64(dimension))
-    return float64s_at(s.mean, dimension), loadings, float64s_at(s.noise, uint64(2))
+def sketch_at(s, address):  # type: ignore[no-untyped-def]
+    """Mean, loadings, and noise with its floor, of the sketch at an address."""
+    size = uint64(8) * uint64(s.dimension)
+    mean = float64s_at(address + uint64(16), uint64(s.dimension))
+    loadings = matrix_at(address + uint64(16) + size, s.rank, s.dimension)
+    return mean, loadings, float64s_at(address, uint64(2))
+
+
+@njit(inline="always")
+def matrix_at(address, rows, columns):  # type: ignore[no-untyped-def]
+    """A float64 matrix."""
+    return float64s_at(address, uint64(rows * columns)).reshape(int64(rows), int64(columns))
 
 
 @njit(inline="always")
@@ -80,47 +97,6 @@ def read_row(s, e):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(error_model="numpy")
-def _anchor_weight(s):  # type: ignore[no-untyped-def]
-    """How many samples the sketch stands for beside the rows that wait; see `hutch.em.schedule.Schedule`."""
-    kept = 1.0
-    for i in range(s.count):
-        kept *= 1.0 - s.scale * np.float64(s.samples + 2 + i) ** -s.exponent
-    return s.count * kept / (1.0 - kept)
-
-
-@njit(error_model="numpy")
-def _start(rows, mean, noise):  # type: ignore[no-untyped-def]
-    """Mean and variance of the first rows; 1 if they are all equal."""
-    count, dimension = rows.shape
-    mean[:] = 0.0
-    for i in range(count):
-        for t in range(dimension):
-            mean[t] += rows[i, t] / count
-    variance = 0.0
-    for i in range(count):
-        for t in range(dimension):
-            variance += (rows[i, t] - mean[t]) ** 2 / (count * dimension)
-    noise[0] = variance if variance > 0.0 else 1.0
-    noise[1] = NOISE_FLOOR * noise[0]
-
-
-@njit(error_model="numpy")
-def learn_block(s):  # type: ignore[no-untyped-def]
-    """Learn the rows that wait in one exact step."""
-    mean, loadings, noise = sketch_at(s)
-    rows = float64s_at(s.pending, uint64(s.count * s.dimension)).reshape(s.count, s.dimension)
-    if s.samples == 0:
-        _start(rows, mean, noise)
-    workspace = workspace_at(s)
-    absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace)
-    to_latent = float64s_at(s.to_latent, uint64(s.rank))
-    for k in range(s.rank):
-        to_latent[k] = 1.0 / (dot(loadings[k], loadings[k], workspace) + noise[0])
-    s.samples += s.count
-    s.count = 0
-
-
 @njit
 def is_unlabeled(e, label):  # type: ignore[no-untyped-def]
     """Whether an example has no label of any kind."""
@@ -142,21 +118,15 @@ def take_row(s, e):  # type: ignore[no-untyped-def]
 
 
 @njit
-def is_due(s, e):  # type: ignore[no-untyped-def]
-    """Whether a block is full, and its last row's example is done with."""
-    return s.count >= (s.warm_up if s.samples == 0 else s.block) and s.last != e.number + uint64(1)
-
-
-@njit
 def _write_latent(s, values):  # type: ignore[no-untyped-def]
-    """The posterior mean of each latent feature; loadings are orthogonal, so each is by itself."""
-    mean, loadings, _ = sketch_at(s)
-    row, to_latent = float64s_at(s.row, uint64(s.dimension)), float64s_at(s.to_latent, uint64(s.rank))
+    """The posterior mean of each latent variable, turned as `hutch.em.alignment` says."""
+    mean, _, _ = sketch_at(s, s.report)
+    row, shown = float64s_at(s.row, uint64(s.dimension)), matrix_at(s.shown, s.rank, s.dimension)
     workspace = workspace_at(s)
     for t in range(s.dimension):
         row[t] -= mean[t]
     for k in range(s.rank):
-        values[k] = np.float32(to_latent[k] * dot(loadings[k], row, workspace))
+        values[k] = np.float32(dot(shown[k], row, workspace))
 
 
 @njit

@@ -1,0 +1,149 @@
+"""What `ppca` learns: a block of rows in one exact step, held near an anchor if a layer above says so."""
+
+import numpy as np
+from numba import njit, uint64
+
+from hutch.core.abi import float64s_at
+from hutch.core.constraint import CLASS, COUNTS, constraint_at
+from hutch.em.alignment import align
+from hutch.em.natural_kernel import absorb, dot, merge
+from hutch.em.ppca import NOISE_FLOOR
+from hutch.reductions.ppca_state import matrix_at, sketch_at, workspace_at
+
+
+@njit
+def prepare(s, e):  # type: ignore[no-untyped-def]
+    """Before an example: heed a boundary, and learn a full block once its last row's example is done with."""
+    if s.last == e.number + uint64(1):
+        return
+    if s.constraint != uint64(0):
+        boundaries = constraint_at(s.constraint)[0].boundaries
+        if boundaries != s.boundaries:
+            s.boundaries = boundaries
+            _end_class(s)
+    if s.count >= (s.warm_up if s.samples == 0 else s.block):
+        _learn_block(s)
+
+
+@njit(inline="always")
+def _by_class(s):  # type: ignore[no-untyped-def]
+    return s.constraint != uint64(0) and constraint_at(s.constraint)[0].mode == CLASS
+
+
+@njit(error_model="numpy")
+def _anchor_weight(s):  # type: ignore[no-untyped-def]
+    """How many samples the sketch stands for beside the rows that wait; see `hutch.em.schedule.Schedule`."""
+    kept, seen = 1.0, s.samples - s.past_samples
+    for i in range(s.count):
+        kept *= 1.0 - s.scale * np.float64(seen + 2 + i) ** -s.exponent
+    step = 1.0 - kept
+    if s.constraint != uint64(0) and not _by_class(s):
+        step /= 1.0 + constraint_at(s.constraint)[0].beta
+    return s.count * (1.0 - step) / step
+
+
+@njit(error_model="numpy")
+def _start(s, rows):  # type: ignore[no-untyped-def]
+    """Mean and variance of the first rows; 1 if they are all equal."""
+    count, dimension = rows.shape
+    first = float64s_at(s.first_mean, uint64(dimension + 1))
+    first[:] = 0.0
+    for i in range(count):
+        for t in range(dimension):
+            first[t] += rows[i, t] / count
+    for i in range(count):
+        for t in range(dimension):
+            first[dimension] += (rows[i, t] - first[t]) ** 2 / (count * dimension)
+    if not first[dimension] > 0.0:
+        first[dimension] = 1.0
+    _restart(s)
+
+
+@njit
+def _restart(s):  # type: ignore[no-untyped-def]
+    """The current sketch is one pseudo-sample at the first rows' mean."""
+    mean, loadings, noise = sketch_at(s, s.current)
+    first = float64s_at(s.first_mean, uint64(s.dimension + 1))
+    mean[:], loadings[:] = first[: s.dimension], 0.0
+    noise[0], noise[1] = first[s.dimension], NOISE_FLOOR * first[s.dimension]
+
+
+@njit
+def _learn_block(s):  # type: ignore[no-untyped-def]
+    """Learn the rows that wait in one exact step."""
+    rows = matrix_at(s.pending, s.count, s.dimension)
+    if s.samples == 0:
+        _start(s, rows)
+    mean, loadings, noise = sketch_at(s, s.current)
+    absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace_at(s))
+    s.samples += s.count
+    s.count = 0
+    _show(s)
+
+
+@njit
+def _copy(s, source, target):  # type: ignore[no-untyped-def]
+    size = uint64(2) + uint64(s.dimension * (1 + s.rank))
+    float64s_at(target, size)[:] = float64s_at(source, size)
+
+
+@njit(error_model="numpy")
+def _show(s):  # type: ignore[no-untyped-def]
+    """Renew what the latent features are made from: in class mode the anchor and the current sketch, merged."""
+    if s.report != s.current:
+        if s.classes == 0:
+            _copy(s, s.current, s.report)
+        else:
+            beta = constraint_at(s.constraint)[0].beta
+            past, now = float(s.past_samples), float(s.samples - s.past_samples)
+            if beta != COUNTS:
+                past, now = float(beta), 1.0
+            report = sketch_at(s, s.report)
+            report[2][1] = sketch_at(s, s.current)[2][1]
+            merge(sketch_at(s, s.past), past, sketch_at(s, s.current), now, report, report[2][1], workspace_at(s))
+    _, loadings, noise = sketch_at(s, s.report)
+    shown, turn = matrix_at(s.shown, s.rank, s.dimension), matrix_at(s.turn, s.rank, s.rank)
+    align(loadings, noise[0], turn, shown, workspace_at(s))
+
+
+@njit
+def _end_class(s):  # type: ignore[no-untyped-def]
+    """Learn what waits; the anchor moves to what is reported now. Before the first block there is nothing to hold."""
+    if s.samples == 0:
+        return
+    if s.count > 0:
+        _learn_block(s)
+    if not _by_class(s) or s.samples == s.past_samples:
+        return
+    _copy(s, s.report, s.past)
+    s.classes += 1
+    if constraint_at(s.constraint)[0].beta == COUNTS:
+        s.past_samples = s.samples
+        _restart(s)
+
+
+@njit(error_model="numpy")
+def score_row(s):  # type: ignore[no-untyped-def]
+    """Tell the layer above the log-likelihood of the row, not yet centred, under the current sketch."""
+    if s.constraint == uint64(0) or constraint_at(s.constraint)[0].scoring == 0:
+        return
+    constraint = constraint_at(s.constraint)[0]
+    if s.samples == 0:
+        constraint.score = np.nan
+        return
+    mean, loadings, noise = sketch_at(s, s.current)
+    row, workspace = float64s_at(s.row, uint64(s.dimension)), workspace_at(s)
+    centred = workspace[64 : 64 + s.dimension]
+    for t in range(s.dimension):
+        centred[t] = row[t] - mean[t]
+    determinant, explained = (s.dimension - s.rank) * np.log(noise[0]), 0.0
+    for k in range(s.rank):
+        variance = dot(loadings[k], loadings[k], workspace) + noise[0]
+        latent = dot(loadings[k], centred, workspace) / variance
+        determinant += np.log(variance)
+        explained += latent * latent
+        # Axes are orthogonal: what one explains can be taken away before the next is asked.
+        for t in range(s.dimension):
+            centred[t] -= latent * loadings[k, t]
+    residual = dot(centred, centred, workspace) / noise[0]
+    constraint.score = -0.5 * (s.dimension * np.log(2.0 * np.pi) + determinant + residual + explained)
