@@ -15,11 +15,13 @@ from math import exp, expm1, hypot, inf, log, log1p, sqrt
 
 from numba import njit
 
+from hutch.core.kernel_helper import helper
+
 _LARGEST_EXPONENT = 700.0
 _DEAD = 17.0  # c + c e^-2s still differs from c
 
 
-@njit(error_model="numpy")
+@helper
 def fall_(s, c, d, X):  # type: ignore[no-untyped-def]
     """p(0) - p(s): three terms of the sign of s, so nothing cancels. A zero coefficient never meets an infinity."""
     fall = s * X
@@ -30,7 +32,7 @@ def fall_(s, c, d, X):  # type: ignore[no-untyped-def]
     return fall
 
 
-@njit(error_model="numpy")
+@helper
 def curve_(s, c, d, X, m):  # type: ignore[no-untyped-def]
     """c e^-2s - d e^2s + m - s X, by whichever of two forms does not cancel."""
     start = (c - d) + m
@@ -44,13 +46,13 @@ def curve_(s, c, d, X, m):  # type: ignore[no-untyped-def]
     return (decayed - grown) + (m - s * X)
 
 
-@njit(error_model="numpy")
+@helper
 def prediction_(s, U, V, X, wx):  # type: ignore[no-untyped-def]
     """p(s)."""
     return curve_(s, 0.25 * U, 0.25 * V, X, wx)
 
 
-@njit(error_model="numpy")
+@helper
 def _distance_without_linear(fall, c, d):  # type: ignore[no-untyped-def]
     """The s > 0 at which `fall_` with X = 0 equals `fall` > 0: a quadratic equation in e^2s; inf if there is none."""
     B = c + d - fall
@@ -60,7 +62,7 @@ def _distance_without_linear(fall, c, d):  # type: ignore[no-untyped-def]
     return 0.5 * log1p((R - B) / (2.0 * d)) if d > 0.0 else inf
 
 
-@njit(error_model="numpy")
+@helper
 def distance_(fall, c, d, X, m):  # type: ignore[no-untyped-def]
     """The s > 0 at which the curve has fallen by `fall` > 0; `m` is the curve's constant less the level wanted.
 
@@ -99,7 +101,7 @@ def distance_(fall, c, d, X, m):  # type: ignore[no-untyped-def]
     return s if c * exp(-2.0 * s) > 1e-2 * c else _polished(s, c, d, X, m)
 
 
-@njit(error_model="numpy")
+@helper
 def _polished(s, c, d, X, m):  # type: ignore[no-untyped-def]
     """The root s of c e^-2s - d e^2s + m - s X, for s so large that c e^-2s has died and took the digits of c with it.
 
@@ -118,7 +120,7 @@ def _polished(s, c, d, X, m):  # type: ignore[no-untyped-def]
     return s
 
 
-@njit(error_model="numpy")
+@helper
 def inverse_(y, U, V, X, wx):  # type: ignore[no-untyped-def]
     """The s at which p(s) = y; inf or -inf where p never gets there."""
     c, d, m = 0.25 * U, 0.25 * V, wx - y

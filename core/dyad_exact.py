@@ -13,10 +13,10 @@ from math import exp, expm1, inf, isfinite, log, log1p
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hutch.core.dyad_curve import curve_, distance_
 from hutch.core.dyad_linear import slope_
+from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -53,14 +53,14 @@ class Way(NamedTuple):
     optimum: float
 
 
-@njit(error_model="numpy")
+@helper
 def _steepness(way, s):  # type: ignore[no-untyped-def]
     """|F| at s; 0 where F is not finite or has changed its sign."""
     slope = way.sign * slope_(way.kind, way.sign * curve_(s, way.c, way.d, way.X, way.m), way.y, way.tau, way.loss)
     return slope if slope > 0.0 else 0.0
 
 
-@njit(error_model="numpy")
+@helper
 def _gap(way, g, s):  # type: ignore[no-untyped-def]
     """|p - optimum| at s = end - g."""
     gap = g * way.X
@@ -71,7 +71,7 @@ def _gap(way, g, s):  # type: ignore[no-untyped-def]
     return gap
 
 
-@njit(error_model="numpy")
+@helper
 def _integrand(way, t):  # type: ignore[no-untyped-def]
     """dE/dt: 1 / |F| at s = t, or g / |F| at t = ln(end / g)."""
     if way.end == inf:
@@ -89,7 +89,7 @@ def _integrand(way, t):  # type: ignore[no-untyped-def]
     return g / gap
 
 
-@njit(error_model="numpy")
+@helper
 def _panel(way, low, high):  # type: ignore[no-untyped-def]
     middle, half, total = 0.5 * (low + high), 0.5 * (high - low), 0.0
     for i in range(len(_NODES)):
@@ -97,7 +97,7 @@ def _panel(way, low, high):  # type: ignore[no-untyped-def]
     return half * total
 
 
-@njit(error_model="numpy")
+@helper
 def _longest(way, t):  # type: ignore[no-untyped-def]
     """The longest panel from t whose nodes cannot step over a layer in which an exponential dies or wakes."""
     if way.end < inf:
@@ -110,7 +110,7 @@ def _longest(way, t):  # type: ignore[no-untyped-def]
     return max(2.0, 0.5 * log(level / way.d) - t) if way.d > 0.0 else inf
 
 
-@njit(error_model="numpy")
+@helper
 def _last(way, low, high, budget):  # type: ignore[no-untyped-def]
     """The t in the panel [low, high] at which `budget` is spent since `low`."""
     left, right, t = low, high, 0.5 * (low + high)
@@ -130,7 +130,7 @@ def _last(way, low, high, budget):  # type: ignore[no-untyped-def]
     return t
 
 
-@njit(error_model="numpy")
+@helper
 def travel_(way, budget, width, tolerance):  # type: ignore[no-untyped-def]
     """The s at which `budget` is spent, trying a first panel of about that width in s."""
     ends = way.end < inf
@@ -160,7 +160,7 @@ def travel_(way, budget, width, tolerance):  # type: ignore[no-untyped-def]
     return -way.end * expm1(-t) if ends else t
 
 
-@njit(error_model="numpy")
+@helper
 def effort_(way, until):  # type: ignore[no-untyped-def]
     """The budget that carries the way to t = `until`; inf if it never gets there."""
     if not until > 0.0:
@@ -183,14 +183,14 @@ def effort_(way, until):  # type: ignore[no-untyped-def]
     return spent if spent < inf else inf
 
 
-@njit(error_model="numpy")
+@helper
 def way_from_(kind, y, tau, loss, sign, U, V, X, wx):  # type: ignore[no-untyped-def]
     """The way from p(0) in the direction of `sign`, without an end."""
     c, d = (0.25 * U, 0.25 * V) if sign > 0.0 else (0.25 * V, 0.25 * U)
     return Way(kind, y, tau, loss, sign, c, d, X, sign * wx, inf, 0.0, 0.0, 0.0)
 
 
-@njit(error_model="numpy")
+@helper
 def way_to_(way, end, optimum):  # type: ignore[no-untyped-def]
     """The same way with its optimum at s = `end`, where the true prediction is `optimum`."""
     c, d = way.c, way.d
@@ -199,7 +199,7 @@ def way_to_(way, end, optimum):  # type: ignore[no-untyped-def]
     return Way(way.kind, way.y, way.tau, way.loss, way.sign, c, d, way.X, way.m, end, c_end, d_end, optimum)
 
 
-@njit(error_model="numpy")
+@helper
 def way_to_zero_(way, bound):  # type: ignore[no-untyped-def]
     """The same way, ended where F changes its sign before s = `bound`, if it does; for losses known by F alone."""
     bound = min(bound, distance_(_FARTHEST, way.c, way.d, way.X, _FARTHEST - (way.c - way.d)))

@@ -10,9 +10,8 @@ from the same equation, as 1 / e^p obeys a linear one.
 
 from math import exp, expm1, inf, log, log1p
 
-from numba import njit
-
 from hutch.core.abi import call_loss
+from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import (
     KIND_EXPECTILE,
     KIND_GENERIC,
@@ -25,7 +24,7 @@ from hutch.core.loss_kinds import (
 _HIGHEST = 600.0  # e^600 times any importance is still finite
 
 
-@njit(error_model="numpy")
+@helper
 def slope_(kind, p, y, tau, loss):  # type: ignore[no-untyped-def]
     """F = dl/dp, squared error being (p - y)² / 2.
 
@@ -46,31 +45,31 @@ def slope_(kind, p, y, tau, loss):  # type: ignore[no-untyped-def]
     return p - y
 
 
-@njit(error_model="numpy")
+@helper
 def _times_decay(x, rate):  # type: ignore[no-untyped-def]
     """(1 - e^(-rate x)) / rate, which is x where rate vanishes."""
     return -expm1(-rate * x) / rate if rate * x > 0.0 else x
 
 
-@njit(error_model="numpy")
+@helper
 def _ratio(a, b):  # type: ignore[no-untyped-def]
     """expm1(a) / expm1(b) for |a| ≤ |b| of one sign, without overflow."""
     return exp(a - b) * expm1(-a) / expm1(-b) if b > 0.0 else expm1(a) / expm1(b)
 
 
-@njit(error_model="numpy")
+@helper
 def _log_sum(a, b):  # type: ignore[no-untyped-def]
     """log(e^a + e^b)."""
     return max(a, b) + log1p(exp(-abs(a - b)))
 
 
-@njit(error_model="numpy")
+@helper
 def _rise(z, x):  # type: ignore[no-untyped-def]
     """e^(z + x) - e^z for x ≥ 0."""
     return exp(z) * expm1(x) if x < 1.0 else exp(z + x) - exp(z)
 
 
-@njit(error_model="numpy")
+@helper
 def _logistic_distance(z, budget):  # type: ignore[no-untyped-def]
     """The x ≥ 0 with x + e^(z + x) - e^z = budget: Newton's method from above on a convex function."""
     first_order = budget / (1.0 + exp(z))
@@ -85,7 +84,7 @@ def _logistic_distance(z, budget):  # type: ignore[no-untyped-def]
     return max(x, 0.0)
 
 
-@njit(error_model="numpy")
+@helper
 def linear_distance_(kind, p, y, E, K):  # type: ignore[no-untyped-def]
     """|s| after spending E from p, for squared, logistic and Poisson loss."""
     if kind == KIND_LOGISTIC:
@@ -107,7 +106,7 @@ def linear_distance_(kind, p, y, E, K):  # type: ignore[no-untyped-def]
     return abs(p - y) * _times_decay(E, K)
 
 
-@njit(error_model="numpy")
+@helper
 def linear_effort_(kind, p, q, y):  # type: ignore[no-untyped-def]
     """∫ dp / |F| from p to q, the budget that K = 1 needs; inf at the optimum and beyond, q being on its side of p."""
     if kind == KIND_LOGISTIC:

@@ -7,11 +7,10 @@ rate times the importance. A step is the s by which a, b and w move (see `dyad_c
 
 from math import exp, expm1, inf, isfinite, log, log1p, sqrt
 
-from numba import njit
-
 from hutch.core.dyad_curve import distance_, fall_, inverse_
 from hutch.core.dyad_exact import effort_, travel_, way_from_, way_to_, way_to_zero_
 from hutch.core.dyad_linear import linear_distance_, linear_effort_, slope_
+from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import (
     KIND_CLASSIC,
     KIND_EXPECTILE,
@@ -27,9 +26,11 @@ DELTA = 0.1
 """Longest substep of `step_fast` in s: the metric changes by at most e^2s over it."""
 _HALF_DOWN, _HALF_UP, _DOWN, _UP = exp(-DELTA), exp(DELTA), exp(-2.0 * DELTA), exp(2.0 * DELTA)
 _SUBSTEPS = 4096
+TOLERANCE_EXACT, TOLERANCE_FAST = 1e-12, 1e-4
+"""Relative errors of `step_generic`."""
 
 
-@njit(error_model="numpy")
+@helper
 def optimum_(kind, y):  # type: ignore[no-untyped-def]
     """The prediction at which the loss is least; ±inf where it has no minimum."""
     if kind == KIND_HINGE:
@@ -41,7 +42,7 @@ def optimum_(kind, y):  # type: ignore[no-untyped-def]
     return y
 
 
-@njit(error_model="numpy")
+@helper
 def _straight(slope, E, end, U, V, X, wx):  # type: ignore[no-untyped-def]
     """The step of a loss with a constant derivative up to the prediction `end`."""
     s = slope * E
@@ -51,7 +52,7 @@ def _straight(slope, E, end, U, V, X, wx):  # type: ignore[no-untyped-def]
     return s if abs(bound) > abs(s) else bound
 
 
-@njit(error_model="numpy")
+@helper
 def _squared_without_linear(gap, E, c, d, m):  # type: ignore[no-untyped-def]
     """The step s > 0 for squared loss where X = 0: a Riccati equation in e^2s, solved without a cancelling term."""
     root = sqrt(m * m + 4.0 * c * d)
@@ -65,45 +66,78 @@ def _squared_without_linear(gap, E, c, d, m):  # type: ignore[no-untyped-def]
     return root * E + 0.5 * log(gap / m)
 
 
-@njit(error_model="numpy")
+@helper
 def step_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
     """The step to full precision: a closed form where there is one, else quadrature."""
+    if kind == KIND_HINGE or kind == KIND_QUANTILE:
+        return step_straight(kind, E, y, U, V, X, wx, tau, loss)
+    if kind == KIND_GENERIC:
+        return step_generic(E, y, U, V, X, wx, tau, loss, TOLERANCE_EXACT)
+    return step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss)
+
+
+@helper
+def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+    """The step to about three digits, at a fraction of the cost; hinge and quantile steps are exact."""
+    if kind == KIND_HINGE or kind == KIND_QUANTILE:
+        return step_straight(kind, E, y, U, V, X, wx, tau, loss)
+    if kind == KIND_GENERIC:
+        return step_generic(E, y, U, V, X, wx, tau, loss, TOLERANCE_FAST)
+    return step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss)
+
+
+@helper
+def _vanishes(slope, E):  # type: ignore[no-untyped-def]
+    return not E > 0.0 or slope == 0.0 or slope != slope
+
+
+@helper
+def step_straight(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+    """The step of hinge and quantile loss, in closed form."""
+    slope = slope_(kind, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
+    return 0.0 if _vanishes(slope, E) else _straight(slope, E, optimum_(kind, y), U, V, X, wx)
+
+
+@helper
+def step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+    """The step of squared, expectile, logistic and Poisson loss, by quadrature where there is no closed form."""
     p = (0.25 * U - 0.25 * V) + wx
     slope = slope_(kind, p, y, tau, loss)
-    if not E > 0.0 or slope == 0.0 or slope != slope:
+    if _vanishes(slope, E):
         return 0.0
-    if kind == KIND_HINGE or kind == KIND_QUANTILE:
-        return _straight(slope, E, optimum_(kind, y), U, V, X, wx)
     if kind == KIND_EXPECTILE:
         E *= tau if p < y else 1.0 - tau
     if kind == KIND_EXPECTILE or kind == KIND_CLASSIC:
         kind = KIND_SQUARED
     sign = 1.0 if slope > 0.0 else -1.0
-    way = way_from_(kind, y, tau, loss, sign, U, V, X, wx)
-    if kind == KIND_GENERIC:
-        return _generic(way, abs(slope), E, 1e-12)
     if U == 0.0 and V == 0.0:
         return sign * linear_distance_(kind, p, y, E, X)
+    way = way_from_(kind, y, tau, loss, sign, U, V, X, wx)
     if kind == KIND_SQUARED and X == 0.0:
         return sign * _squared_without_linear(abs(p - y), E, way.c, way.d, sign * (wx - y))
     end = sign * inverse_(optimum_(kind, y), U, V, X, wx)
     if end < inf:
         way = way_to_(way, end, y)
-    guess = sign * step_fast(kind, E, y, U, V, X, wx, tau, loss)
+    guess = sign * step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss)
     return sign * travel_(way, E, guess, 1e-13)
 
 
-@njit(error_model="numpy")
-def _generic(way, steepness, E, tolerance):  # type: ignore[no-untyped-def]
+@helper
+def step_generic(E, y, U, V, X, wx, tau, loss, tolerance):  # type: ignore[no-untyped-def]
     """The step of a loss that is known by its derivative alone."""
+    slope = slope_(KIND_GENERIC, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
+    if _vanishes(slope, E):
+        return 0.0
+    sign, steepness = 1.0 if slope > 0.0 else -1.0, abs(slope)
+    way = way_from_(KIND_GENERIC, y, tau, loss, sign, U, V, X, wx)
     K = 2.0 * (way.c + way.d) + way.X
     if K == 0.0:
-        return way.sign * steepness * E
+        return sign * steepness * E
     way = way_to_zero_(way, steepness * E)
-    return way.sign * travel_(way, E, min(steepness * E, way.end), tolerance)
+    return sign * travel_(way, E, min(steepness * E, way.end), tolerance)
 
 
-@njit(error_model="numpy")
+@helper
 def _substep(c, d, X, K):  # type: ignore[no-untyped-def]
     """How far K changes little enough: DELTA, and more where x·x outweighs the exponentials."""
     if 2.0 * (c + d) > X:
@@ -112,21 +146,17 @@ def _substep(c, d, X, K):  # type: ignore[no-untyped-def]
     return max(DELTA, min(longest, inf if c < 0.1 * K else DELTA * K / (2.0 * c)))
 
 
-@njit(error_model="numpy")
-def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
-    """The step to about three digits, at a third of the cost: substeps in closed form with the mean metric of each.
+@helper
+def step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+    """The same to about three digits, by substeps in closed form with the mean metric of each.
 
-    Hinge and quantile steps are exact. The others are importance invariant to the same three digits only.
+    It is importance invariant to the same three digits only.
     """
     p = (0.25 * U - 0.25 * V) + wx
     slope = slope_(kind, p, y, tau, loss)
-    if not E > 0.0 or slope == 0.0 or slope != slope:
+    if _vanishes(slope, E):
         return 0.0
-    if kind == KIND_HINGE or kind == KIND_QUANTILE:
-        return _straight(slope, E, optimum_(kind, y), U, V, X, wx)
     sign = 1.0 if slope > 0.0 else -1.0
-    if kind == KIND_GENERIC:
-        return _generic(way_from_(kind, y, tau, loss, sign, U, V, X, wx), abs(slope), E, 1e-4)
     if kind == KIND_EXPECTILE:
         E *= tau if p < y else 1.0 - tau
     c, d = (0.25 * U, 0.25 * V) if sign > 0.0 else (0.25 * V, 0.25 * U)
@@ -164,7 +194,7 @@ def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-de
     return sign * s
 
 
-@njit(error_model="numpy")
+@helper
 def importance_to_(kind, target, y, eta, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
     """h_min: the importance of a label y that moves the prediction to `target`; inf where none does."""
     p = (0.25 * U - 0.25 * V) + wx

@@ -21,9 +21,9 @@ from hutch.core.hooks import hookimpl
 from hutch.core.loss_kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
 from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.reductions import dyadic_rates
+from hutch.reductions import dyadic_rates, dyadic_steps
 from hutch.reductions.dyadic_kernels import importance_to, learn, predict, sensitivity
-from hutch.reductions.dyadic_state import DYADIC, DYNAMICS, LEARNED
+from hutch.reductions.dyadic_state import DYADIC, LEARNED
 from hutch.reductions.linear_features import Features
 from hutch.reductions.linear_terms import MAX_ORDER, WILDCARD, Terms
 
@@ -151,7 +151,11 @@ class Dyadic(Reduction):
         record["pair_count"] = len(ids) if p.rank or rates == "posterior" else 0
         record["rank"] = p.rank
         record["head"], record["rates"] = dyadic_rates.HEADS[rates], dyadic_rates.RATES[rates]
-        record["dynamics"], record["seed"] = DYNAMICS[p.dynamics], context.seed
+        record["seed"] = context.seed
+        step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
+        record["step"], record["generic_step"] = step.address, generic_step.address if generic_step else 0
+        for name, kernel in dyadic_rates.kernels_of(int(record["rates"]), p.l2).items():
+            record[name] = kernel.address
         record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
         record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
         record["initial_t"], record["l2"], record["shift"] = p.initial_t, p.l2, p.shift

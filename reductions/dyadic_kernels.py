@@ -9,41 +9,36 @@ differ learn at the geometric mean of theirs.
 import math
 
 import numpy as np
-from numba import njit
+from numba import uint64
 
-from hutch.core.abi import UNLABELED, call_loss, example_at, kernel, layer_at, loss_at
-from hutch.core.dyad_curve import growth_
-from hutch.core.dyad_linear import slope_
-from hutch.core.dyad_step import importance_to_, step_exact, step_fast
+from hutch.core.abi import UNLABELED, call, call_loss, example_at, kernel, layer_at, loss_at
+from hutch.core.dyad_step import importance_to_
+from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
-from hutch.reductions.dyadic_rates import POSTERIOR, POWER, apply, decay, measure, observe, rate_of
+from hutch.reductions.dyadic_rates import POSTERIOR, POWER, factor_rate, rate_of
 from hutch.reductions.dyadic_state import (
-    EXACT,
-    GRADIENT,
     balance_of,
     compute_sides,
-    dyadic_at,
     find_sides,
+    gathered,
     learned_at,
     linear_score,
     metric_of,
+    ranges_of,
     score_dyads,
     shared_of,
     shrink_sides,
     side_of,
-    table,
-    touch_linear,
+    state_of,
+    storable,
     touch_sides,
 )
-from hutch.reductions.linear_features import features_at, gather, rows_of, scratch_of, values_of
+from hutch.reductions.linear_features import features_at, gather, scratch_of
+
+_0, _1 = np.float32(0), np.float32(1)
 
 
-@njit(inline="always")
-def _state(layer):  # type: ignore[no-untyped-def]
-    return dyadic_at(layer_at(layer)[0].state)[0]
-
-
-@njit(error_model="numpy")
+@helper
 def _unit(state):  # type: ignore[no-untyped-def]
     """Mean and standard deviation of the labels, by which they are standardised under posterior rates."""
     if state.rates != POSTERIOR:
@@ -53,70 +48,72 @@ def _unit(state):  # type: ignore[no-untyped-def]
     return learned.label_mean, math.sqrt(variance) if variance > 0.0 else 1.0
 
 
-@njit(error_model="numpy")
-def _see_label(state, label, importance):  # type: ignore[no-untyped-def]
-    """Take a label into the running moments."""
-    learned = learned_at(state.learned)[0]
-    learned.label_weight += importance
-    off = label - learned.label_mean
-    learned.label_mean += off * importance / learned.label_weight
-    learned.label_squares += importance * off * (label - learned.label_mean)
-
-
-@njit
+@helper
 def _score(state, example, offset):  # type: ignore[no-untyped-def]
-    """Gather the features; returns w·x, the dyads' part, both in standardised labels, and how many features."""
-    shared = shared_of(example)
-    weights, features = table(shared), features_at(state.features)[0]
-    n = gather(features, example, offset)
-    rows, values = rows_of(features, n), values_of(features, n)
+    """Gather the features and set w·x and the dyads' part of the prediction, both in standardised labels."""
+    gather(features_at(state.features)[0], example, offset)
     find_sides(state, example)
-    linear = linear_score(weights, shared.stride, rows, values, n)
-    return linear, score_dyads(state, weights, shared.stride, rows, values), n
+    weights, stride, rows, values, n = gathered(state, example)
+    state.linear = linear_score(weights, stride, rows, values, n)
+    state.dyads = score_dyads(state, weights, stride, rows, values)
 
 
-@njit
-def _sides(state, example, n):  # type: ignore[no-untyped-def]
-    shared, features = shared_of(example), features_at(state.features)[0]
-    compute_sides(state, table(shared), shared.stride, rows_of(features, n), values_of(features, n))
-
-
-@njit
-def _report(state, example, raw):  # type: ignore[no-untyped-def]
-    """Write the prediction in the labels' own unit into the example; returns it clipped."""
+@helper
+def _report(state, example, label, importance):  # type: ignore[no-untyped-def]
+    """Write the prediction in the labels' own unit and its loss into the example; returns it clipped."""
     e = example_at(example)[0]
     mean, deviation = _unit(state)
-    prediction = mean + deviation * raw + np.float64(e.base)
+    prediction = mean + deviation * (state.linear + state.dyads) + np.float64(e.base)
     e.raw = np.float32(prediction)
     if state.clip == 1:
         shared = shared_of(example)
         prediction = min(max(prediction, np.float64(shared.min_label)), np.float64(shared.max_label))
+    e.loss = 0.0
+    if label != UNLABELED:
+        value = loss_at(state.loss)[0].value
+        e.loss = np.float64(importance) * call_loss(value, prediction, np.float64(label), 0.0, 0.0, state.loss)
     return prediction
 
 
-@njit
-def _charge(state, example, prediction, label, importance):  # type: ignore[no-untyped-def]
-    """The loss of a prediction, where the label is known."""
-    if label == UNLABELED:
-        return 0.0
+@helper
+def _set_kind(state, label):  # type: ignore[no-untyped-def]
+    """Kind of the loss at this label, and the label as the closed forms want it."""
     record = loss_at(state.loss)[0]
-    return importance * call_loss(record.value, prediction, np.float64(label), 0.0, 0.0, state.loss)
+    state.kind, state.label = record.kind, np.float64(label)
+    if record.kind == KIND_LOGISTIC:
+        if state.label != record.lower and state.label != record.upper:
+            state.kind = KIND_GENERIC
+        else:
+            state.label = 1.0 if state.label == record.upper else -1.0
 
 
-@njit(error_model="numpy")
-def _metric(state, example, n):  # type: ignore[no-untyped-def]
-    """Rates, then U and V in the dyads' common measure; returns U, V, X, r and what the rates are multiplied by."""
-    shared = shared_of(example)
-    weights, features = table(shared), features_at(state.features)[0]
-    rows, values, linear_rates = rows_of(features, n), values_of(features, n), scratch_of(features, 0)
-    X, scale = measure(state, weights, shared.stride, rows, values, n, linear_rates)
+@helper
+def _measure(layer, example, state, values, n):  # type: ignore[no-untyped-def]
+    """Set `square`, `scale` and the metric of the sides; with power rates every feature has the rate 1."""
+    if state.measure != uint64(0):
+        call(state.measure, layer, example, _0, _0, uint64(0))
+        return
+    ranges, metric = ranges_of(state), metric_of(state)
+    state.square, state.scale = 0.0, 1.0
+    for i in range(n):
+        state.square += np.float64(values[i]) * np.float64(values[i])
+    for k in range(2 * state.pair_count):
+        metric[k] = 0.0
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            metric[k] += np.float64(values[i]) * np.float64(values[i])
+
+
+@helper
+def _see(layer, example, state, score, dyads, values, n):  # type: ignore[no-untyped-def]
+    """Set U, V, X and w·x as the dyads' common measure sees the sides, of which `dyads` is the sum of products."""
+    _measure(layer, example, state, values, n)
     metric, balance = metric_of(state), balance_of(state)
-    U, V, product, dyads = 0.0, 0.0, 1.0, 0
+    U, V, product, count = 0.0, 0.0, 1.0, 0
     for d in range(state.pair_count):
         alpha, beta = metric[2 * d], metric[2 * d + 1]
         if not (alpha > 0.0 and beta > 0.0):
             continue
-        dyads += 1
+        count += 1
         product *= math.sqrt(alpha) * math.sqrt(beta)
         q = math.sqrt(math.sqrt(beta / alpha)) if alpha != beta else 1.0
         balance[d] = q
@@ -125,128 +122,138 @@ def _metric(state, example, n):  # type: ignore[no-untyped-def]
             u, v = q * a[j] + b[j] / q, q * a[j] - b[j] / q
             U += u * u
             V += v * v
-    r = scale * (product if dyads <= 1 else product ** (1.0 / dyads))
-    return U, V, scale * X / r, r, scale
+    state.common = state.scale * (product if count <= 1 else product ** (1.0 / count))
+    state.U, state.V, state.X = U, V, state.scale * state.square / state.common
+    state.wx = score + (dyads - 0.25 * (U - V))
 
 
-@njit(inline="always")
-def _kind_of(state, label):  # type: ignore[no-untyped-def]
-    """Kind of the loss at this label, and the label as the closed forms want it."""
-    record = loss_at(state.loss)[0]
-    y = np.float64(label)
-    if record.kind == KIND_LOGISTIC:
-        if y != record.lower and y != record.upper:
-            return KIND_GENERIC, y
-        return record.kind, 1.0 if y == record.upper else -1.0
-    return record.kind, y
+@helper
+def _apply(state, weights, stride, rows, values, n, keep, linear_rates):  # type: ignore[no-untyped-def]
+    """Make the step; `keep` is what all weights are multiplied by before and after it."""
+    learned, power = learned_at(state.learned)[0], state.rates == POWER
+    reach = state.t * state.scale / state.common
+    for i in range(n):
+        at = uint64(rows[i]) * stride
+        rate = 1.0 if power else np.float64(linear_rates[i])
+        weights[at] = storable(
+            (np.float64(weights[at]) * keep - reach * rate * np.float64(values[i])) * keep, weights[at]
+        )
+    ranges, metric, balance = ranges_of(state), metric_of(state), balance_of(state)
+    for k in range(2 * state.pair_count):
+        if not metric[k] * metric[k ^ 1] > 0.0:
+            continue
+        a, b, q = side_of(state, k & ~1), side_of(state, k | 1), balance[k >> 1]
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            at = uint64(rows[i]) * stride
+            rate = 1.0 if power else factor_rate(state, learned, weights, at)
+            share = rate * np.float64(values[i]) / metric[k]
+            at += uint64(state.head)
+            for j in range(state.rank):
+                along, across = (q * a[j] + b[j] / q) * state.shrink, (q * a[j] - b[j] / q) * state.grow
+                change = (along + across) / q if k & 1 == 0 else (along - across) * q
+                slot = at + uint64(j)
+                weights[slot] = storable((np.float64(weights[slot]) * keep + share * change) * keep, weights[slot])
 
 
 @kernel
 def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """a·b + w·x; features never seen have a factor of zeros."""
-    state = _state(layer)
-    linear, dyads, _ = _score(state, example, offset)
-    prediction = _report(state, example, linear + dyads)
-    e = example_at(example)[0]
-    e.loss = _charge(state, example, prediction, label, importance)
-    return np.float32(prediction)
+    state = state_of(layer)
+    _score(state, example, offset)
+    return np.float32(_report(state, example, label, importance))
 
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then make the importance-aware step."""
-    state = _state(layer)
+    state = state_of(layer)
     e, shared = example_at(example)[0], shared_of(example)
-    h = np.float64(importance)
     if state.clip == 1 and shared.fixed_range == 0:
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
-    linear, dyads, n = _score(state, example, offset)
-    raw = _report(state, example, linear + dyads)
-    e.loss = _charge(state, example, raw, label, h)
-    kind, y = _kind_of(state, label)
-    if not (h > 0.0 and abs(y) < math.inf):
-        return np.float32(raw)
+    prediction = call(layer_at(layer)[0].predict, layer, example, label, importance, offset)
+    _set_kind(state, label)
+    if not (importance > _0 and abs(state.label) < math.inf):
+        return prediction
     e.updated = e.raw
-    if kind == KIND_HINGE and state.l2 == 0.0 and y * np.float64(e.raw) >= 1.0:
-        return np.float32(raw)
-    if state.rates == POSTERIOR:
-        _see_label(state, y, h)
-    mean, deviation = _unit(state)
-    y, base = (y - mean) / deviation, np.float64(e.base) / deviation
-    _train(state, example, kind, y, base, h, linear, dyads, n, deviation)
-    return np.float32(raw)
+    if state.kind == KIND_HINGE and state.l2 == 0.0 and state.label * np.float64(e.raw) >= 1.0:
+        return prediction
+    _train(layer, example, importance)
+    return prediction
 
 
-@njit(error_model="numpy")
-def _train(state, example, kind, y, base, h, linear, dyads, n, deviation):  # type: ignore[no-untyped-def]
+@helper
+def _train(layer, example, importance):  # type: ignore[no-untyped-def]
     """The step of one example: in standardised labels, around it half of its decay each."""
-    e, shared = example_at(example)[0], shared_of(example)
-    weights, stride, features = table(shared), shared.stride, features_at(state.features)[0]
-    rows, values, linear_rates = rows_of(features, n), values_of(features, n), scratch_of(features, 0)
-    record, learned = loss_at(state.loss)[0], learned_at(state.learned)[0]
+    state, e, h = state_of(layer), example_at(example)[0], np.float64(importance)
+    weights, stride, rows, values, n = gathered(state, example)
     touch_sides(state, weights, stride, rows)
-    if state.rates == POSTERIOR:
-        touch_linear(example, weights, stride, rows, n)
-        error = y - (linear + dyads + base)
-        learned.error += h * error * error
-        learned.error_weight += h
-    rate = rate_of(state, shared.examples)
-    regularised = state.rates == POSTERIOR or state.l2 > 0.0
+    if state.see != uint64(0):
+        call(state.see, layer, example, np.float32(state.label), importance, uint64(0))
+    mean, deviation = _unit(state)
+    state.label, base = (state.label - mean) / deviation, np.float64(e.base) / deviation
+    linear = state.linear
+    state.error = state.label - (linear + state.dyads + base)
+    state.rate = rate_of(state, shared_of(example).examples)
     keep = 1.0
-    if state.rates == POWER:
-        keep = math.exp(-0.5 * rate * h * state.l2) if regularised else 1.0
-    elif regularised:
-        _, scale = measure(state, weights, stride, rows, values, n, linear_rates)
-        decay(state, weights, stride, rows, n, h, scale * rate, linear_rates)
+    if state.decay != uint64(0):
+        _measure(layer, example, state, values, n)
+        call(state.decay, layer, example, _0, importance, uint64(0))
         linear = linear_score(weights, stride, rows, values, n)
     dyads = compute_sides(state, weights, stride, rows, values)
+    if state.rates == POWER and state.l2 > 0.0:
+        keep = math.exp(-0.5 * state.rate * h * state.l2)
     if keep != 1.0:
         linear, dyads = keep * linear, shrink_sides(state, keep)
-    U, V, X, r, scale = _metric(state, example, n)
-    wx = linear + base + (dyads - 0.25 * (U - V))
-    slope = slope_(kind, 0.25 * (U - V) + wx, y, record.parameter, (record.derivative, state.loss))
-    loss = (record.derivative, state.loss)
-    if state.dynamics == GRADIENT:
-        t = rate * h * r * slope if abs(slope) < math.inf else 0.0
-        shrink, grow = -0.5 * t, 0.5 * t
-    else:
-        if state.dynamics == EXACT:
-            t = step_exact(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
-        else:
-            t = step_fast(kind, rate * h * r, y, U, V, X, wx, record.parameter, loss)
-        shrink, grow = growth_(t)
-    apply(state, weights, stride, rows, values, n, t * scale / r, shrink, grow, keep, linear_rates)
-    if regularised and state.rates != POWER:
-        decay(state, weights, stride, rows, n, h, scale * rate, linear_rates)
-    observe(state, weights, stride, rows, values, n, h, slope)
-    fall = t * X - U * shrink * (1.0 + shrink) + V * grow * (1.0 + grow)
+    _see(layer, example, state, linear + base, dyads, values, n)
+    state.budget = state.rate * h * state.common
+    step = state.generic_step if state.kind == KIND_GENERIC else state.step
+    call(step, layer, example, _0, importance, uint64(0))
+    _apply(state, weights, stride, rows, values, n, keep, scratch_of(features_at(state.features)[0], 0))
+    if state.decay != uint64(0):
+        call(state.decay, layer, example, _0, importance, uint64(0))
+    if state.observe != uint64(0):
+        call(state.observe, layer, example, _0, importance, uint64(0))
+    shrink, grow = state.shrink, state.grow
+    fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
     e.updated = e.raw - np.float32(deviation * fall)
+
+
+@helper
+def _look(layer, example, offset):  # type: ignore[no-untyped-def]
+    """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
+    state = state_of(layer)
+    _score(state, example, offset)
+    weights, stride, rows, values, n = gathered(state, example)
+    compute_sides(state, weights, stride, rows, values)
+    mean, deviation = _unit(state)
+    _see(
+        layer,
+        example,
+        state,
+        state.linear + np.float64(example_at(example)[0].base) / deviation,
+        state.dyads,
+        values,
+        n,
+    )
+    return mean, deviation
 
 
 @kernel
 def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """h_min of the loss step; `importance` carries the target prediction."""
-    state = _state(layer)
-    e, record = example_at(example)[0], loss_at(state.loss)[0]
-    linear, dyads, n = _score(state, example, offset)
-    _sides(state, example, n)
-    mean, deviation = _unit(state)
-    U, V, X, r, _ = _metric(state, example, n)
-    wx = linear + np.float64(e.base) / deviation + (dyads - 0.25 * (U - V))
-    kind, y = _kind_of(state, label)
-    target = (np.float64(importance) - mean) / deviation
-    rate = rate_of(state, shared_of(example).examples) * r
-    y = (y - mean) / deviation
-    loss = (record.derivative, state.loss)
-    return np.float32(importance_to_(kind, target, y, rate, U, V, X, wx, record.parameter, loss))
+    state = state_of(layer)
+    record, (mean, deviation) = loss_at(state.loss)[0], _look(layer, example, offset)
+    _set_kind(state, label)
+    y, target = (state.label - mean) / deviation, (np.float64(importance) - mean) / deviation
+    rate, loss = rate_of(state, shared_of(example).examples) * state.common, (record.derivative, state.loss)
+    needed = importance_to_(state.kind, target, y, rate, state.U, state.V, state.X, state.wx, record.parameter, loss)
+    return np.float32(needed)
 
 
 @kernel
 def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Change of the prediction per unit of importance and derivative: rate · (|a|² + |b|² + x·x)."""
-    state = _state(layer)
-    _, _, n = _score(state, example, offset)
-    _sides(state, example, n)
-    U, V, X, r, _ = _metric(state, example, n)
-    _, deviation = _unit(state)
-    return np.float32(deviation * rate_of(state, shared_of(example).examples) * r * (0.5 * (U + V) + X))
+    state = state_of(layer)
+    _, deviation = _look(layer, example, offset)
+    rate = rate_of(state, shared_of(example).examples) * state.common
+    return np.float32(deviation * rate * (0.5 * (state.U + state.V) + state.X))

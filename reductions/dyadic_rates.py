@@ -17,22 +17,29 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
 
+from hutch.core.abi import kernel, loss_at
+from hutch.core.dyad_linear import slope_
+from hutch.core.kernel_cache import AddressKernel
+from hutch.core.kernel_helper import helper
 from hutch.reductions.dyadic_state import (
     TOUCHED,
     TOUCHED_CONSTANT,
     TOUCHED_LEFT,
     TOUCHED_RIGHT,
     WEIGHT,
-    balance_of,
+    gathered,
     learned_at,
     metric_of,
     ranges_of,
     side_of,
+    state_of,
     storable,
+    touch_linear,
 )
+from hutch.reductions.linear_features import features_at, scratch_of
 
 POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
 RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
@@ -42,10 +49,11 @@ HEADS = {"power": 2, "adaptive": 4, "posterior": 6}
 LINEAR_GRADIENT, FACTOR_GRADIENT = 2, 3
 COUNT, COUNT_BEFORE, PRECISION, PRECISION_BEFORE = 2, 3, 4, 5
 
+_0 = np.float32(0)
 _CONSTANT_PACE = 1e-3  # labels are centred, so the constant has little to do
 
 
-@njit(inline="always")
+@helper
 def rate_of(state, examples):  # type: ignore[no-untyped-def]
     """The rate common to all features."""
     if state.rates != POWER or state.power_t == 0.0:
@@ -54,14 +62,14 @@ def rate_of(state, examples):  # type: ignore[no-untyped-def]
     return state.learning_rate * (math.sqrt(share) if state.power_t == 0.5 else share**state.power_t)
 
 
-@njit(inline="always")
+@helper
 def _most(weights, at, slot):  # type: ignore[no-untyped-def]
     """A sum of this pass or of the pass before, whichever is greater: rates must not jump when a pass begins."""
     return np.float64(max(weights[at + uint64(slot)], weights[at + uint64(slot + 1)]))
 
 
-@njit(error_model="numpy")
-def _factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+@helper
+def factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
     if state.rates == POSTERIOR:
         return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
     if state.rates == ADAPTIVE:
@@ -69,14 +77,14 @@ def _factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
     return 1.0
 
 
-@njit(inline="always")
+@helper
 def _linear_precision(learned, kind):  # type: ignore[no-untyped-def]
     if kind == np.float32(TOUCHED_LEFT):
         return learned.left_precision
     return learned.right_precision if kind == np.float32(TOUCHED_RIGHT) else learned.other_precision
 
 
-@njit(error_model="numpy")
+@helper
 def _linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
     if state.rates == POSTERIOR:
         kind = weights[at + uint64(TOUCHED)]
@@ -88,17 +96,29 @@ def _linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
     return 1.0
 
 
-@njit(error_model="numpy")
-def measure(state, weights, stride, rows, values, n, linear_rates):  # type: ignore[no-untyped-def]
-    """Set the rates of the features and the metric of the sides.
+@kernel
+def see(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Posterior rates: take a label into the running moments, and mark the features that stand in no side."""
+    state = state_of(layer)
+    weights, stride, rows, _, n = gathered(state, example)
+    learned, y, h = learned_at(state.learned)[0], np.float64(label), np.float64(importance)
+    learned.label_weight += h
+    off = y - learned.label_mean
+    learned.label_mean += off * h / learned.label_weight
+    learned.label_squares += h * off * (y - learned.label_mean)
+    touch_linear(example, weights, stride, rows, n)
+    return _0
 
-    Args:
-        linear_rates: float32[n], filled.
 
-    Returns:
-        X, the squared length of the linear features weighted by their rates, and what all rates must be multiplied by
-        (in `metric` and `linear_rates` they are not yet).
+@kernel
+def measure(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Set the rates of the features, the metric of the sides, and `square` and `scale` of the record.
+
+    The rates of the linear features, float32, are left in the first scratch of the features.
     """
+    state = state_of(layer)
+    weights, stride, rows, values, n = gathered(state, example)
+    linear_rates = scratch_of(features_at(state.features)[0], 0)
     learned = learned_at(state.learned)[0]
     ranges, metric = ranges_of(state), metric_of(state)
     X, noise = 0.0, learned.noise
@@ -109,23 +129,23 @@ def measure(state, weights, stride, rows, values, n, linear_rates):  # type: ign
     for k in range(2 * state.pair_count):
         metric[k] = 0.0
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
-            rate = _factor_rate(state, learned, weights, uint64(rows[i]) * stride)
+            rate = factor_rate(state, learned, weights, uint64(rows[i]) * stride)
             metric[k] += rate * np.float64(values[i]) * np.float64(values[i])
         if k % 2 == 1:
             noise += state.rank * metric[k - 1] * metric[k]
-    return X, (learned.pace / noise if state.rates == POSTERIOR else 1.0)
+    state.square, state.scale = X, (learned.pace / noise if state.rates == POSTERIOR else 1.0)
+    return _0
 
 
-@njit(error_model="numpy")
-def decay(state, weights, stride, rows, n, importance, scale, linear_rates):  # type: ignore[no-untyped-def]
-    """Half of the regularisation of one example, to be applied before and after its step.
-
-    Args:
-        scale: what the rates are multiplied by, times the common learning rate.
-    """
-    learned = learned_at(state.learned)[0]
+@kernel
+def decay(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Half of the regularisation of one example, to be applied before and after its step."""
+    state = state_of(layer)
+    weights, stride, rows, _, n = gathered(state, example)
+    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    learned, h = learned_at(state.learned)[0], np.float64(importance)
     ranges, metric = ranges_of(state), metric_of(state)
-    half = 0.5 * importance * scale
+    half = 0.5 * h * (state.scale * state.rate)
     for i in range(n):
         at = uint64(rows[i]) * stride
         strength = state.l2
@@ -133,93 +153,78 @@ def decay(state, weights, stride, rows, n, importance, scale, linear_rates):  # 
             kind = weights[at + uint64(TOUCHED)]
             if kind == np.float32(TOUCHED_CONSTANT):
                 continue
-            strength = learned.noise * _linear_precision(learned, kind) / _count_with(weights, at, importance)
+            strength = learned.noise * _linear_precision(learned, kind) / _count_with(weights, at, h)
         weights[at] *= np.float32(math.exp(-half * np.float64(linear_rates[i]) * strength))
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             at = uint64(rows[i]) * stride
             strength = state.l2
             if state.rates == POSTERIOR:
-                prior = learned.noise * state.precision / _count_with(weights, at, importance)
+                prior = learned.noise * state.precision / _count_with(weights, at, h)
                 strength = metric[k ^ 1] + prior
-            factor = np.float32(math.exp(-half * _factor_rate(state, learned, weights, at) * strength))
+            factor = np.float32(math.exp(-half * factor_rate(state, learned, weights, at) * strength))
             for d in range(state.rank):
                 weights[at + uint64(state.head + d)] *= factor
+    return _0
 
 
-@njit(inline="always")
+@helper
 def _count_with(weights, at, importance):  # type: ignore[no-untyped-def]
     """Importance the feature has been seen with, this example included."""
     seen = np.float64(weights[at + uint64(COUNT)]) + importance
     return max(seen, np.float64(weights[at + uint64(COUNT_BEFORE)]))
 
 
-@njit(error_model="numpy")
-def apply(state, weights, stride, rows, values, n, reach, shrink, grow, keep, linear_rates):  # type: ignore[no-untyped-def]
-    """Make the step.
-
-    Args:
-        reach: s times what the rates are multiplied by.
-        shrink, grow: `growth_` of the step in the dyads' own measure.
-        keep: what all weights are multiplied by before and after the step.
-    """
-    learned = learned_at(state.learned)[0]
-    for i in range(n):
-        at = uint64(rows[i]) * stride
-        change = reach * np.float64(linear_rates[i]) * np.float64(values[i])
-        weights[at] = storable((np.float64(weights[at]) * keep - change) * keep, weights[at])
-    ranges, metric, balance = ranges_of(state), metric_of(state), balance_of(state)
-    for d in range(state.pair_count):
-        q = balance[d]
-        if not metric[2 * d] * metric[2 * d + 1] > 0.0:
-            continue
-        for k in range(2 * d, 2 * d + 2):
-            left = k % 2 == 0
-            a, b = side_of(state, 2 * d), side_of(state, 2 * d + 1)
-            for i in range(ranges[2 * k], ranges[2 * k + 1]):
-                at = uint64(rows[i]) * stride
-                share = _factor_rate(state, learned, weights, at) * np.float64(values[i]) / metric[k]
-                at += uint64(state.head)
-                for j in range(state.rank):
-                    along, across = (q * a[j] + b[j] / q) * shrink, (q * a[j] - b[j] / q) * grow
-                    change = (along + across) / q if left else (along - across) * q
-                    slot = at + uint64(j)
-                    weights[slot] = storable((np.float64(weights[slot]) * keep + share * change) * keep, weights[slot])
-
-
-@njit(inline="always")
+@helper
 def _add(weights, slot, amount):  # type: ignore[no-untyped-def]
     weights[slot] = storable(np.float64(weights[slot]) + amount, weights[slot])
 
 
-@njit
-def observe(state, weights, stride, rows, values, n, importance, slope):  # type: ignore[no-untyped-def]
+@kernel
+def observe(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Count the example: what it says of the size of gradients, or of the certainty of weights.
 
-    Args:
-        slope: dl/dp before the step; the sides are those before the step too.
+    The sides and the state that the record holds are those before the step.
     """
-    if state.rates == POWER:
-        return
-    ranges, metric = ranges_of(state), metric_of(state)
+    state = state_of(layer)
+    weights, stride, rows, values, n = gathered(state, example)
+    ranges, metric, h = ranges_of(state), metric_of(state), np.float64(importance)
+    record, learned, slope = loss_at(state.loss)[0], learned_at(state.learned)[0], 1.0
+    posterior = state.rates == POSTERIOR
+    if posterior:
+        learned.error += h * state.error * state.error
+        learned.error_weight += h
+    else:
+        loss = (record.derivative, state.loss)
+        slope = slope_(state.kind, 0.25 * (state.U - state.V) + state.wx, state.label, record.parameter, loss)
     for i in range(n):
-        square = np.float64(values[i]) * np.float64(values[i]) * importance
-        at = uint64(rows[i]) * stride
-        _add(weights, at + uint64(2), square if state.rates == POSTERIOR else square * slope * slope)
+        square = np.float64(values[i]) * np.float64(values[i]) * h
+        _add(weights, uint64(rows[i]) * stride + uint64(2), square if posterior else square * slope * slope)
     for k in range(2 * state.pair_count):
         if ranges[2 * k] == ranges[2 * k + 1]:
             continue
         other, length = side_of(state, k ^ 1), 0.0
         for d in range(state.rank):
             length += other[d] * other[d]
-        length /= state.rank
+        length /= max(state.rank, 1)
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
-            square = np.float64(values[i]) * np.float64(values[i]) * importance
-            at = uint64(rows[i]) * stride
-            if state.rates == POSTERIOR:
-                _add(weights, at + uint64(PRECISION), square * (length + metric[k ^ 1]))
-            else:
-                _add(weights, at + uint64(FACTOR_GRADIENT), square * slope * slope * length)
+            square = np.float64(values[i]) * np.float64(values[i]) * h
+            gain = square * (length + metric[k ^ 1]) if posterior else square * slope * slope * length
+            slot = PRECISION if posterior else FACTOR_GRADIENT
+            _add(weights, uint64(rows[i]) * stride + uint64(slot), gain)
+    return _0
+
+
+def kernels_of(rates: int, l2: float) -> dict[str, AddressKernel]:
+    """The kernels of this file that a chain needs, by their fields in the learner's record."""
+    if rates == POWER:
+        return {}
+    needed = {"measure": measure, "observe": observe}
+    if rates == POSTERIOR:
+        needed["see"] = see
+    if rates == POSTERIOR or l2 > 0:
+        needed["decay"] = decay
+    return needed
 
 
 def end_pass(weights: NDArray[np.float32], learned: NDArray[Any], noise_share: float) -> None:

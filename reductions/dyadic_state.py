@@ -10,8 +10,10 @@ import math
 import numpy as np
 from numba import int64, njit, uint64
 
-from hutch.core.abi import example_at, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
+from hutch.core.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.kernel_helper import helper
+from hutch.reductions.linear_features import features_at, rows_of, values_of
 
 DYADIC = np.dtype(
     [
@@ -23,11 +25,16 @@ DYADIC = np.dtype(
         ("balance", "u8"),  # address of float64[pair_count]: q, see `measure`
         ("sides", "u8"),  # address of float64[pair_count, 2, rank]: a and b
         ("learned", "u8"),  # address of the LEARNED record
+        ("step", "u8"),  # address of the kernel that makes the step; see `dyadic_steps`
+        ("generic_step", "u8"),  # the same for labels that the closed form does not know
+        ("see", "u8"),  # addresses of the kernels of the rates, see `dyadic_rates`; 0 where there is nothing to do
+        ("measure", "u8"),
+        ("decay", "u8"),
+        ("observe", "u8"),
         ("pair_count", "i8"),
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
         ("rates", "i8"),
-        ("dynamics", "i8"),
         ("clip", "i8"),  # 1: predictions are clipped to the labels' range
         ("seed", "u8"),
         ("learning_rate", "f8"),
@@ -37,6 +44,24 @@ DYADIC = np.dtype(
         ("shift", "f8"),
         ("spread", "f8"),  # standard deviation of a factor at first touch
         ("precision", "f8"),  # tau, prior precision of a factor
+        ("tolerance", "f8"),  # of generic steps
+        ("kind", "i8"),  # from here on what concerns the present example: kind of its loss
+        ("label", "f8"),  # standardised
+        ("linear", "f8"),  # w·x as predicted
+        ("dyads", "f8"),  # the dyads' part of the prediction
+        ("error", "f8"),  # label - prediction
+        ("square", "f8"),  # |x|² of the linear features, weighted by their rates
+        ("scale", "f8"),  # what all rates of features must be multiplied by
+        ("rate", "f8"),  # the rate common to all features
+        ("common", "f8"),  # r, at which both sides move
+        ("budget", "f8"),  # rate · importance · r
+        ("U", "f8"),
+        ("V", "f8"),
+        ("X", "f8"),
+        ("wx", "f8"),
+        ("t", "f8"),  # the step, r s
+        ("shrink", "f8"),
+        ("grow", "f8"),
     ]
 )
 
@@ -56,9 +81,6 @@ LEARNED = np.dtype(
 )
 """What the learner keeps beside the weight table; saved with the model."""
 
-DYNAMICS = {"fast": 0, "exact": 1, "gradient": 2}
-EXACT, GRADIENT = DYNAMICS["exact"], DYNAMICS["gradient"]
-
 TOUCHED_LEFT, TOUCHED_RIGHT, TOUCHED_OTHER, TOUCHED_CONSTANT = 1, 2, 3, 4
 WEIGHT, TOUCHED = 0, 1
 
@@ -68,36 +90,48 @@ _MOST = 1e37
 
 
 @njit(inline="always")
+def state_of(layer):  # type: ignore[no-untyped-def]
+    """The DYADIC record of a layer; inlined, as no function of Numba's can return a record."""
+    return dyadic_at(layer_at(layer)[0].state)[0]
+
+
+@njit(inline="always")
+def shared_of(example):  # type: ignore[no-untyped-def]
+    """The SHARED record."""
+    return shared_at(example_at(example)[0].shared)[0]
+
+
+@helper
 def table(shared):  # type: ignore[no-untyped-def]
     """The weight table as one float32 array."""
     return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
 
 
-@njit(inline="always")
+@helper
 def ranges_of(state):  # type: ignore[no-untyped-def]
     """int64[4 pair_count]: where the sides' features begin and end."""
     return int64s_at(state.ranges, uint64(4 * state.pair_count))
 
 
-@njit(inline="always")
+@helper
 def metric_of(state):  # type: ignore[no-untyped-def]
     """float64[2 pair_count]."""
     return float64s_at(state.metric, uint64(2 * state.pair_count))
 
 
-@njit(inline="always")
+@helper
 def balance_of(state):  # type: ignore[no-untyped-def]
     """float64[pair_count]: q, which makes both sides q a and b / q move at one rate."""
     return float64s_at(state.balance, uint64(state.pair_count))
 
 
-@njit(inline="always")
+@helper
 def side_of(state, k):  # type: ignore[no-untyped-def]
     """Side k of the example: 0 is the left of the first pair, 1 its right, 2 the left of the second pair, …"""
     return float64s_at(state.sides + uint64(8 * k * state.rank), uint64(state.rank))
 
 
-@njit
+@helper
 def find_sides(state, example):  # type: ignore[no-untyped-def]
     """Find the features of all sides; a pair of which the example lacks a side has no features at all."""
     e = example_at(example)[0]
@@ -133,7 +167,7 @@ def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
     return math.sqrt(-2.0 * math.log(radius)) * math.cos(2.0 * math.pi * np.float64(z & uint64(0xFFFFFFFF)) * 2.0**-32)
 
 
-@njit
+@helper
 def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
     """Give the features of the sides their first factors."""
     ranges = ranges_of(state)
@@ -147,7 +181,7 @@ def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
                     weights[at + uint64(state.head + d)] = np.float32(first)
 
 
-@njit
+@helper
 def touch_linear(example, weights, stride, rows, n):  # type: ignore[no-untyped-def]
     """Mark the features that stand in no side."""
     e = example_at(example)[0]
@@ -161,7 +195,7 @@ def touch_linear(example, weights, stride, rows, n):  # type: ignore[no-untyped-
             weights[slot] = np.float32(TOUCHED_CONSTANT if i == constant else TOUCHED_OTHER)
 
 
-@njit
+@helper
 def linear_score(weights, stride, rows, values, n):  # type: ignore[no-untyped-def]
     """w·x."""
     total = 0.0
@@ -170,7 +204,7 @@ def linear_score(weights, stride, rows, values, n):  # type: ignore[no-untyped-d
     return total
 
 
-@njit
+@helper
 def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
     """Sum up a and b of every pair; returns the sum of a·b - shift² rank."""
     ranges, total = ranges_of(state), 0.0
@@ -192,7 +226,7 @@ def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-unty
     return total
 
 
-@njit
+@helper
 def score_dyads(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
     """What `compute_sides` returns, without the sides where every one has a single feature."""
     ranges, total = ranges_of(state), 0.0
@@ -213,7 +247,7 @@ def score_dyads(state, weights, stride, rows, values):  # type: ignore[no-untype
     return total
 
 
-@njit
+@helper
 def shrink_sides(state, keep):  # type: ignore[no-untyped-def]
     """What `compute_sides` would give if all factors were multiplied by `keep`."""
     ranges, total = ranges_of(state), 0.0
@@ -229,13 +263,15 @@ def shrink_sides(state, keep):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(inline="always")
+@helper
 def storable(value, before):  # type: ignore[no-untyped-def]
     """The value as a weight, or the weight as it was if float32 cannot hold the value."""
     return np.float32(value) if abs(value) < _MOST else before
 
 
-@njit(inline="always")
-def shared_of(example):  # type: ignore[no-untyped-def]
-    """The SHARED record."""
-    return shared_at(example_at(example)[0].shared)[0]
+@helper
+def gathered(state, example):  # type: ignore[no-untyped-def]
+    """Weight table, stride, and the features gathered last: rows, values and how many."""
+    shared, features = shared_of(example), features_at(state.features)[0]
+    n = int64(features.length)
+    return table(shared), shared.stride, rows_of(features, n), values_of(features, n), n

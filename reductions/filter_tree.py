@@ -291,7 +291,6 @@ class FilterTree(Reduction):
     takes: ClassVar[Labels | None] = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    calls = ("importance_to",)
 
     def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -276,3 +276,19 @@ def test_posterior_rates_do_not_depend_on_the_unit_of_the_labels() -> None:
     small, large = build(rank=2, dynamics="exact"), build(rank=2, dynamics="exact")
     raw = [engine.run_batch(parse(engine, t))[0].raw[5:] for engine, t in ((small, text), (large, scaled))]
     np.testing.assert_allclose(10 * raw[0], raw[1], rtol=0, atol=2e-2)
+
+
+@pytest.mark.parametrize("rates", ["power", "adaptive", "posterior"])
+@pytest.mark.parametrize("rank", [0, 2])
+def test_learning_reports_what_was_predicted_before(rates: str, rank: int) -> None:
+    engine = build(rates=rates, rank=rank)
+    run(engine, lines(100))
+    before = run(engine, "1 |u u1 |i i1\n", learn=False)[0]
+    assert run(engine, "1 |u u1 |i i1\n")[0] == before
+
+
+def test_a_chain_compiles_the_kernels_of_its_own_loss_and_rates_alone() -> None:
+    hinge, posterior = (build(loss=loss).layers[0].state[0] for loss in ("hinge", "squared"))
+    assert [hinge[name] for name in ("measure", "decay", "observe", "see", "generic_step")] == [0] * 5
+    assert all(posterior[name] for name in ("measure", "decay", "observe", "see"))
+    assert hinge["step"] != posterior["step"]
