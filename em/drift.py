@@ -10,11 +10,11 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em.learner import Learner
 from hutch.em.model import Array
 
-_WARM_UP = 8
-_REFERENCE = 8
-_MEMORY = 256
-_ALLOWANCE = 1.5
-_CLIP = 5.0
+WARM_UP = 8
+REFERENCE = 8
+MEMORY = 256
+ALLOWANCE = 1.5
+CLIP = 5.0
 
 
 class DriftDetector:
@@ -34,21 +34,21 @@ class DriftDetector:
         self.threshold = threshold
         self._sum = 0.0
         self._seen = 0
-        self._reference = np.zeros(_MEMORY)
+        self._reference = np.zeros(MEMORY)
 
     def drifted(self, log_likelihood: float) -> bool:
         """Take in one sample, scored *before* it is learned; True: a new segment starts with it."""
-        known = max(self._seen - _WARM_UP, 0)
-        if known >= _REFERENCE:
-            reference = self._reference[: min(known, _MEMORY)]
+        known = max(self._seen - WARM_UP, 0)
+        if known >= REFERENCE:
+            reference = self._reference[: min(known, MEMORY)]
             median = np.median(reference)
             spread = np.median(np.abs(reference - median)) or 1.0
-            self._sum = max(0.0, self._sum + min(_CLIP, float((median - log_likelihood) / spread)) - _ALLOWANCE)
+            self._sum = max(0.0, self._sum + min(CLIP, float((median - log_likelihood) / spread)) - ALLOWANCE)
             if self._sum > self.threshold:
                 self._sum, self._seen = 0.0, 1
                 return True
-        if self._seen >= _WARM_UP:
-            self._reference[known % _MEMORY] = log_likelihood
+        if self._seen >= WARM_UP:
+            self._reference[known % MEMORY] = log_likelihood
         self._seen += 1
         return False
 

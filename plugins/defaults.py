@@ -18,6 +18,7 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.reductions.link",
     "hutch.reductions.low_rank_quadratic",
     "hutch.reductions.ngrams",
+    "hutch.reductions.nat_oem",
     "hutch.reductions.one_against_all",
     "hutch.reductions.ppca",
 )
