@@ -88,6 +88,7 @@ class BatchCache:
         self._sources = list(sources)
         self._options = {**asdict(options), "strict": None}
         self._index: list[dict[str, tuple[int, int, str]]] = []
+        self._checked = False
         self._begun = time.time()
         self._before: list[dict[str, Any]] = []
         if os.path.exists(path) and not _is_cache(path):
@@ -126,7 +127,8 @@ class BatchCache:
         for arrays in self._index:
             try:
                 batch = Batch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
-                _check(batch, int(self._options["bits"]))
+                if not self._checked:
+                    _check(batch, int(self._options["bits"]))
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(at(self.path, None, None, f"is damaged, delete it: {error}")) from None
             yield batch
@@ -134,6 +136,7 @@ class BatchCache:
             start = min(offsets) // mmap.PAGESIZE * mmap.PAGESIZE
             if hasattr(mapped, "madvise"):  # what has been read need not stay in memory
                 mapped.madvise(mmap.MADV_DONTNEED, start, max(offsets) - start + 1)
+        self._checked = True
 
     @contextmanager
     def writing(self) -> Iterator["CacheWriter"]:
@@ -148,7 +151,7 @@ class BatchCache:
             index = {"options": self._options, "sources": self._before, "batches": writer.index}
             text = json.dumps(index).encode()
             file.write(text + len(text).to_bytes(8, "little") + _MAGIC)
-            self._index = writer.index
+            self._index, self._checked = writer.index, False
         self.ready = bool(self._index)
 
     def _stayed(self, source: str, before: dict[str, Any]) -> bool:
