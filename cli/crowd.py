@@ -33,6 +33,10 @@ def crowd(
     gold: Annotated[str | None, typer.Option(help="True classes of some tasks: task TAB label.")] = None,
     score: Annotated[str | None, typer.Option(help="True classes to score against; not learned from.")] = None,
     next_: Annotated[int, typer.Option("--next", min=0, help="List K tasks to label next.")] = 0,
+    ask_of: Annotated[
+        str | None,
+        typer.Option("--ask-of", help="With --next: workers at hand, separated by commas; who is best asked."),
+    ] = None,
     posteriors: Annotated[str | None, typer.Option("-p", "--predictions", help="Write posteriors here.")] = None,
     workers: Annotated[str | None, typer.Option(help="Write the worker report here.")] = None,
     initial: Annotated[str | None, typer.Option("-i", "--initial-model", help="Continue from a saved model.")] = None,
@@ -69,6 +73,8 @@ def crowd(
     for path in (posteriors, workers, final):
         if path:
             check_writable(path)
+    if ask_of and not next_:
+        raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
     chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [])
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
@@ -107,7 +113,12 @@ def crowd(
         summary["score"] = output.score(result, _truth(data, read_gold(score)))
     if next_:
         scores = output.label_pool(result)
-        summary["next"] = output.pool_rows(result, scores, scores.next(next_))
+        chosen_items = scores.next(next_)
+        summary["next"] = output.pool_rows(result, scores, chosen_items)
+        people = [name for name in (ask_of or "").split(",") if name]
+        workers_at_hand = output.workers_to_ask(result, chosen_items, people) if people and len(data) else []
+        for row, worker in zip(summary["next"], workers_at_hand, strict=False):
+            row["worker"] = worker
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(next_))
     print(json_format.dumps(summary) if json else "\n".join(_lines(summary)))
 
@@ -234,10 +245,12 @@ def _lines(summary: dict[str, Any]) -> list[str]:
             continue
         lines += ["", f"{title}:" if summary[name] else f"{title}: none"]
         if summary[name]:
-            lines.append("task\tconfidence\tratings\tgain\tlabels needed")
+            ask = "\task" if "worker" in summary[name][0] else ""
+            lines.append(f"task\tconfidence\tratings\tgain\tlabels needed{ask}")
         for row in summary[name]:
             needed = "many" if row["labels_needed"] is None else f"{row['labels_needed']:.1f}"
-            lines.append(f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}")
+            cells = f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}"
+            lines.append(cells + (f"\t{row['worker'] or 'nobody'}" if "worker" in row else ""))
     return lines
 
 

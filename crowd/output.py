@@ -10,7 +10,7 @@ from hutch.crowd.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.labels import Labels
 from hutch.crowd.model import Array
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
-from hutch.crowd.requests import Pool, pool
+from hutch.crowd.requests import Pool, best_worker, pool
 
 _BLOCK = 4096
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
@@ -118,6 +118,29 @@ def label_pool(result: Aggregate) -> Pool:
     habit = np.bincount(labels.labels, minlength=classes) + 1.0
     ratings = np.diff(labels.item_ptr)
     return pool(result.fit.posterior, ratings, row, result.fit.informative, habit / habit.sum())
+
+
+def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]], names: list[str]) -> list[str | None]:
+    """For each item the most informative of the workers at hand who has not labelled it; None if all have.
+
+    Args:
+        result: of the aggregation.
+        items: what to ask for.
+        names: who is at hand; one without labels is taken for an average worker.
+    """
+    labels = result.labels
+    code = {name: number for number, name in enumerate(labels.worker_names)}
+    counts = np.append(np.bincount(labels.workers, minlength=len(code)), 0)
+    average = np.average(result.confusions, axis=0, weights=counts[:-1] + 1e-9)
+    rows = np.concatenate([result.confusions, average[None]])
+    people = np.array([code.get(name, len(code)) for name in names])
+    found: list[str | None] = []
+    for item in items.tolist():
+        asked = labels.workers[labels.item_ptr[item] : labels.item_ptr[item + 1]]
+        free = np.flatnonzero(~np.isin(people, asked))
+        best = best_worker(free, rows[people], result.class_prior, counts[people]) if len(free) else -1
+        found.append(names[best] if best >= 0 else None)
+    return found
 
 
 def pool_rows(result: Aggregate, scores: Pool, items: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:

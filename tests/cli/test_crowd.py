@@ -183,3 +183,16 @@ def test_a_stream_saves_the_model_of_all_at_once(data, tmp_path, simulated):
 def test_what_a_stream_cannot_do(data, options, message):
     with pytest.raises(UsageError, match=message):
         invoke(data, *options)
+
+
+def test_next_says_whom_to_ask(tmp_path):
+    dull = np.random.default_rng(0).integers(2, size=60)
+    rows = [(w, i, i % 2) for i in range(60) for w in ("ann", "bob", "cyd")]
+    rows += [("dull", i, x) for i, x in enumerate(dull.tolist())] + [("dull", 60, 0)]
+    (tmp_path / "labels.tsv").write_text("".join(f"{w}\tt{i}\tc{c}\n" for w, i, c in rows))
+    for people, best in (("dull,bob", "bob"), ("new,dull", "new"), ("dull", None)):
+        out, _ = invoke(tmp_path / "labels.tsv", "--next", 1, "--ask-of", people, "--json")
+        assert [(row["task"], row["worker"]) for row in json.loads(out)["next"]] == [("t60", best)]
+    assert "nobody" in invoke(tmp_path / "labels.tsv", "--next", 1, "--ask-of", "dull")[0]
+    with pytest.raises(UsageError, match="--ask-of: goes with --next"):
+        invoke(tmp_path / "labels.tsv", "--ask-of", "ann")
