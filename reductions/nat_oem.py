@@ -66,8 +66,8 @@ class NatOEMParameters(Parameters):
     def _check(self) -> "NatOEMParameters":
         if self.form != "kl":
             raise ValueError(
-                f"form: {self.form!r} pulls parameters after an M-step, but a chain's layers solve M-step and constraint "
-                f"in one; wanted kl, or 'hutch em fit --regularizer nat_oem --form {self.form}'"
+                f"form: {self.form!r} pulls parameters after an M-step, but in a chain the two are solved in one; "
+                f"wanted kl, or 'hutch em fit --regularizer nat_oem --form {self.form}'"
             )
         if self.mode == "step" and self.boundary is not None:
             raise ValueError("boundary: mode 'step' has no use for boundaries; wanted mode class with it")
