@@ -38,7 +38,7 @@ from hutch.crowd.two_level import TwoLevel
 from hutch.plugins.manager import installed
 
 BITS = 22
-LINEAR = {"linear": {"loss": "logistic"}}
+LINEAR = {"linear": {"loss": "logistic", "initial_t": 0.1}}
 
 
 @dataclass(frozen=True)
