@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +150,17 @@ def test_transform_asks_for_a_place_to_write(data: Path, tmp_path: Path) -> None
 
 
 def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hutch.em import contenders
+    """Four families with one setting each, on an eighth of the training rows."""
+    from hutch.em import contenders, evaluation
 
+    def small(seed: int, whole: Any = evaluation.synthetic) -> evaluation.Task:
+        task: evaluation.Task = whole(seed)
+        count = len(task.train.rows) // 8
+        train = evaluation.Labelled(task.train.rows[:count], task.train.classes[:count])
+        shuffles = np.stack([np.random.default_rng(k).permutation(count) for k in range(len(task.shuffles))])
+        return replace(task, train=train, shuffles=shuffles)
+
+    monkeypatch.setattr(evaluation, "synthetic", small)
     first = {contenders.BASELINE, contenders.TUNED, "exact step", "Nat-oEM step literal"}
     families = [contenders.Family(f.name, f.settings[-1:]) for f in contenders.FAMILIES if f.name in first]
     monkeypatch.setattr(contenders, "FAMILIES", families)
