@@ -8,20 +8,22 @@ Source: P. Mineiro, "Machined Learnings", 20 May 2011; docs/dyadic.md says what 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
 from hutch.core.loss_kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
 from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.reductions import dyadic_rates, dyadic_steps
+from hutch.reductions import dyadic_implicit, dyadic_rates, dyadic_steps
+from hutch.reductions.dyadic_implicit import Raters
 from hutch.reductions.dyadic_kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic_state import DYADIC, LEARNED
 from hutch.reductions.linear_features import Features
@@ -50,6 +52,8 @@ class DyadicParameters(Parameters):
         shift: added to every coordinate of a and b, so that zero is no fixed point.
         spread: standard deviation of a factor when it is first touched; None: what suits the rates.
         precision: with `posterior`, prior precision of a factor, in standardised labels.
+        implicit: `right` adds to the right side of the first pair who has been seen with it (the raters of an item), by
+            its first feature; collected in the first pass, used from the second on. With `posterior` rates only.
         interactions: products of namespaces as linear features, each a list of names; `:` stands for every namespace.
     """
 
@@ -67,6 +71,7 @@ class DyadicParameters(Parameters):
     shift: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     spread: NonNegative | None = None
     precision: Positive = 9.0
+    implicit: Literal["right"] | None = None
     interactions: tuple[tuple[str, ...], ...] = ()
 
     @model_validator(mode="after")
@@ -84,6 +89,8 @@ class DyadicParameters(Parameters):
             raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power' or 'adaptive'")
         if self.chosen_rates == "posterior" and self.l2 > 0:
             raise ValueError("l2: got it with rates 'posterior', which have their own prior; see precision")
+        if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
+            raise ValueError("implicit: got it without rates 'posterior' and a rank, wanted both")
         return self
 
     @property
@@ -161,6 +168,13 @@ class Dyadic(Reduction):
         record["initial_t"], record["l2"], record["shift"] = p.initial_t, p.l2, p.shift
         record["spread"], record["precision"] = p.chosen_spread, p.precision
 
+        self._raters: Raters | None = None
+        if p.implicit:
+            self._raters, self._bag = Raters(p.rank, 1 << context.bits, context.seed), np.zeros(p.rank)
+            record["implicit"], record["bag"] = self._raters.record.ctypes.data, self._bag.ctypes.data
+            for name, kernel in dyadic_implicit.KERNELS.items():
+                record[name] = kernel.address
+
     @property
     def kernels(self) -> Kernels:
         return Kernels(learn, predict, importance_to, sensitivity)
@@ -173,14 +187,36 @@ class Dyadic(Reduction):
     def initialise(self, weights: NDArray[np.float32]) -> None:
         self._weights = weights
 
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        if self._raters and learn:
+            self._raters.make_room(len(batch))
+
     def saved(self) -> dict[str, NDArray[Any]]:
-        return {name: self.learned[name] for name in LEARNED.names or ()}
+        implicit = self._raters.saved() if self._raters else {}
+        return {
+            **{name: self.learned[name] for name in LEARNED.names or ()},
+            **{f"implicit.{name}": array for name, array in implicit.items()},
+        }
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        if self._raters:
+            self._raters.loading(
+                {n.removeprefix("implicit."): a for n, a in arrays.items() if n.startswith("implicit.")}
+            )
+
+    def loaded(self) -> None:
+        if self._raters:
+            self._raters.loaded()
 
     def end_pass(self) -> None:
-        if self.state[0]["rates"] == dyadic_rates.POSTERIOR:
-            dyadic_rates.end_pass(self._weights, self.learned, _NOISE_SHARE)
+        record, learned = self.state[0], self.learned
+        if record["rates"] == dyadic_rates.POSTERIOR:
+            dyadic_rates.end_pass(self._weights, learned, _NOISE_SHARE)
             passes = float(self.context.shared["pass"][0])
-            self.learned["pace"] = 1.0 / (1.0 + 0.1 * passes)
+            learned["pace"] = 1.0 / (1.0 + 0.1 * passes)
+        if self._raters:
+            noise, pace = float(learned["noise"][0]), float(learned["pace"][0])
+            self._raters.end_pass(self._weights, int(record["head"]), float(record["precision"]), noise, pace)
 
 
 @hookimpl

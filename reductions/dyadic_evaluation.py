@@ -161,6 +161,7 @@ RATING_LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
     "bias only, 40 passes": ("dyadic", {**_DYADIC, "rank": 0}, 40),
     "dyadic rank 20, one pass": ("dyadic", {**_DYADIC, "rank": 20}, 1),
     "dyadic rank 20, 40 passes": ("dyadic", {**_DYADIC, "rank": 20}, 40),
+    "the same with implicit features": ("dyadic", {**_DYADIC, "rank": 20, "implicit": "right"}, 40),
 }
 """Layer, parameters and passes of each row of the rating table; the dyadic rates are the defaults."""
 

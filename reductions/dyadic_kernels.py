@@ -49,10 +49,13 @@ def _unit(state):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _score(state, example, offset):  # type: ignore[no-untyped-def]
+def _score(layer, example, offset):  # type: ignore[no-untyped-def]
     """Gather the features and set w·x and the dyads' part of the prediction, both in standardised labels."""
+    state = state_of(layer)
     gather(features_at(state.features)[0], example, offset)
     find_sides(state, example)
+    if state.gather_bag != uint64(0):
+        call(state.gather_bag, layer, example, _0, _0, uint64(0))
     weights, stride, rows, values, n = gathered(state, example)
     state.linear = linear_score(weights, stride, rows, values, n)
     state.dyads = score_dyads(state, weights, stride, rows, values)
@@ -159,7 +162,7 @@ def _apply(state, weights, stride, rows, values, n, keep, linear_rates):  # type
 def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """a·b + w·x; features never seen have a factor of zeros."""
     state = state_of(layer)
-    _score(state, example, offset)
+    _score(layer, example, offset)
     return np.float32(_report(state, example, label, importance))
 
 
@@ -209,6 +212,8 @@ def _train(layer, example, importance):  # type: ignore[no-untyped-def]
     step = state.generic_step if state.kind == KIND_GENERIC else state.step
     call(step, layer, example, _0, importance, uint64(0))
     _apply(state, weights, stride, rows, values, n, keep, scratch_of(features_at(state.features)[0], 0))
+    if state.move_bag != uint64(0):
+        call(state.move_bag, layer, example, _0, importance, uint64(0))
     if state.decay != uint64(0):
         call(state.decay, layer, example, _0, importance, uint64(0))
     if state.observe != uint64(0):
@@ -222,7 +227,7 @@ def _train(layer, example, importance):  # type: ignore[no-untyped-def]
 def _look(layer, example, offset):  # type: ignore[no-untyped-def]
     """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
     state = state_of(layer)
-    _score(state, example, offset)
+    _score(layer, example, offset)
     weights, stride, rows, values, n = gathered(state, example)
     compute_sides(state, weights, stride, rows, values)
     mean, deviation = _unit(state)

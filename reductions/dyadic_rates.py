@@ -131,6 +131,8 @@ def measure(layer, example, label, importance, offset):  # type: ignore[no-untyp
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             rate = factor_rate(state, learned, weights, uint64(rows[i]) * stride)
             metric[k] += rate * np.float64(values[i]) * np.float64(values[i])
+        if k == 1 and state.bag_length > 0:
+            metric[k] += state.bag_rate
         if k % 2 == 1:
             noise += state.rank * metric[k - 1] * metric[k]
     state.square, state.scale = X, (learned.pace / noise if state.rates == POSTERIOR else 1.0)

@@ -31,6 +31,12 @@ DYADIC = np.dtype(
         ("measure", "u8"),
         ("decay", "u8"),
         ("observe", "u8"),
+        ("implicit", "u8"),  # address of the IMPLICIT record, and of the kernels of `dyadic_implicit`; 0 without it
+        ("gather_bag", "u8"),
+        ("move_bag", "u8"),
+        ("bag", "u8"),  # address of float64[rank]: what implicit features add to the first right side
+        ("bag_length", "i8"),  # how many there are in this example
+        ("bag_rate", "f8"),  # their rate
         ("pair_count", "i8"),
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
@@ -126,6 +132,12 @@ def balance_of(state):  # type: ignore[no-untyped-def]
 
 
 @helper
+def bag_of(state):  # type: ignore[no-untyped-def]
+    """float64[rank]: the sum of the implicit features."""
+    return float64s_at(state.bag, uint64(state.rank))
+
+
+@helper
 def side_of(state, k):  # type: ignore[no-untyped-def]
     """Side k of the example: 0 is the left of the first pair, 1 its right, 2 the left of the second pair, …"""
     return float64s_at(state.sides + uint64(8 * k * state.rank), uint64(state.rank))
@@ -218,6 +230,10 @@ def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-unty
             at, x = uint64(rows[i]) * stride + uint64(state.head), np.float64(values[i])
             for d in range(state.rank):
                 side[d] += x * np.float64(weights[at + uint64(d)])
+        if k == 1 and state.bag_length > 0:
+            bag = bag_of(state)
+            for d in range(state.rank):
+                side[d] += bag[d]
         if k % 2 == 1:
             other = side_of(state, k - 1)
             for d in range(state.rank):
@@ -230,6 +246,8 @@ def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-unty
 def score_dyads(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
     """What `compute_sides` returns, without the sides where every one has a single feature."""
     ranges, total = ranges_of(state), 0.0
+    if state.bag_length > 0:
+        return compute_sides(state, weights, stride, rows, values)
     for k in range(2 * state.pair_count):
         if ranges[2 * k + 1] - ranges[2 * k] > 1:
             return compute_sides(state, weights, stride, rows, values)

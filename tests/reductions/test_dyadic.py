@@ -292,3 +292,56 @@ def test_a_chain_compiles_the_kernels_of_its_own_loss_and_rates_alone() -> None:
     assert [hinge[name] for name in ("measure", "decay", "observe", "see", "generic_step")] == [0] * 5
     assert all(posterior[name] for name in ("measure", "decay", "observe", "see"))
     assert hinge["step"] != posterior["step"]
+
+
+def test_implicit_features_are_used_from_the_second_pass_on() -> None:
+    plain, implicit = build(rank=3), build(rank=3, implicit="right")
+    for number in range(3):
+        found = [engine.run_batch(parse(engine, lines(200)))[0].raw.copy() for engine in (plain, implicit)]
+        assert np.array_equal(*found) == (number == 0)
+        plain.end_pass()
+        implicit.end_pass()
+    assert np.isfinite(implicit.weights).all()
+    assert found[1].std() > 0
+
+
+def test_raters_are_a_second_factor_of_those_who_rated() -> None:
+    """One step towards a higher label moves them along the user's factor, each by its own rate."""
+    engine = build(rank=2, implicit="right", constant=False)
+    run(engine, "1 |u a |i x\n3 |u b |i x\n2 |u b |i y\n")
+    engine.end_pass()
+    arrays = {name.rpartition("implicit.")[2]: array for name, array in engine.arrays().items()}
+    sizes = np.diff(arrays["starts"])
+    assert sorted(sizes) == [1, 2] and len(arrays["raters"]) == 2 and not arrays["factors"].any()
+    user = engine.weights[int(parse(engine, "|u a |i x\n").indices[0]), 6:8].copy()
+    run(engine, "3 |u a |i x\n")
+    ratio = arrays["factors"] / arrays["rates"][:, None]
+    np.testing.assert_allclose(ratio[0], ratio[1], rtol=1e-5)
+    assert ratio[0] @ user > 0.95 * np.linalg.norm(ratio[0]) * np.linalg.norm(user) > 0
+
+
+@pytest.mark.parametrize("passes", [0, 1, 2])
+def test_resuming_with_implicit_features_is_exact(passes: int) -> None:
+    whole, first, second = (build(rank=3, implicit="right") for _ in range(3))
+    for engine in (whole, first):
+        for _ in range(passes):
+            run(engine, lines(80))
+            engine.end_pass()
+    head, tail = lines(60), lines(60, seed=1)
+    run(whole, head)
+    run(whole, tail)
+    run(first, head)
+    second.restore({name: array.copy() for name, array in first.arrays().items()})
+    second.shared[:] = first.shared
+    second.shared["weights"] = second.weights.ctypes.data
+    run(second, tail)
+    for engine in (whole, second):
+        engine.end_pass()
+        run(engine, tail)
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, second.arrays()[name], err_msg=name)
+
+
+def test_implicit_features_want_posterior_rates() -> None:
+    with pytest.raises(ValueError, match="implicit: got it without rates 'posterior'"):
+        DyadicParameters(left="u", right="i", implicit="right", loss={"name": "hinge"})

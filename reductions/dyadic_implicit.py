@@ -1,0 +1,205 @@
+"""Implicit features of the right side of a dyad: who rated an item says something of it, whatever the ratings were.
+
+Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + |N(i)|^-1/2 Σ Z_u. A
+step moves B_i and the Z_u as if they were features of one side, each by its posterior variance. Who rated what is
+collected while the first pass learns: the factors are used from the second pass on, and by items of the first alone.
+
+Source: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.abi import float32s_at, int64s_at, kernel, view
+from hutch.core.kernel_cache import AddressKernel
+from hutch.reductions.dyadic_rates import COUNT_BEFORE, PRECISION_BEFORE
+from hutch.reductions.dyadic_state import (
+    TOUCHED,
+    TOUCHED_LEFT,
+    bag_of,
+    balance_of,
+    gathered,
+    metric_of,
+    ranges_of,
+    shared_of,
+    side_of,
+    state_of,
+)
+
+IMPLICIT = np.dtype(
+    [
+        ("log", "u8"),  # address of int64[log_room]: left row · 2^32 + right row of what the first pass learned
+        ("log_room", "i8"),
+        ("log_used", "i8"),
+        ("known", "i8"),  # 1 once the raters are known
+        ("place", "u8"),  # address of int64[rows of the weight table]: number of the item of a row, -1 for none
+        ("starts", "u8"),  # address of int64[items + 1]: where in `members` the raters of an item begin
+        ("members", "u8"),  # address of int64: numbers of raters
+        ("size", "i8"),  # of `members`
+        ("factors", "u8"),  # address of float32[raters, rank]
+        ("rates", "u8"),  # address of float32[raters]
+        ("raters", "i8"),
+        ("items", "i8"),
+    ]
+)
+implicit_at = view(IMPLICIT)
+
+_0 = np.float32(0)
+_PRECISION = 30.0  # prior precision of the factors, chosen on ratings kept aside of FilmTrust and Douban
+_MOST_RATERS = 300  # of an item; more are sampled, as every example of the item reads them all
+
+
+@kernel
+def gather_raters(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Sum up the factors of the item's raters."""
+    state = state_of(layer)
+    raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
+    state.bag_length = 0
+    if raters.known == 0 or ranges[2] == ranges[3]:
+        return _0
+    rows = gathered(state, example)[2]
+    item = int64s_at(raters.place, shared_of(example).mask + uint64(1))[rows[ranges[2]]]
+    if item < 0:
+        return _0
+    starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
+    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
+    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
+    n = starts[item + 1] - starts[item]
+    state.bag_length, state.bag_rate, share = n, 0.0, 1.0 / np.sqrt(np.float64(n))
+    for d in range(state.rank):
+        bag[d] = 0.0
+    for m in range(starts[item], starts[item + 1]):
+        state.bag_rate += np.float64(rates[members[m]]) / n
+        at = members[m] * state.rank
+        for d in range(state.rank):
+            bag[d] += share * np.float64(factors[at + d])
+    return _0
+
+
+@kernel
+def move_raters(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The raters' part in a step; in the first pass, remember who rated."""
+    state = state_of(layer)
+    raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
+    rows = gathered(state, example)[2]
+    if raters.known == 0:
+        if raters.log_used < raters.log_room and ranges[0] < ranges[1] and ranges[2] < ranges[3]:
+            log = int64s_at(raters.log, uint64(raters.log_room))
+            log[raters.log_used] = (int64(rows[ranges[0]]) << 32) | int64(rows[ranges[2]])
+            raters.log_used += 1
+        return _0
+    metric = metric_of(state)
+    if state.bag_length == 0 or not metric[0] * metric[1] > 0.0:
+        return _0
+    item = int64s_at(raters.place, shared_of(example).mask + uint64(1))[rows[ranges[2]]]
+    starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
+    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
+    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
+    a, b, q = side_of(state, 0), side_of(state, 1), balance_of(state)[0]
+    share = 1.0 / (np.sqrt(np.float64(state.bag_length)) * metric[1])
+    for d in range(state.rank):
+        bag[d] = share * q * ((q * a[d] + b[d] / q) * state.shrink - (q * a[d] - b[d] / q) * state.grow)
+    for m in range(starts[item], starts[item + 1]):
+        rate, at = np.float64(rates[members[m]]), members[m] * state.rank
+        for d in range(state.rank):
+            factors[at + d] += np.float32(rate * bag[d])
+    return _0
+
+
+KERNELS: dict[str, AddressKernel] = {"gather_bag": gather_raters, "move_bag": move_raters}
+"""By their fields in the learner's record."""
+
+
+class Raters:
+    """Who rated what, and the second factors of raters.
+
+    Args:
+        rank: numbers in a factor.
+        rows: of the weight table.
+        seed: of the sample of raters where an item has more than are kept.
+
+    Attributes:
+        record: IMPLICIT array of length 1.
+    """
+
+    def __init__(self, rank: int, rows: int, seed: int) -> None:
+        self._rank, self._rows, self._seed = rank, rows, seed
+        self.record = np.zeros(1, IMPLICIT)
+        self._log = np.zeros(0, np.int64)
+        self._arrays = self._empty(0, 0, 0)
+        self._link()
+
+    def _empty(self, raters: int, items: int, size: int) -> dict[str, NDArray[Any]]:
+        return {
+            "raters": np.zeros(raters, np.int64),
+            "items": np.zeros(items, np.int64),
+            "starts": np.zeros(items + 1, np.int64),
+            "members": np.zeros(size, np.int64),
+            "factors": np.zeros((raters, self._rank), np.float32),
+            "rates": np.zeros(raters, np.float32),
+        }
+
+    def _link(self) -> None:
+        record, arrays = self.record[0], self._arrays
+        self._place = np.full(self._rows if len(arrays["items"]) else 0, -1, np.int64)
+        self._place[arrays["items"]] = np.arange(len(arrays["items"]))
+        for name in ("starts", "members", "factors", "rates"):
+            record[name] = arrays[name].ctypes.data
+        record["place"], record["size"] = self._place.ctypes.data, len(arrays["members"])
+        record["raters"], record["items"] = len(arrays["raters"]), len(arrays["items"])
+        record["known"] = len(arrays["items"]) > 0
+        record["log"], record["log_room"] = self._log.ctypes.data, len(self._log)
+
+    def make_room(self, examples: int) -> None:
+        """Make room to remember as many more examples."""
+        wanted = int(self.record[0]["log_used"]) + examples
+        if not self.record[0]["known"] and wanted > len(self._log):
+            self._log = np.resize(self._log, 2 * wanted) if len(self._log) else np.zeros(wanted, np.int64)
+            self.record["log"], self.record["log_room"] = self._log.ctypes.data, len(self._log)
+
+    def end_pass(self, weights: NDArray[np.float32], head: int, precision: float, noise: float, pace: float) -> None:
+        """Take up the raters of the first pass; after any pass, shrink their factors and renew their rates."""
+        if not self.record[0]["known"] and self.record[0]["log_used"] > 0:
+            self._take_up(np.unique(self._log[: int(self.record[0]["log_used"])]))
+        if not self.record[0]["known"]:
+            return
+        left = weights[weights[:, TOUCHED] == TOUCHED_LEFT].astype(np.float64)
+        variance = np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise))
+        arrays = self._arrays
+        seen = weights[arrays["raters"], COUNT_BEFORE].astype(np.float64) / noise
+        arrays["factors"] *= np.exp(-pace * arrays["rates"] * (_PRECISION + seen * variance))[:, None]
+        arrays["rates"][:] = 1.0 / (_PRECISION + seen * (np.mean(left[:, head : head + self._rank] ** 2) + variance))
+
+    def _take_up(self, pairs: NDArray[np.int64]) -> None:
+        pairs = np.random.default_rng(self._seed).permutation(pairs)
+        users, rows = pairs >> 32, pairs & 0xFFFFFFFF
+        order = np.argsort(rows, kind="stable")
+        items, first, counts = np.unique(rows[order], return_index=True, return_counts=True)
+        kept = order[np.arange(len(order)) - np.repeat(first, counts) < _MOST_RATERS]
+        raters, members = np.unique(users[kept], return_inverse=True)
+        self._log = np.zeros(0, np.int64)
+        self.record["log_used"] = 0
+        self._arrays = self._empty(len(raters), len(items), len(members))
+        starts = np.concatenate([[0], np.cumsum(np.minimum(counts, _MOST_RATERS))])
+        for name, found in (("raters", raters), ("items", items), ("members", members), ("starts", starts)):
+            self._arrays[name][:] = found
+        self._link()
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Everything, for the model file."""
+        return {"log": self._log[: int(self.record[0]["log_used"])], **self._arrays}
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Make room for a model's arrays."""
+        self._log = np.zeros(len(arrays.get("log", ())), np.int64)
+        self.record["log_used"] = len(self._log)
+        sizes = (len(arrays.get(name, ())) for name in ("raters", "items", "members"))
+        self._arrays = self._empty(*sizes)
+
+    def loaded(self) -> None:
+        """Show the kernels what was copied in."""
+        self._link()
