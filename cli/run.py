@@ -133,6 +133,8 @@ class Run:
         UsageError: options that contradict each other.
     """
 
+    tells_strange_labels = True
+
     def __init__(self, chain: Chain, options: RunOptions) -> None:
         self.chain = chain
         if chain.whole_groups and options.holdout:
@@ -159,6 +161,8 @@ class Run:
             raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
         self.progress = Progress(chain, schedule, [chain.plugins.on_progress], holdout=bool(options.holdout))
         self._sinks: list[Callable[[Batch, Outputs], Any]] = []
+        self._strange_labels = 0
+        self._strange_label: float | None = None  # the first that the chain is not made for
         self._scores = options.raw is not None and chain.predicts == Predictions.CLASS and chain.score_count > 0
 
     def __call__(self) -> Outcome:
@@ -185,7 +189,7 @@ class Run:
         self._say = note
         if self.options.model is not None:
             self.chain.save(self.options.model)
-        problems = self.files.problems.errors if self.files.problems else 0
+        problems = (self.files.problems.errors if self.files.problems else 0) + self._strange_labels
         outcome = Outcome(done, self.progress.seconds, problems, interruption.exit_code)
         self._report(outcome)
         return outcome
@@ -218,6 +222,11 @@ class Run:
 
     def _sink(self, batch: Batch, outputs: Outputs) -> None:
         self.progress.best_constant.observe(batch.labels)
+        if self.options.learn and self.progress.pass_number == 1:
+            strange = self.chain.strange_labels(batch)
+            self._strange_labels += len(strange)
+            if len(strange) and self._strange_label is None:
+                self._strange_label = float(strange[0])
         sinks = self._sinks
         if self.chain.whole_groups:
             batch, outputs = of_groups(batch, outputs)
@@ -266,6 +275,9 @@ class Run:
             )
         for line in self.files.problems.summary() if self.files.problems else ():
             note(line)
+        if self._strange_label is not None and self.tells_strange_labels:
+            such = f"{self._strange_labels} labels such as {self._strange_label:g}"
+            note(f"{such}: this chain is not made for them, and learned from them all the same")
         if self.options.learn and done.statistics.examples and not done.statistics.weighted_labeled:
             note("no example had a label: nothing was learned")
         if outcome.exit_code:

@@ -98,6 +98,8 @@ class VwRun(Run):
         given: the command line.
     """
 
+    tells_strange_labels = False  # its report is VW's, to the line
+
     def __init__(self, chain: Chain, options: RunOptions, given: Namespace) -> None:
         super().__init__(chain, options)
         self._given = given

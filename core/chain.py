@@ -7,12 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.abi import EXAMPLE, LAYER, SHARED
+from hutch.core.abi import EXAMPLE, LAYER, SHARED, UNLABELED
 from hutch.core.batch import Batch
 from hutch.core.config import LayerConfig
 from hutch.core.driver import drive
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hashing import namespace_id
+from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.registry import Registry
 from hutch.core.statistics import Statistics
@@ -304,6 +305,18 @@ class Engine:
             if sink is not None:
                 sink(batch, outputs)
         return row_at
+
+    def strange_labels(self, batch: Batch) -> NDArray[np.float32]:
+        """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
+        labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
+        if self.takes is Labels.MULTICLASS:
+            classes = next((n for layer in self.layers if (n := getattr(layer.parameters, "classes", None))), None)
+            return labels[:0] if classes is None else labels[(labels < 0) | (labels > classes)]
+        choice = getattr(self.layers[-1].parameters, "loss", None)
+        if self.takes is not Labels.SIMPLE or not isinstance(choice, LossChoice):
+            return labels[:0]
+        loss = choice.resolve(self.layers[-1].context.losses)
+        return labels[~loss.accepts(labels, choice.parameters)]
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""

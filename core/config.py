@@ -125,8 +125,11 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         document = Document(copy.deepcopy(dict(source)), "")
     elif isinstance(source, str) and "\n" in source:
         document = config_yaml.read(source, "<chain>")
-    else:
+    elif isinstance(source, str | Path):
         document = config_yaml.read(_text(Path(source)), str(source))
+    else:
+        wanted = "the path of a YAML file, YAML text, or a mapping such as {'chain': ['linear']}"
+        raise ConfigError(f"got {shown(source)}, wanted {wanted}")
     if not isinstance(document.value, dict):
         raise ConfigError(document.place(()).says(f"got {shown(document.value)}, wanted keys such as 'chain:'"))
     for override in overrides:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_serializer, model_validator
 
 from hutch.core import loss_kernels as kernels
 from hutch.core.abi import LOSS, PLAIN_LOSS_SIGNATURE
-from hutch.core.errors import ConfigError, did_you_mean
+from hutch.core.errors import ConfigError, PluginError, did_you_mean
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_cache import AddressKernel
 from hutch.core.loss_kinds import (
@@ -107,6 +108,9 @@ class Loss:
             parameter: the number that shapes the loss, if it has one.
             labels, convex, prediction_range: as the attributes.
 
+        Raises:
+            PluginError: a function that does not take (prediction, label, parameter).
+
         >>> def absolute(prediction, label, parameter):
         ...     return abs(prediction - label)
         >>> def sign(prediction, label, parameter):
@@ -114,6 +118,11 @@ class Loss:
         >>> Loss.plain("absolute", absolute, sign).kind
         0
         """
+        for function in (value, derivative):
+            if len(signature(function).parameters) != 3:
+                got = f"{function.__name__}{signature(function)}"
+                wanted = "three arguments (prediction, label, parameter), the last also where it is not used"
+                raise PluginError(f"loss {name!r}: got {got}, wanted {wanted}")
         return cls(
             name,
             *PLAIN_KERNELS,
@@ -124,6 +133,23 @@ class Loss:
             plain_value=AddressKernel(value, PLAIN_LOSS_SIGNATURE),
             plain_derivative=AddressKernel(derivative, PLAIN_LOSS_SIGNATURE),
         )
+
+    def accepts(self, labels: NDArray[np.float32], parameters: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
+        """Which labels the loss is made for, bool (labels): ±1 or between the two that stand for them, or counts.
+
+        >>> BUILTIN_LOSSES[2].accepts(np.array([1, -1, 0, 2], np.float32))
+        array([ True,  True, False, False])
+        """
+        if self.labels == LossLabels.COUNT:
+            fits = labels >= 0
+        elif self.labels == LossLabels.BINARY and self.kind == KIND_LOGISTIC:
+            given = {parameter.name: parameter.default for parameter in self.parameters} | dict(parameters or {})
+            fits = (labels >= given["lower"]) & (labels <= given["upper"])
+        elif self.labels == LossLabels.BINARY:
+            fits = np.abs(labels) == 1
+        else:
+            fits = np.isfinite(labels)
+        return np.asarray(fits, np.bool_)
 
     def record(self, shared: NDArray[Any], parameters: Mapping[str, float] | None = None) -> NDArray[Any]:
         """The LOSS record that kernels see; compiles the kernels.

@@ -229,7 +229,12 @@ def read_csv(
         line += lines_used
         first = 0
         if reader is None and rows:
-            names = [clean[cells[2 * c] : cells[2 * c + 1]].tobytes().decode() for c in range(records[1])]
+            header = [clean[cells[2 * c] : cells[2 * c + 1]].tobytes() for c in range(records[1])]
+            try:
+                names = [name.decode() for name in header]
+            except UnicodeDecodeError as error:
+                got = f"the header is not UTF-8 (byte {error.object[error.start]:#04x})"
+                raise DataError(at(source, 1, None, f"{got}, wanted CSV in UTF-8")) from None
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise DataError(at(source, 1, None, f"column {twice!r} is there twice, wanted names that differ"))

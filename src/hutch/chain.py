@@ -42,6 +42,7 @@ class Chain(Engine):
 
     def __init__(self, config: ChainConfig, plugins: Plugins | None = None) -> None:
         self.config = config
+        self._warned = False
         self.plugins = plugins or installed(config.plugins.block)
         super().__init__(
             config.chain,
@@ -118,7 +119,13 @@ class Chain(Engine):
         return np.concatenate([*found, np.zeros((0, self.score_count), np.float32)])
 
     def _collect(self, examples: Any, learn: bool, options: dict[str, Any]) -> NDArray[np.float32]:
-        found = [self.run_batch(batch, learn=learn)[0].predictions for batch in self.batches(examples, **options)]
+        found = []
+        for batch in self.batches(examples, **options):
+            if learn and not self._warned and len(strange := self.strange_labels(batch)):
+                self._warned = True
+                text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
+                warnings.warn(text, UserWarning, stacklevel=3)
+            found.append(self.run_batch(batch, learn=learn)[0].predictions)
         return np.concatenate([*found, np.zeros(0, np.float32)])
 
     def save(self, path: str | Path) -> None:
