@@ -170,6 +170,8 @@ class Dyadic(Reduction):
 
         self._raters: Raters | None = None
         if p.implicit:
+            if context.submodels > 1:
+                raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
             self._raters, self._bag = Raters(p.rank, 1 << context.bits, context.seed), np.zeros(p.rank)
             record["implicit"], record["bag"] = self._raters.record.ctypes.data, self._bag.ctypes.data
             for name, kernel in dyadic_implicit.KERNELS.items():
