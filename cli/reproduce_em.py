@@ -16,6 +16,7 @@ _IID = {"to_target": "samples to target", "one_pass": "after one pass"}
 _INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
 _LOWER_IS_BETTER = {"to_target"}
 _LINES = {"oEM": ":", "Nat-oEM": "--", "exact": "-"}
+_MARKS = {" for final": "x", " for earlier": "+"}
 
 
 def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str = "both") -> None:
@@ -117,6 +118,16 @@ def _pyplot() -> Any:
     return pyplot
 
 
+def _style(family: str) -> tuple[str, int]:
+    """Line and colour of a family, the same in all figures: a line a group, a colour for each family of the group."""
+    from hutch.em.contenders import FAMILIES
+
+    base, _, goal = family.partition(" for ")
+    start = next(start for start in _LINES if base.startswith(start))
+    group = [member.name for member in FAMILIES if member.name.startswith(start)]
+    return _LINES[start] + _MARKS.get(f" for {goal}", ""), group.index(base)
+
+
 def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]) -> None:
     """One figure for each evaluation, means over seeds."""
     import numpy as np
@@ -132,12 +143,12 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
     for title, outcomes, curve, axis in evaluations:
         figure, axes = pyplot.subplots(figsize=(11, 5), layout="constrained")
         lows = []
-        for number, outcome in enumerate(outcomes):
+        for outcome in outcomes:
             if outcome.runs:
-                style = next(line for start, line in _LINES.items() if outcome.family.startswith(start))
+                style, number = _style(outcome.family)
                 y = np.mean([getattr(run, curve) for run in outcome.runs], axis=0)
                 x = outcome.runs[0].seen if outcomes is iid else np.arange(1, len(y) + 1)
-                axes.plot(x, y, style, color=pyplot.cm.tab20(number), label=f"{outcome.family} ({outcome.chosen})")
+                axes.plot(x, y, style, color=pyplot.cm.tab10(number), label=f"{outcome.family} ({outcome.chosen})")
                 lows.append(np.quantile(y, 0.25))
         top = max(line.get_ydata().max() for line in axes.lines)
         axes.set_ylim(min(lows), top + 0.05 * (top - min(lows)))

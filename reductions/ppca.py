@@ -175,7 +175,7 @@ class PPCALayer(Reduction):
         rows = p.rank + max(capacity, p.rank + 1)
         size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
         self._row, self._workspace = np.zeros(p.dimension), np.zeros(size)
-        self._built = Buffer()
+        self._built, self._met = Buffer(), 0
         self.state: NDArray[Any] = np.zeros(1, PPCA)
         s = self.state[0]
         s["namespace"], s["output"] = (namespace_id(name, parser.namespaces) for name in (p.namespace, p.output))
@@ -241,8 +241,9 @@ class PPCALayer(Reduction):
             s["namespace"], s["first"], np.uint64((1 << self.context.bits) - 1), places,
         )  # fmt: skip
         if example < 0:
+            self._met += len(batch)
             return
-        place = f"ppca: example {int(self.context.shared['examples'][0]) + example + 1}, namespace {p.namespace!r}"
+        place = f"ppca: example {self._met + example + 1} of this run, namespace {p.namespace!r}"
         if not np.isfinite(batch.values[feature]):
             raise DataError(f"{place}: got the value {batch.values[feature]}, wanted a finite number")
         raise DataError(
