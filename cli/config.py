@@ -17,8 +17,8 @@ Overrides = Annotated[
 ]
 
 
-def _read(file: str | None, overrides: list[str] | None) -> Any:
-    """The chain in a YAML file or a model, checked but not built, with what it takes and predicts."""
+def _read(file: str | None, overrides: list[str] | None, build: bool = False) -> Any:
+    """The chain in a YAML file or a model, checked, or also built, with what it takes and predicts."""
     from hutch.core import config
     from hutch.core.chain import check_neighbours
     from hutch.core.model_file import is_model, load_metadata
@@ -26,9 +26,14 @@ def _read(file: str | None, overrides: list[str] | None) -> Any:
 
     source: Any = DEFAULT_CHAIN if file is None else load_metadata(file)["chain"] if is_model(file) else file
     document = config.read_chain(source, overrides or ())
-    registry = installed(config.blocked_plugins(document)).registry
+    plugins = installed(config.blocked_plugins(document))
+    registry = plugins.registry
     chain = config.validate(document, registry)
     with config.placed(document):
+        if build:
+            from hutch.chain import Chain
+
+            Chain(chain, plugins)
         return chain, *check_neighbours(chain.chain, registry)
 
 
@@ -44,7 +49,7 @@ def check(
     """
     import json
 
-    chain, takes, predicts = _read(file, overrides)
+    chain, takes, predicts = _read(file, overrides, build=True)
     names = [layer.name for layer in chain.chain]
     if as_json:
         print(json.dumps({"valid": True, "chain": names, "takes": takes.value, "predicts": predicts.value}))
