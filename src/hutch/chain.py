@@ -121,11 +121,11 @@ class Chain(Engine):
     def _collect(self, examples: Any, learn: bool, options: dict[str, Any]) -> NDArray[np.float32]:
         found = []
         for batch in self.batches(examples, **options):
+            found.append(self.run_batch(batch, learn=learn)[0].predictions)  # a layer that refuses a label says so
             if learn and not self._warned and len(strange := self.strange_labels(batch)):
                 self._warned = True
                 text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
                 warnings.warn(text, UserWarning, stacklevel=3)
-            found.append(self.run_batch(batch, learn=learn)[0].predictions)
         return np.concatenate([*found, np.zeros(0, np.float32)])
 
     def save(self, path: str | Path) -> None:
