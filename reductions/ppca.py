@@ -35,7 +35,17 @@ from hutch.em.natural_kernel import workspace_size
 from hutch.em.ppca import PPCAParameters
 from hutch.reductions.linear_memory import Buffer
 from hutch.reductions.ppca_learn import prepare, score_row
-from hutch.reductions.ppca_state import PPCA, build, is_unlabeled, place_of, ppca_at, read_row, sketch_size, take_row
+from hutch.reductions.ppca_state import (
+    PPCA,
+    is_unlabeled,
+    place_of,
+    ppca_at,
+    read_row,
+    show_latent,
+    show_read,
+    sketch_size,
+    take_row,
+)
 
 _COUNTERS = ("boundaries", "count", "samples", "past_samples", "classes", "last")
 
@@ -81,10 +91,9 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     if learning and is_unlabeled(e, label):
         score_row(s)
         take_row(s, e)
-    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
-    build(s, e)
+    read = show_latent(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
-    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    show_read(e, read)
     return prediction
 
 
@@ -97,10 +106,9 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
         return learn_next(layer, example, label, importance, offset)
     score_row(s)
     take_row(s, e)
-    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
-    build(s, e)
+    read = show_latent(s, e)
     prediction = learn_next(layer, example, label, importance, offset)
-    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    show_read(e, read)
     return prediction
 
 
@@ -110,10 +118,9 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if not read_row(s, e):
         return importance_to_next(layer, example, label, importance, offset)
-    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
-    build(s, e)
+    read = show_latent(s, e)
     found = importance_to_next(layer, example, label, importance, offset)
-    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    show_read(e, read)
     return found
 
 
@@ -123,10 +130,9 @@ def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-u
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if not read_row(s, e):
         return sensitivity_next(layer, example, label, importance, offset)
-    shown = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
-    build(s, e)
+    read = show_latent(s, e)
     found = sensitivity_next(layer, example, label, importance, offset)
-    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = shown
+    show_read(e, read)
     return found
 
 

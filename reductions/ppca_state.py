@@ -130,12 +130,17 @@ def _write_latent(s, values):  # type: ignore[no-untyped-def]
 
 
 @njit
-def build(s, e):  # type: ignore[no-untyped-def]
-    """Let the example show the latent features, before the constant, and the namespace only if it is kept."""
+def show_latent(s, e):  # type: ignore[no-untyped-def]
+    """Let the example show the latent features, before the constant, and the namespace only if it is kept.
+
+    Returns:
+        What it showed before, for `show_read`.
+    """
+    read = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
     count, length, rank = int64(e.namespace_count), int64(e.length), s.rank if s.samples > 0 else 0
     address = reserve(s.built, uint64(8 * (count + 2) + 4 * (count + 1) + 8 * (length + rank)))
     if address == uint64(0):
-        return  # out of memory: better no latent features than a crash
+        return read  # out of memory: better no latent features than a crash
     starts, ids_address = int64s_at(address, uint64(count + 2)), address + uint64(8 * (count + 2))
     indices_address = ids_address + uint64(4 * (count + 1))
     values_address = indices_address + uint64(4 * (length + rank))
@@ -164,3 +169,10 @@ def build(s, e):  # type: ignore[no-untyped-def]
     e.indices, e.values, e.length = indices_address, values_address, uint64(n)
     e.namespaces, e.namespace_ids, e.namespace_count = address, ids_address, uint64(at)
     e.features = uint64(n)
+    return read
+
+
+@njit(inline="always")
+def show_read(e, read):  # type: ignore[no-untyped-def]
+    """Let the example show again what was read."""
+    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = read

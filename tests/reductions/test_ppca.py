@@ -1,9 +1,14 @@
 """The layer `ppca`: against the learner of `hutch.em` on the same rows, what it shows, what teaches it, resuming."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from hutch import Chain
 from hutch.core.errors import ConfigError, DataError
@@ -245,6 +250,51 @@ def test_what_has_no_place_is_refused(line, message):
 def test_parameters_are_checked(ppca, frame, message):
     with pytest.raises(ConfigError, match=message):
         build(ppca, **frame)
+
+
+def test_matrices_have_numbered_features():
+    rows = make_rows().astype(np.float32)
+    chains = [build(input={"columns": {"namespaces": {"p": "*"}}}) for _ in range(2)]
+    for chain, matrix in zip(chains, (rows, csr_matrix(rows)), strict=True):
+        chain.learn(matrix, labels=np.sign(rows[:, 0] - 3))
+        assert layer_of(chain).samples == 110
+        assert_same_model(layer_of(chain).model, twin(rows.astype(float), 3, 10))
+
+
+def test_a_crowd_above_teaches_each_item_once():
+    rows, random = make_rows(90), np.random.default_rng(0)
+    lines = []
+    for row in rows:
+        lines += [f"{1 + (row[0] > 3)} |w w{random.integers(4)} {text(row)}" for _ in range(3)] + [""]
+    above = [{"crowd_em": {"classes": 2, "worker": "w"}}]
+    layers = [
+        *above,
+        {"ppca": {"namespace": "p", "dimension": DIMENSION, "rank": 3}},
+        {"one_against_all": {"classes": 2}},
+    ]
+    chain = Chain.from_config({"chain": [*layers, {"linear": {"loss": "logistic"}}]})
+    found = chain.learn(lines)
+    assert layer_of(chain).samples + layer_of(chain).state["count"][0] == 90
+    found = found[~np.isnan(found)][45:]
+    assert np.mean(found == 1 + (rows[45:, 0] > 3)) > 0.95
+
+
+def test_the_shipped_chain_builds():
+    chain = Chain.from_config(Path(__file__).parents[2] / "configs" / "ppca.yaml")
+    assert layer_of(chain).parameters.rank == 15
+
+
+def test_it_needs_no_scipy():
+    code = """if True:
+        import sys
+        sys.modules["scipy"] = None
+        from hutch import Chain
+        chain = Chain.from_config({"chain": [{"ppca": {"namespace": "p", "dimension": 3, "rank": 2}}, "linear"]})
+        chain.learn([f"1 |p 0:{i} 1:{i * i % 7} 2:1" for i in range(1, 50)])
+        print(chain.layers[0].samples)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "40", done.stderr
 
 
 def test_it_wants_a_layer_below():
