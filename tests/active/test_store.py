@@ -183,14 +183,16 @@ def test_many_threads_and_connections_share_one_store(tmp_path):
 
 
 WORKER = """
-import sys
+import sys, time
 from hutch.active.records import make_answer
 from hutch.active.store import Store
 path, name = sys.argv[1:]
 store = Store(path)
-while (request := store.lease(name, 0.2)) is not None:
-    store.answer([make_answer(request.id, name, 1)])
-    print(request.id, flush=True)
+for _ in range(2):
+    while (request := store.lease(name, 0.2)) is not None:
+        store.answer([make_answer(request.id, name, 1)])
+        print(request.id, flush=True)
+    time.sleep(0.5)  # until the leases of those that were killed have run out
 """
 
 
