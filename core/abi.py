@@ -11,15 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import from_dtype, njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic as _intrinsic
-from numba.np.arrayobj import make_array, populate_array
 
 from hutch.core.kernel_cache import AddressKernel
-
-intrinsic: Any = _intrinsic  # numba's type for its result does not know the call's own arguments
+from hutch.core.kernel_helper import intrinsic, njit
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""
@@ -108,26 +102,31 @@ LOSS = np.dtype(
     ]
 )
 
-SIGNATURE = types.float32(types.uint64, types.uint64, types.float32, types.float32, types.uint64)
+SIGNATURE = "float32(uint64, uint64, float32, float32, uint64)"
 """(layer, example, label, importance, offset of the sub-model in rows) -> prediction"""
 
-LOSS_SIGNATURE = types.float64(types.float64, types.float64, types.float64, types.float64, types.uint64)
+LOSS_SIGNATURE = "float64(float64, float64, float64, float64, uint64)"
 """(prediction, label, scale, norm, address of the LOSS record) -> value; float32 arithmetic happens inside"""
 
-PLAIN_LOSS_SIGNATURE = types.float64(types.float64, types.float64, types.float64)
+PLAIN_LOSS_SIGNATURE = "float64(float64, float64, float64)"
 """(prediction, label, parameter) -> value: what a plugin writes"""
 
 
 def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
-    array = types.Array(element, 1, "C")
+    from numba import from_dtype, types
+    from numba.core import cgutils
+    from numba.np.arrayobj import make_array, populate_array
+
+    kind = element if isinstance(element, types.Type) else from_dtype(np.dtype(element))
+    array = types.Array(kind, 1, "C")
 
     def build(context: Any, builder: Any, address: Any, length: Any) -> Any:
-        kind = context.get_data_type(element)
-        size = context.get_constant(types.intp, context.get_abi_sizeof(kind))
+        item = context.get_data_type(kind)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(item))
         out = make_array(array)(context, builder)
         populate_array(
             out,
-            data=builder.inttoptr(address, kind.as_pointer()),
+            data=builder.inttoptr(address, item.as_pointer()),
             shape=cgutils.pack_array(builder, [length]),
             strides=cgutils.pack_array(builder, [size]),
             itemsize=size,
@@ -140,10 +139,13 @@ def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
 
 def view(dtype: np.dtype[Any]) -> Any:
     """An intrinsic `at(address)` for kernels: the one record of `dtype` that lies there, as an array of length 1."""
-    array, build = _array(from_dtype(dtype))
 
     @intrinsic
     def at(typing_context: Any, address: Any) -> Any:
+        from numba import types
+
+        array, build = _array(dtype)
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return build(context, builder, arguments[0], context.get_constant(types.intp, 1))
 
@@ -153,11 +155,18 @@ def view(dtype: np.dtype[Any]) -> Any:
 
 
 def array_at(element: Any) -> Any:
-    """An intrinsic `at(address, length)` for kernels: the array of Numba type `element` that lies there."""
-    array, build = _array(element)
+    """An intrinsic `at(address, length)` for kernels: the array that lies there.
+
+    Args:
+        element: what NumPy takes for a dtype, or a type of Numba.
+    """
 
     @intrinsic
     def at(typing_context: Any, address: Any, length: Any) -> Any:
+        from numba import types
+
+        array, build = _array(element)
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return build(context, builder, arguments[0], arguments[1])
 
@@ -167,40 +176,47 @@ def array_at(element: Any) -> Any:
 
 
 layer_at, example_at, shared_at, loss_at = view(LAYER), view(EXAMPLE), view(SHARED), view(LOSS)
-float32s_at, float64s_at = array_at(types.float32), array_at(types.float64)
-uint32s_at, int64s_at = array_at(types.uint32), array_at(types.int64)
+float32s_at, float64s_at = array_at(np.float32), array_at(np.float64)
+uint32s_at, int64s_at = array_at(np.uint32), array_at(np.int64)
 
 
-def _caller(kind: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = context.call_conv.get_function_type(kind.return_type, kind.args).as_pointer()
-        function = builder.inttoptr(arguments[0], pointer)
-        return context.call_conv.call_function(builder, function, kind.return_type, kind.args, arguments[1:])[1]
+def _call_of(signature: str) -> Any:
+    """What an intrinsic that calls a function of this signature by its address returns to Numba."""
+    from numba.core import sigutils, types
 
-    return generate
+    arguments, result = sigutils.normalize_signature(signature)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = context.call_conv.get_function_type(result, arguments).as_pointer()
+        function = builder.inttoptr(values[0], pointer)
+        return context.call_conv.call_function(builder, function, result, arguments, values[1:])[1]
+
+    return result(types.uint64, *arguments), generate
 
 
 @intrinsic
 def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any, importance: Any, offset: Any) -> Any:
     """Call the layer kernel at `address`."""
-    return SIGNATURE.return_type(types.uint64, *SIGNATURE.args), _caller(SIGNATURE)
+    return _call_of(SIGNATURE)
 
 
 @intrinsic
 def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
     """Call the loss kernel at `address`."""
-    return LOSS_SIGNATURE.return_type(types.uint64, *LOSS_SIGNATURE.args), _caller(LOSS_SIGNATURE)
+    return _call_of(LOSS_SIGNATURE)
 
 
 @intrinsic
 def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: Any, parameter: Any) -> Any:
     """Call a plugin's plain loss function at `address`."""
-    return PLAIN_LOSS_SIGNATURE.return_type(types.uint64, *PLAIN_LOSS_SIGNATURE.args), _caller(PLAIN_LOSS_SIGNATURE)
+    return _call_of(PLAIN_LOSS_SIGNATURE)
 
 
 @intrinsic
 def prefetch(typing_context: Any, address: Any) -> Any:
     """Ask for the cache line at `address`; changes nothing but time."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)

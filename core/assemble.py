@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import float32, int64, njit
+from numpy import float32, int64
 from numpy.typing import NDArray
 
 from hutch.core.abi import UNLABELED
@@ -12,6 +12,7 @@ from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
 from hutch.core.errors import DataError, at
 from hutch.core.hashing import PADDING, hash_name, namespace_id
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.core.text_parser import ParserOptions
 
 FEATURES_PER_BATCH = 1 << 17

@@ -1,10 +1,11 @@
 """The driver kernel: walks over a batch, lets the chain predict or learn, keeps the statistics."""
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 
 from hutch.core.abi import UNLABELED, call, example_at, layer_at, prefetch, shared_at
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 
 CACHE_LINE = np.uint64(64)
 FETCHED = np.uint64(256)

@@ -16,7 +16,6 @@ from inspect import ismethod
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hutch.core.abi import LOSS_SIGNATURE
@@ -153,14 +152,16 @@ def _resolve(loss: str | Derivative) -> tuple[int, int]:
 @cache
 def _derivative_kernel(function: Any) -> tuple[Any, int]:
     """A derivative under the signature of loss kernels, and its address, kept for the process's life."""
+    from numba import njit
+
     derivative = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
 
     def kernel(prediction, label, scale, norm, record):  # type: ignore[no-untyped-def]
         return float(derivative(prediction, label))
 
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    dispatcher = njit(LOSS_SIGNATURE, **options)(kernel)
-    result: Any = dispatcher.overloads[LOSS_SIGNATURE.args]
+    dispatcher: Any = njit(LOSS_SIGNATURE, **options)(kernel)
+    (result,) = dispatcher.overloads.values()
     return dispatcher, int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 

@@ -13,9 +13,7 @@ the vectors directly: |a|² + |b|² - 2 a·b would lose every digit where a ≈ 
 
 from math import exp, expm1, hypot, inf, log, log1p, sqrt
 
-from numba import njit
-
-from hutch.core.kernel_helper import helper
+from hutch.core.kernel_helper import helper, njit
 
 _LARGEST_EXPONENT = 700.0
 _DEAD = 17.0  # c + c e^-2s still differs from c

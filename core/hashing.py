@@ -9,9 +9,10 @@ parser keeps the low `bits`.
 from typing import Literal
 
 import numpy as np
-from numba import int64, njit, uint32, uint64
+from numpy import int64, uint32, uint64
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import byte_at, half_at
 
 HashMode = Literal["strings", "all"]

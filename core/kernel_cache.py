@@ -13,19 +13,17 @@ import tempfile
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
-import numba
-from numba import njit
-
 from hutch.core.errors import at
+from hutch.core.kernel_helper import Deferred
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"^ *from hutch\.(\w+)(?:\.(\w+))? import (\([^)]*\)|.*)", re.MULTILINE)
 _ROOT = Path(__file__).resolve().parent.parent
 _dispatchers: list[Any] = []
-_njit: Any = njit
-_numba_config: Any = numba.config
+_lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
 
 @cache
@@ -99,25 +97,33 @@ def directory_for(function: Callable[..., Any]) -> Path:
     return _home() / f"{function.__module__}-{key}"
 
 
-def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
+def _dispatcher(function: Callable[..., Any], signature: str | None = None, **options: Any) -> Any:
+    """Numba's function, kept on disk; with a signature it compiles now."""
+    import numba
+
+    config: Any = numba.config
+    decorator: Any = numba.njit
+    on_disk = Path(function.__code__.co_filename).is_file()  # not so in a notebook or on standard input
+    directory = directory_for(function) if on_disk else _home()
+    given = () if signature is None else (signature,)
+    with _lock:
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(directory)
+        try:
+            dispatcher = decorator(*given, cache=on_disk and _usable(directory), **_OPTIONS, **options)(function)
+        finally:
+            config.CACHE_DIR = before
+        _dispatchers.append(dispatcher)
+    return dispatcher
+
+
+def compiled(function: Callable[..., Any]) -> Any:
     """Decorate a kernel that Python calls with arrays: compiled at its first call, kept on disk.
 
     Args:
         function: a module-level function on scalars and arrays.
-        signature: Numba signature; given, it compiles now.
-        options: further Numba options.
     """
-    on_disk = Path(function.__code__.co_filename).is_file()  # not so in a notebook or on standard input
-    directory = directory_for(function) if on_disk else _home()
-    before = _numba_config.CACHE_DIR
-    _numba_config.CACHE_DIR = str(directory)
-    given = () if signature is None else (signature,)
-    try:
-        dispatcher = _njit(*given, cache=on_disk and _usable(directory), **_OPTIONS, **options)(function)
-    finally:
-        _numba_config.CACHE_DIR = before
-    _dispatchers.append(dispatcher)
-    return dispatcher
+    return Deferred(function, lambda: _dispatcher(function))
 
 
 class AddressKernel:
@@ -125,10 +131,10 @@ class AddressKernel:
 
     Args:
         function: a module-level function.
-        signature: the Numba signature.
+        signature: in Numba's notation, as `float64(float64, uint64)`.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(self, function: Callable[..., Any], signature: str) -> None:
         self.function = function
         self.signature = signature
         self.__name__ = function.__name__
@@ -137,12 +143,12 @@ class AddressKernel:
     @cached_property
     def dispatcher(self) -> Any:
         """The compiled function."""
-        return compiled(self.function, self.signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        return _dispatcher(self.function, self.signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
     @cached_property
     def address(self) -> int:
         """Where the machine code lies; valid as long as this object lives."""
-        result = self.dispatcher.overloads[self.signature.args]
+        (result,) = self.dispatcher.overloads.values()
         return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 

@@ -1,11 +1,57 @@
-"""The decorator of functions that nothing but kernels call."""
+"""Decorators of functions that nothing but kernels call.
+
+What they return stands for an object of Numba in every kernel that names it, and lets Numba make that object when the
+first such kernel is compiled: a process whose kernels are all on disk never imports Numba.
+"""
 
 from collections.abc import Callable
+from functools import cached_property, update_wrapper
 from typing import Any
 
-from numba import njit
 
-_njit: Any = njit
+class Deferred:
+    """Stands for a function of Numba, from Python and in kernels, until it is needed.
+
+    Args:
+        function: the plain function.
+        make: makes Numba's.
+    """
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[], Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._make = make
+
+    @cached_property
+    def made(self) -> Any:
+        """Numba's function."""
+        return self._make()
+
+    @property
+    def _numba_type_(self) -> Any:  # Numba asks every global of unknown class for this
+        return self.made._numba_type_
+
+    @property
+    def targetoptions(self) -> dict[str, Any]:
+        """Numba's options; here it looks for functions to put in line."""
+        options: dict[str, Any] = self.made.targetoptions
+        return options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.made(*arguments)
+
+
+def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Numba's decorator of the same name, without importing Numba yet."""
+    if function is None:
+        return lambda function: njit(function, **options)
+
+    def make() -> Any:
+        from numba import njit as decorator
+
+        return decorator(**options)(function)
+
+    return Deferred(function, make)
 
 
 def helper(function: Callable[..., Any]) -> Any:
@@ -13,4 +59,51 @@ def helper(function: Callable[..., Any]) -> Any:
 
     What Numba builds for callers in Python is a fifth of the time that such a function takes to compile.
     """
-    return _njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+class _Typed:
+    """Stands in kernels for something of which Numba only wants the type."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        return self._make()
+
+
+def intrinsic(define: Callable[..., Any]) -> Any:
+    """Numba's decorator of functions that write LLVM code, without importing Numba yet.
+
+    Args:
+        define: takes the typing context and the types of the arguments; returns the signature and a code generator.
+    """
+
+    def make() -> Any:
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic as decorator
+
+        made = decorator(define)
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context.resolve_value_type(made)
+
+    typed: Any = _Typed(make)
+    return update_wrapper(typed, define)
+
+
+def external(symbol: str, signature: str) -> Any:
+    """A function of the C library, for kernels.
+
+    Args:
+        symbol: its name.
+        signature: in Numba's notation; addresses are `intp`.
+    """
+
+    def make() -> Any:
+        from numba.core import sigutils, types
+
+        arguments, result = sigutils.normalize_signature(signature)
+        return types.ExternalFunction(symbol, result(*arguments))
+
+    return _Typed(make)

@@ -12,9 +12,8 @@ Source: N. Karampatziakis and J. Langford, "Online importance weight aware updat
 
 import math
 
-from numba import njit
-
 from hutch.core.abi import call_loss, loss_at
+from hutch.core.kernel_helper import njit
 from hutch.core.loss_kinds import (
     KIND_CLASSIC,
     KIND_EXPECTILE,

@@ -9,9 +9,9 @@ aware updates", UAI 2011, table 1, for the closed forms.
 import math
 
 import numpy as np
-from numba import njit
 
 from hutch.core.abi import loss_at, loss_kernel, shared_at
+from hutch.core.kernel_helper import njit
 
 _0, _1, _2, _4 = np.float32(0), np.float32(1), np.float32(2), np.float32(4)
 _SMALL_STEP = 1e-6  # below this the exact step is replaced by the gradient step, which it rounds to

@@ -4,12 +4,12 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain import Outputs
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 
 _LARGEST = np.float32(2.0**62)
 """Above it the kernel's integers end; Python writes those predictions."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numba import float32, int64, njit
+from numpy import float32, int64
 from numpy.typing import NDArray
 
 from hutch.core.assemble import Namespaces, as_labels, assemble, hash_names
@@ -17,6 +17,7 @@ from hutch.core.errors import DataError, at
 from hutch.core.hashing import PADDING, hash_name, hash_namespace
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.core.reader import read_chunks
 from hutch.core.roles import Roles
 from hutch.core.text_float import has_digit, read_float

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numba import float32, int64, njit
+from numpy import float32, int64
 
 from hutch.core.assemble import assemble
 from hutch.core.batch import Batch
@@ -15,6 +15,7 @@ from hutch.core.errors import DataError, at
 from hutch.core.hashing import PADDING, hash_name, hash_namespace, namespace_id
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.core.reader import read_chunks
 from hutch.core.text_float import has_digit, read_float
 from hutch.core.text_parser import ParserOptions

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba import float32
+from numpy import float32
 from numpy.typing import NDArray
 
 from hutch.core.assemble import FEATURES_PER_BATCH, Namespaces, as_labels, assemble, hash_names, hash_texts

@@ -4,10 +4,11 @@ A line with anything unusual (control characters, a value that a bar follows, a 
 places) is left to `text_slow`.
 """
 
-from numba import float32, int64, njit, uint32, uint64
+from numpy import float32, int64, uint32, uint64
 
 from hutch.core.abi import UNLABELED, float32s_at, uint32s_at
 from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, murmur3_32
+from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import byte_at
 from hutch.core.text_label import read_label
 from hutch.core.text_slow import add_constant, parse_line

@@ -6,12 +6,11 @@ models depend on it. Only what that reader does not understand (`+3`, `1e+2`, `0
 library's `strtof`.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import float32, int64, njit, types
+from numpy import float32, int64
 from numpy.typing import NDArray
 
+from hutch.core.kernel_helper import external, njit
 from hutch.core.raw_bytes import byte_at
 
 LOWEST_POWER, HIGHEST_POWER = -37, 38
@@ -31,7 +30,7 @@ POWERS = _powers()
 MAX_DECIMALS = 35
 """Digits after the point beyond this many are read over."""
 
-_strtof: Any = types.ExternalFunction("strtof", types.float32(types.intp, types.intp))
+_strtof = external("strtof", "float32(intp, intp)")
 
 
 @njit

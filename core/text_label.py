@@ -1,10 +1,11 @@
 """The part of a line before its first bar: label, importance, base, tag."""
 
 import numpy as np
-from numba import float32, int64, njit, uint32, uint64
+from numpy import float32, int64, uint32, uint64
 
 from hutch.core import parse_problems as problems
 from hutch.core.abi import UNLABELED
+from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import byte_at
 from hutch.core.text_float import has_digit, is_digit, read_float
 from hutch.core.text_state import COST_SENSITIVE, MULTICLASS, SIMPLE, add_cost, add_tag, report, set_label, state_at

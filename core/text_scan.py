@@ -5,9 +5,10 @@ G. Langdale, D. Lemire, "Parsing gigabytes of JSON per second", 2019). A superse
 colons and bars.
 """
 
-from numba import int64, njit, uint32, uint64
+from numpy import int64, uint32, uint64
 
 from hutch.core.abi import uint32s_at
+from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import bit_count, delimiters_at, trailing_zeros
 from hutch.core.text_state import state_at
 

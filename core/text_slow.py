@@ -4,12 +4,13 @@ What is malformed is kept or dropped as VW does it, and reported. Places are add
 """
 
 import numpy as np
-from numba import float32, int64, njit, uint32, uint64
+from numpy import float32, int64, uint32, uint64
 
 from hutch.core import parse_problems as problems
 from hutch.core.abi import float32s_at, int64s_at, uint32s_at
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE
 from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
+from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import byte_at
 from hutch.core.text_float import has_digit, read_float
 from hutch.core.text_label import read_label

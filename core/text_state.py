@@ -6,11 +6,11 @@ Kernels get the record's address, so a call costs nothing; the Python object tha
 from typing import Any
 
 import numpy as np
-from numba import njit, uint8
 from numpy.typing import NDArray
 
 from hutch.core.abi import array_at, float32s_at, int64s_at, uint32s_at, view
 from hutch.core.batch import Batch
+from hutch.core.kernel_helper import njit
 from hutch.core.parse_problems import KEPT, KINDS, Problems
 from hutch.core.raw_bytes import byte_at
 
@@ -52,7 +52,7 @@ STATE = np.dtype(
 """`text` is the address of its first byte, `room` the length of the arrays; no two lines share a `serial` number."""
 
 state_at = view(STATE)
-_uint8s_at = array_at(uint8)
+_uint8s_at = array_at(np.uint8)
 
 
 class Buffers:

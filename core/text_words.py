@@ -4,9 +4,10 @@ A word is loaded so that it ends where the token ends, and what lies before the 
 as `text_float` reads them, hashes as `hashing` makes them.
 """
 
-from numba import float32, int64, njit, uint32, uint64
+from numpy import float32, int64, uint32, uint64
 
 from hutch.core.hashing import hash_name, murmur3_32, murmur_finish, murmur_mix, murmur_scramble
+from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import byte_at, half_at, trailing_zeros, word_at
 from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, is_digit, read_float
 

@@ -17,7 +17,7 @@ A touch that moves lambda_i moves mu at once. A parameter that joins starts at m
 
 import math
 
-from numba import njit
+from hutch.core.kernel_helper import njit
 
 
 @njit

@@ -11,9 +11,9 @@ P. Mineiro, "Modeling Mechanical Turk Part II", 2011, and "Online Label Extracti
 import math
 
 import numpy as np
-from numba import njit
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 
 MEAN_LOG_BETA = 1.0
 _TINY, _HUGE = 1e-100, 1e100

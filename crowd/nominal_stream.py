@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.crowd import nominal_kernels as kernels
 from hutch.crowd.labels import Labels
 from hutch.crowd.lazy_prior import clock, ghost_after, mean_of, squares_about_mean

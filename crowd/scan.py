@@ -1,9 +1,9 @@
 """From bytes to integer codes: the kernels behind `hutch.crowd.labels`."""
 
 import numpy as np
-from numba import njit
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 
 FINE, TOO_FEW, TOO_MANY, EMPTY, UNCLOSED, TRAILING = range(6)
 

@@ -2,7 +2,7 @@
 
 import math
 
-from numba import njit
+from hutch.core.kernel_helper import njit
 
 
 @njit(error_model="numpy")

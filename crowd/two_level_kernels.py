@@ -15,10 +15,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.crowd.special import digamma
 
 POPULATION, COIN, SKILL, HABIT, CLARITY = range(5)

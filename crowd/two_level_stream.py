@@ -1,10 +1,10 @@
 """The two-level model in a stream."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.crowd import two_level_kernels as kernels
 from hutch.crowd.labels import Labels
 from hutch.crowd.model import Array, State, grown

@@ -6,8 +6,8 @@ features are nearest, over the data, to those shown before (orthogonal Procruste
 """
 
 import numpy as np
-from numba import njit
 
+from hutch.core.kernel_helper import njit
 from hutch.em.natural_kernel import dot
 from hutch.em.symmetric_eigen import symmetric_eigen
 

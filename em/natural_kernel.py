@@ -4,9 +4,9 @@ A workspace is one float64 array of `workspace_size`; kernels neither allocate n
 """
 
 import numpy as np
-from numba import njit
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 from hutch.em.symmetric_eigen import EPSILON, symmetric_eigen
 
 _LANES = 64

@@ -5,7 +5,8 @@ Source: C. Reinsch, J. Wilkinson and co-authors, Numerische Mathematik 11 (1968)
 """
 
 import numpy as np
-from numba import njit
+
+from hutch.core.kernel_helper import njit
 
 EPSILON = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny

@@ -1,9 +1,11 @@
 """A small chain around a reduction under test, and examples for it."""
 
+import tempfile
 import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain import Engine, Outputs
 from hutch.core.config import LayerConfig
 from hutch.core.errors import ConfigError
+from hutch.core.model_file import load_model, save_model
 from hutch.core.reduction import Labels, Reduction
 from hutch.core.registry import Registry
 from hutch.core.sources import to_batches
@@ -66,6 +69,11 @@ class Bench:
             found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
         return found
 
+    def every_label(self) -> dict[int, Any]:
+        """Of a chain of classes: the label that says that the class is the right one, for each class."""
+        takes, classes = self.engine().takes, self._classes()
+        return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
+
     def _classes(self) -> int:
         given = [getattr(layer.parameters, "classes", None) for layer in self.layers]
         known = [count for count in given if isinstance(count, int)]
@@ -107,6 +115,14 @@ def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:
     """Copies of all that an engine has learned, counters left out."""
     return {name: array.copy() for name, array in engine.arrays().items() if not name.startswith("shared.")}
+
+
+def reload(source: Engine, target: Engine) -> None:
+    """Save one engine and load it into another."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save_model(path, source.arrays(), {})
+        target.restore(load_model(path)[0])
 
 
 def bench(

@@ -1,7 +1,7 @@
 """What the checks compute with kernels: a loss over arrays of points, h_min over the examples of a batch."""
 
 import numpy as np
-from numba import uint64
+from numpy import uint64
 
 from hutch.core.abi import call, call_loss, example_at, layer_at
 from hutch.core.kernel_cache import compiled

@@ -1,43 +1,18 @@
 """The contract of a reduction, check by check."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hutch.core.chain import Engine
-from hutch.core.model_file import load_model, save_model
 from hutch.core.reduction import Labels, Predictions
-from hutch.plugins.checks_chain import Bench, batches, learned, outcomes, run
+from hutch.plugins.checks_chain import Bench, batches, learned, outcomes, reload, run
+from hutch.plugins.checks_expect import expect, finite, identical, same
 from hutch.plugins.checks_kernels import importances_to
+from hutch.plugins.checks_report import importance, loss, loss_while_learning, raw
+from hutch.plugins.checks_submodels import submodels, submodels_saved
 
 _HALF = 120  # a group ends here
-
-
-def _expect(good: bool, what: str, got: Any, wanted: Any) -> None:
-    if not good:
-        raise AssertionError(f"{what}: got {got}, wanted {wanted}")
-
-
-def _finite(predictions: NDArray[np.float32], what: str) -> None:
-    bad = predictions[~np.isfinite(predictions)]
-    _expect(not len(bad), what, bad[:1], "finite predictions")
-
-
-def _same(left: dict[str, NDArray[Any]], right: dict[str, NDArray[Any]], what: str) -> None:
-    for name, array in left.items():
-        _expect(bool(np.array_equal(array, right[name], equal_nan=True)), f"{what}: {name}", "other bits", "the same")
-
-
-def _identical(got: NDArray[np.float32], wanted: NDArray[np.float32], what: str) -> None:
-    different = np.flatnonzero(got != wanted)
-    if len(different):
-        i = int(different[0])
-        raise AssertionError(f"{what}: example {i}: got {got[i]!r}, wanted {wanted[i]!r}")
 
 
 def parameters_documented(bench: Bench) -> None:
@@ -45,18 +20,18 @@ def parameters_documented(bench: Bench) -> None:
     model = type(bench.layers[0].parameters)
     text = model.__doc__ or ""
     for name, field in model.model_fields.items():
-        _expect(bool(field.description) or f"{name}" in text, f"parameter {name}", "no description", "one")
+        expect(bool(field.description) or f"{name}" in text, f"parameter {name}", "no description", "one")
 
 
 def predictions_in_range(bench: Bench) -> None:
     """Predictions are finite; classes are among those that exist."""
     engine, records = bench.engine(), bench.records()
     found = run(engine, records)
-    _finite(found, "predictions while learning")
+    finite(found, "predictions while learning")
     if engine.predicts == Predictions.CLASS and engine.takes == Labels.MULTICLASS:
         classes = {record["label"] for record in records}
         strange = {float(x) for x in found} - classes - {0.0}
-        _expect(not strange, "predicted classes", strange, f"some of {sorted(classes)}")
+        expect(not strange, "predicted classes", strange, f"some of {sorted(classes)}")
 
 
 def learns(bench: Bench) -> None:
@@ -66,7 +41,7 @@ def learns(bench: Bench) -> None:
     before = run(engine, hidden, learn=False)
     run(engine, records)
     after = run(engine, hidden, learn=False)
-    _expect(bool((before != after).any()), "predictions after learning", "those from before", "others")
+    expect(bool((before != after).any()), "predictions after learning", "those from before", "others")
 
 
 def predict_changes_nothing(bench: Bench) -> None:
@@ -75,16 +50,16 @@ def predict_changes_nothing(bench: Bench) -> None:
     run(engine, records)
     before = learned(engine)
     first, second = run(engine, records, learn=False), run(engine, records, learn=False)
-    _same(before, learned(engine), "after predicting")
-    _identical(second, first, "predicted twice")
+    same(before, learned(engine), "after predicting")
+    identical(second, first, "predicted twice")
 
 
 def seeded(bench: Bench) -> None:
     """The same seed gives the same bits."""
     engines = [bench.engine(seed=5) for _ in range(2)]
     first, second = (run(engine, bench.records()) for engine in engines)
-    _identical(second, first, "learned twice with one seed")
-    _same(learned(engines[0]), learned(engines[1]), "learned twice with one seed")
+    identical(second, first, "learned twice with one seed")
+    same(learned(engines[0]), learned(engines[1]), "learned twice with one seed")
 
 
 def batch_borders(bench: Bench) -> None:
@@ -92,8 +67,8 @@ def batch_borders(bench: Bench) -> None:
     records, whole, pieces = bench.records(), bench.engine(), bench.engine()
     wanted = run(whole, records)
     got = [run(pieces, records[start : start + 30]) for start in range(0, len(records), 30)]
-    _identical(np.concatenate(got), wanted, "learned in eight batches")
-    _same(learned(whole), learned(pieces), "learned in eight batches")
+    identical(np.concatenate(got), wanted, "learned in eight batches")
+    same(learned(whole), learned(pieces), "learned in eight batches")
 
 
 def resume(bench: Bench) -> None:
@@ -101,25 +76,18 @@ def resume(bench: Bench) -> None:
     records, whole, first, second = bench.records(), bench.engine(), bench.engine(), bench.engine()
     wanted = run(whole, records)[_HALF:]
     run(first, records[:_HALF])
-    _reload(first, second)
-    _identical(run(second, records[_HALF:]), wanted, "learned on after loading")
-    _same(learned(whole), learned(second), "learned on after loading")
+    reload(first, second)
+    identical(run(second, records[_HALF:]), wanted, "learned on after loading")
+    same(learned(whole), learned(second), "learned on after loading")
 
 
 def save_and_load(bench: Bench) -> None:
     """A loaded chain predicts what the saved one does."""
     records, saved, loaded = bench.records(), bench.engine(), bench.engine()
     run(saved, records)
-    _reload(saved, loaded)
-    _same(learned(saved), learned(loaded), "loaded")
-    _identical(run(loaded, records, learn=False), run(saved, records, learn=False), "predicted after loading")
-
-
-def _reload(source: Engine, target: Engine) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        save_model(path, source.arrays(), {})
-        target.restore(load_model(path)[0])
+    reload(saved, loaded)
+    same(learned(saved), learned(loaded), "loaded")
+    identical(run(loaded, records, learn=False), run(saved, records, learn=False), "predicted after loading")
 
 
 def shuffled_features(bench: Bench) -> None:
@@ -130,10 +98,10 @@ def shuffled_features(bench: Bench) -> None:
     got, wanted = run(engine, turned, learn=False), run(engine, records, learn=False)
     if engine.predicts == Predictions.CLASS:
         share = float(np.mean(got == wanted))
-        _expect(share > 0.98, "share of equal classes after shuffling features", share, "nearly all")
+        expect(share > 0.98, "share of equal classes after shuffling features", share, "nearly all")
     else:
         far = float(np.max(np.abs(got - wanted) / (1 + np.abs(wanted))))
-        _expect(far < 1e-3, "relative change after shuffling features", far, "rounding only")
+        expect(far < 1e-3, "relative change after shuffling features", far, "rounding only")
 
 
 def unseen_features(bench: Bench) -> None:
@@ -141,17 +109,17 @@ def unseen_features(bench: Bench) -> None:
     engine, records = bench.engine(), bench.records()
     run(engine, records)
     strange = [{**record, "words": {"never": 1.0, "seen": 2.0}, "new": ["space"]} for record in records[:30]]
-    _finite(run(engine, strange, learn=False), "unseen features, predicting")
-    _finite(run(engine, strange), "unseen features, learning")
+    finite(run(engine, strange, learn=False), "unseen features, predicting")
+    finite(run(engine, strange), "unseen features, learning")
 
 
 def empty_examples(bench: Bench) -> None:
     """Examples without features are predicted and learned, with or without others between."""
     engine, records = bench.engine(), bench.records(30)
     empty = [{key: record[key] for key in ("label", "group", "tag")} for record in records]
-    _finite(run(engine, empty, learn=False), "empty examples, predicting")
-    _finite(run(engine, empty), "empty examples, learning")
-    _finite(run(engine, records), "examples after empty ones")
+    finite(run(engine, empty, learn=False), "empty examples, predicting")
+    finite(run(engine, empty), "empty examples, learning")
+    finite(run(engine, records), "examples after empty ones")
 
 
 def unlabeled_examples(bench: Bench) -> None:
@@ -160,9 +128,9 @@ def unlabeled_examples(bench: Bench) -> None:
     run(engine, records)
     before = learned(engine)["weights"]
     found = run(engine, [{k: v for k, v in record.items() if k != "label"} for record in records])
-    _finite(found, "unlabeled examples")
+    finite(found, "unlabeled examples")
     same = bool(np.array_equal(before, engine.arrays()["weights"]))
-    _expect(same, "weights after unlabeled examples", "others", "the same")
+    expect(same, "weights after unlabeled examples", "others", "the same")
 
 
 def zero_importance(bench: Bench) -> None:
@@ -170,18 +138,18 @@ def zero_importance(bench: Bench) -> None:
     engine, records = bench.engine(), bench.records()
     run(engine, records)
     before = learned(engine)["weights"]
-    _finite(run(engine, [{**record, "importance": 0.0} for record in records]), "importance 0")
+    finite(run(engine, [{**record, "importance": 0.0} for record in records]), "importance 0")
     same = bool(np.array_equal(before, engine.arrays()["weights"]))
-    _expect(same, "weights after importance 0", "others", "the same")
+    expect(same, "weights after importance 0", "others", "the same")
 
 
 def huge_importance(bench: Bench) -> None:
     """Importance of 10^10 and 10^30 leaves predictions and losses finite."""
-    for importance in (1e10, 1e30):
+    for huge in (1e10, 1e30):
         engine, records = bench.engine(), bench.records(60)
-        for outputs in outcomes(engine, [{**record, "importance": importance} for record in records]):
-            _finite(outputs.predictions, f"importance {importance:g}")
-        _finite(run(engine, records), f"after importance {importance:g}")
+        for outputs in outcomes(engine, [{**record, "importance": huge} for record in records]):
+            finite(outputs.predictions, f"importance {huge:g}")
+        finite(run(engine, records), f"after importance {huge:g}")
 
 
 def magnitudes(bench: Bench) -> None:
@@ -189,10 +157,10 @@ def magnitudes(bench: Bench) -> None:
     for scale in (1e-20, 1e-6, 1e6, 1e10):
         engine, records = bench.engine(), bench.records(60)
         scaled = [{**r, "words": {name: x * scale for name, x in r["words"].items()}} for r in records]
-        _finite(run(engine, scaled), f"feature values of {scale:g}")
+        finite(run(engine, scaled), f"feature values of {scale:g}")
         weights = engine.arrays()["weights"]
-        _expect(bool(np.isfinite(weights).all()), f"weights after feature values of {scale:g}", "NaN or inf", "numbers")
-        _finite(run(engine, records), f"after feature values of {scale:g}")
+        expect(bool(np.isfinite(weights).all()), f"weights after feature values of {scale:g}", "NaN or inf", "numbers")
+        finite(run(engine, records), f"after feature values of {scale:g}")
 
 
 def not_a_number(bench: Bench) -> None:
@@ -203,7 +171,7 @@ def not_a_number(bench: Bench) -> None:
     [batch] = batches(engine, records[_HALF : _HALF + 3])
     batch.values[1] = np.nan
     engine.run_batch(batch, learn=False)
-    _finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
+    finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
 
 
 def h_min(bench: Bench) -> None:
@@ -228,14 +196,14 @@ def h_min(bench: Bench) -> None:
     upper = np.where(predictions > middle, np.float32(-1), np.float32(1))
     found = np.zeros(len(batch), np.float32)
     importances_to(top, example, arrays, upper, middle, found)
-    _expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
-    _expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
+    expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
+    expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
     away = predictions + 0.1 * (predictions - middle)
     importances_to(top, example, arrays, upper, away, found)
     between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side,
     between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and nothing is clipped
     lowest = found[between].min(initial=np.inf)
-    _expect(bool(np.isinf(lowest)), "h_min of a target away from the label", lowest, "inf")
+    expect(bool(np.isinf(lowest)), "h_min of a target away from the label", lowest, "inf")
 
 
 REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
@@ -251,11 +219,17 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     unseen_features,
     empty_examples,
     unlabeled_examples,
+    importance,
     zero_importance,
     huge_importance,
     magnitudes,
     not_a_number,
+    loss,
+    loss_while_learning,
+    raw,
     h_min,
+    submodels,
+    submodels_saved,
 )
 
 

@@ -8,7 +8,7 @@ label that is asked for, or -1. The rules are those of `hutch.reductions.active_
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
@@ -28,6 +28,7 @@ from hutch.core.abi import (
 )
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.reductions.active_decision import (
     ACTIVE,

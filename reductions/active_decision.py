@@ -1,7 +1,7 @@
 """The decision of the `active` layer: its state, the score of an example, and whether to ask for its label."""
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 
 from hutch.core.abi import (
     example_at,
@@ -12,6 +12,7 @@ from hutch.core.abi import (
     shared_at,
     view,
 )
+from hutch.core.kernel_helper import njit
 from hutch.reductions.active_rules import (
     MARGIN,
     RANDOM,

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.abi import example_at, float32s_at, int64s_at, uint32s_at, view
+from hutch.core.kernel_helper import njit
 
 KEPT = np.dtype(
     [

@@ -17,9 +17,10 @@ here sees a label.
 import math
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numpy import uint32, uint64
 
 from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_helper import njit
 
 BUDGET, IWAL, MARGIN, RANDOM, VW = range(5)
 RULES = {"budget": BUDGET, "iwal": IWAL, "margin": MARGIN, "random": RANDOM, "vw": VW}

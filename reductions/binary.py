@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from hutch.core.abi import UNLABELED, example_at, importance_to_next, kernel, learn_next, predict_next, sensitivity_next
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Kernels, Labels, Parameters, Predictions, Reduction
 
 _0, _1 = np.float32(0), np.float32(1)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numba import int64, njit, uint32, uint64
+from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from hutch.core.abi import (
     view,
 )
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 
 _0, _1 = np.float32(0), np.float32(1)
@@ -85,9 +86,9 @@ def _run(layer, example, offset, learning):  # type: ignore[no-untyped-def]
     _settle(state, classes)
     first = 0 if state.first == 0 else 1
     listed = int64(e.cost_count)
-    prediction, least = first, UNLABELED
+    prediction, least = int64(first), UNLABELED
     for j in range(listed if listed > 0 else state.classes):
-        k = int64(classes[j]) if listed > 0 else j + first
+        k = int64(classes[j]) if listed > 0 else int64(j + first)
         if not first <= k < first + state.classes:
             continue
         at = _offset(layer, offset, k - first)

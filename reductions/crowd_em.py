@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import float32, njit, uint64
+from numpy import float32, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hashing import hash_feature, namespace_id
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.crowd.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.two_level_kernels import Crowd, fit_strengths

@@ -1,7 +1,7 @@
 """What `crowd_em` does on the last line of a block: predict, weigh the labels, learn."""
 
 import numpy as np
-from numba import float32, int64, njit, uint64
+from numpy import float32, int64, uint64
 
 from hutch.core.abi import (
     UNLABELED,
@@ -13,6 +13,7 @@ from hutch.core.abi import (
     learn_next,
     predict_next,
 )
+from hutch.core.kernel_helper import njit
 from hutch.crowd.two_level_kernels import begin_posterior, end_posterior
 from hutch.crowd.two_level_stream import ITEMS, learn_item, likelihoods, stream_priors
 from hutch.reductions.crowd_em_prior import probabilities, soft_label, temper, weigh_evidence

@@ -8,7 +8,8 @@ prior of a crowd without learner, and powers above 1 make up for a learner that 
 import math
 
 import numpy as np
-from numba import njit
+
+from hutch.core.kernel_helper import njit
 
 _FLOOR = 1e-12
 _LEAST = 1e-300

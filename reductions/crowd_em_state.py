@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.abi import EXAMPLE, example_at, float32s_at, float64s_at, int64s_at, uint32s_at, view
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
+from hutch.core.kernel_helper import njit
 from hutch.crowd.two_level_kernels import Crowd
 
 TABLES = ("counts", "rows", "habits", "masses", "skill", "population", "habit_prior", "strengths")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.abi import float32s_at, int64s_at, kernel, view

@@ -9,7 +9,7 @@ differ learn at the geometric mean of theirs.
 import math
 
 import numpy as np
-from numba import uint64
+from numpy import uint64
 
 from hutch.core.abi import UNLABELED, call, call_loss, example_at, kernel, layer_at, loss_at
 from hutch.core.dyad_step import importance_to_

@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import uint64
+from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.abi import kernel, loss_at

@@ -8,11 +8,11 @@ a = shift + Σ x_f A_f over the features f of its namespace, so that p = a·b - 
 import math
 
 import numpy as np
-from numba import int64, njit, uint64
+from numpy import int64, uint64
 
 from hutch.core.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel_helper import helper
+from hutch.core.kernel_helper import helper, njit
 from hutch.reductions.linear_features import features_at, rows_of, values_of
 
 DYADIC = np.dtype(

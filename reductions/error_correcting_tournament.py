@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
 from hutch.core.abi import UNLABELED, example_at, int64s_at, kernel, layer_at, learn_next, predict_next, view
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 
 _0, _1 = np.float32(0), np.float32(1)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numba import int64, njit, uint32, uint64
+from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
@@ -32,6 +32,7 @@ from hutch.core.abi import (
     view,
 )
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 
 Shape = Literal["balanced", "chain"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
@@ -25,6 +25,7 @@ from hutch.core.batch import CONSTANT_INDEX
 from hutch.core.errors import ConfigError
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.loss_flow import budget_to
 from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction

@@ -10,10 +10,11 @@ import ctypes
 from collections.abc import Sequence
 
 import numpy as np
-from numba import float32, int64, njit, uint32, uint64
+from numpy import float32, int64, uint32, uint64
 from numpy.typing import NDArray
 
 from hutch.core.abi import call, example_at, float32s_at, int64s_at, kernel, prefetch, shared_at, uint32s_at, view
+from hutch.core.kernel_helper import njit
 from hutch.reductions.linear_memory import Buffer, buffer_at, reserve
 from hutch.reductions.linear_terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
 

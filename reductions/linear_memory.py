@@ -5,11 +5,11 @@ import weakref
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import intrinsic, view
+from hutch.core.abi import view
+from hutch.core.kernel_helper import intrinsic, njit
 
 BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
 
@@ -44,6 +44,9 @@ class Buffer:
 
 @intrinsic
 def _call_reallocate(typing_context: Any, function: Any, address: Any, size: Any) -> Any:
+    from llvmlite import ir
+    from numba import types
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
         pointer = builder.inttoptr(arguments[0], ir.FunctionType(word, [word, word]).as_pointer())

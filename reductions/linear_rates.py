@@ -12,9 +12,10 @@ J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the a
 import math
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 
 from hutch.core.abi import example_at, float32s_at, float64s_at, shared_at, view
+from hutch.core.kernel_helper import njit
 from hutch.reductions.linear_features import rows_of, scratch_of, squared_length, values_of
 
 RATES = np.dtype(

@@ -11,10 +11,11 @@ import ctypes
 from collections.abc import Sequence
 
 import numpy as np
-from numba import int64, njit, types, uint64
+from numpy import int64, uint64
 
 from hutch.core.abi import array_at, int64s_at, uint32s_at, view
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.kernel_helper import njit
 from hutch.reductions.linear_memory import Buffer, reserve
 
 WILDCARD = -1
@@ -41,7 +42,7 @@ TERMS = np.dtype(
 )
 
 terms_record_at = view(TERMS)
-int32s_at = array_at(types.int32)
+int32s_at = array_at(np.int32)
 
 
 def _repeats(term: Sequence[int]) -> bool:

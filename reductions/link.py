@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from hutch.core.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 
 FUNCTIONS = ("identity", "logistic", "glf1", "poisson")

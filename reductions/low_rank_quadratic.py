@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import int64, njit, uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -30,6 +30,7 @@ from hutch.core.abi import (
 )
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.reductions.active_rules import merand48
 from hutch.reductions.linear_memory import Buffer, reserve

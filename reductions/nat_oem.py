@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numba import float64, int64, njit, uint64
+from numpy import float64, int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
@@ -34,6 +34,7 @@ from hutch.core.constraint import CLASS, CONSTRAINT, COUNTS, STEP, constraint_at
 from hutch.core.errors import ConfigError
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Parameters, Reduction
 from hutch.reductions.nat_oem_drift import DRIFT, drifted
 

@@ -1,9 +1,10 @@
 """The drift test of `hutch.em.drift.DriftDetector`, in a record that kernels change."""
 
 import numpy as np
-from numba import int64, njit
+from numpy import int64
 
 from hutch.core.abi import view
+from hutch.core.kernel_helper import njit
 from hutch.em.drift import ALLOWANCE, CLIP, MEMORY, REFERENCE, WARM_UP
 
 DRIFT = np.dtype(

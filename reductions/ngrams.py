@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import int64, njit, uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -31,6 +31,7 @@ from hutch.core.abi import (
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Parameters, Reduction
 from hutch.reductions.linear_memory import Buffer, reserve
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numba import int64, njit, uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from hutch.core.abi import (
     view,
 )
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.loss_kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 

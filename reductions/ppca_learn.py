@@ -1,10 +1,11 @@
 """What `ppca` learns: a block of rows in one exact step, held near an anchor if a layer above says so."""
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 
 from hutch.core.abi import float64s_at
 from hutch.core.constraint import CLASS, COUNTS, constraint_at
+from hutch.core.kernel_helper import njit
 from hutch.em.alignment import align
 from hutch.em.natural_kernel import absorb, dot, merge
 from hutch.em.ppca import NOISE_FLOOR

@@ -1,10 +1,11 @@
 """The memory of `ppca`, and what its kernels do: read a row, learn a block, show the example with latent features."""
 
 import numpy as np
-from numba import int64, njit, uint32, uint64
+from numpy import int64, uint32, uint64
 
 from hutch.core.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.kernel_helper import njit
 from hutch.em.natural_kernel import dot
 from hutch.reductions.linear_memory import reserve
 

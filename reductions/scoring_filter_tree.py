@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numba import int64, njit, uint64
+from numpy import int64, uint64
 
 from hutch.core.abi import (
     UNLABELED,
@@ -26,6 +26,7 @@ from hutch.core.abi import (
     predict_next,
 )
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels
 from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_at
 
