@@ -1,7 +1,7 @@
 """What a loss is, the built-in losses, and how a layer chooses one by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from inspect import signature
 from typing import Any, Self
@@ -71,6 +71,7 @@ class Loss:
         convex: whether it is convex in the prediction.
         prediction_range: predictions are clipped to this range at first; None: to the labels seen.
         plain_value, plain_derivative: a plugin's own functions, if it is made of plain ones.
+        known_failures: the checks of `hutch.plugins.checks` that it fails on purpose, each with the reason.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Loss:
     prediction_range: tuple[float, float] | None = None
     plain_value: AddressKernel | None = None
     plain_derivative: AddressKernel | None = None
+    known_failures: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def plain(
@@ -98,6 +100,7 @@ class Loss:
         labels: LossLabels = LossLabels.REAL,
         convex: bool = True,
         prediction_range: tuple[float, float] | None = None,
+        known_failures: Mapping[str, str] | None = None,
     ) -> Self:
         """A loss made of two functions; its importance-aware update is found by quadrature.
 
@@ -106,7 +109,7 @@ class Loss:
             value: module-level function (prediction, label, parameter) -> loss, in the part of Python that Numba knows.
             derivative: the same -> d loss / d prediction; 0 or a change of sign marks an optimum.
             parameter: the number that shapes the loss, if it has one.
-            labels, convex, prediction_range: as the attributes.
+            labels, convex, prediction_range, known_failures: as the attributes.
 
         Raises:
             PluginError: a function that does not take (prediction, label, parameter).
@@ -132,6 +135,7 @@ class Loss:
             prediction_range=prediction_range,
             plain_value=AddressKernel(value, PLAIN_LOSS_SIGNATURE),
             plain_derivative=AddressKernel(derivative, PLAIN_LOSS_SIGNATURE),
+            known_failures=dict(known_failures or {}),
         )
 
     def accepts(self, labels: NDArray[np.float32], parameters: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
@@ -305,6 +309,9 @@ BUILTIN_LOSSES: tuple[Loss, ...] = (
         kind=KIND_POISSON,
         labels=LossLabels.COUNT,
         prediction_range=(-50.0, 50.0),
+        known_failures={
+            "gradient": "VW reports the deviance, which is twice the loss that its derivative belongs to",
+        },
     ),
 )
 """The losses that come with Hutch, each as VW 9.11.9 computes it; squared first, the default."""

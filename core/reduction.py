@@ -98,6 +98,7 @@ class Reduction(ABC):
         calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
+        known_failures: the checks of `hutch.plugins.checks` that it fails on purpose, each with the reason.
         parameters: the validated parameters of this layer.
         context: the chain around it.
         state: structured array of length 1 that the kernels see through the layer's `state` address.
@@ -112,6 +113,7 @@ class Reduction(ABC):
     calls: ClassVar[tuple[str, ...]] = ()
     whole_groups: ClassVar[bool] = False
     statistics: ClassVar[tuple[str, ...]] = ()
+    known_failures: ClassVar[Mapping[str, str]] = {}
 
     parameters: Any
     context: Context

@@ -235,6 +235,7 @@ class Active(Reduction):
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
     calls = ("importance_to", "sensitivity")
+    known_failures = {"loss_while_learning": "the label of an example that was not asked for is not known"}
 
     def __init__(self, parameters: ActiveParameters, context: Context) -> None:
         super().__init__(parameters, context)

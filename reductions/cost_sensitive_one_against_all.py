@@ -79,7 +79,7 @@ def _loss_of(prediction, classes, costs):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _run(layer, example, offset, learning):  # type: ignore[no-untyped-def]
+def _run(layer, example, importance, offset, learning):  # type: ignore[no-untyped-def]
     """Go over the classes of the label, or over all if it has none; returns the cheapest."""
     state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
@@ -93,7 +93,7 @@ def _run(layer, example, offset, learning):  # type: ignore[no-untyped-def]
             continue
         at = _offset(layer, offset, k - first)
         if learning and listed > 0:
-            e.importance = _0 if costs[j] == UNLABELED else _1  # that of the last class counts, as in VW
+            e.importance = _0 if costs[j] == UNLABELED else importance  # that of the last class counts, as in VW
             learn_next(layer, example, costs[j], e.importance, at)
         else:
             predict_next(layer, example, UNLABELED, _1, at)
@@ -109,13 +109,13 @@ def _run(layer, example, offset, learning):  # type: ignore[no-untyped-def]
 @kernel
 def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The class predicted cheapest, among those of the label if it names any."""
-    return _run(layer, example, offset, False)
+    return _run(layer, example, importance, offset, False)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, and teach each class of the label its cost."""
-    return _run(layer, example, offset, True)
+    return _run(layer, example, importance, offset, True)
 
 
 class CostSensitiveOneAgainstAll(Reduction):
