@@ -15,11 +15,16 @@ import numpy as np
 
 from hutch.core.errors import ConfigError
 from hutch.em.learner import Learner, State, pack, unpack
-from hutch.em.linear_algebra import leading
+from hutch.em.linear_algebra import is_small, leading
 from hutch.em.model import Array, Rows
 from hutch.em.natural_kernel import absorb_rows, workspace_size
 from hutch.em.ppca import NOISE_FLOOR, PPCAParameters, checked_rows, log_likelihood
 from hutch.em.schedule import Schedule
+
+_DROWNED = 100
+"""Rows of single precision stay so while the variance along the axes is at most this many times the noise's."""
+_LARGEST_SINGLE = 1e15
+"""Numbers whose squares single precision can add."""
 
 
 @dataclass(slots=True)
@@ -64,15 +69,24 @@ class Sketch:
 
     def absorb(self, rows: Rows, old: float) -> None:
         """The exact step: the anchor is the sketch itself and weighs as much as `old` > 0 samples beside these rows."""
-        rank, total = len(self.loadings), old + len(rows)
-        stacked = np.empty((rank + len(rows), self.mean.size))
-        np.multiply(self.loadings, sqrt(old), out=stacked[:rank])
-        centred = np.subtract(rows, self.mean, out=stacked[rank:])
-        shift = np.full(len(rows), 1 / len(rows)) @ centred
-        # Less (1 - √(N/N⁺)) of their mean, the rows' scatter about zero is theirs, and the old mean's, about the new.
-        centred -= (1 - sqrt(old / total)) * shift
-        self.mean += len(rows) / total * shift
+        rank, count, total = len(self.loadings), len(rows), old + len(rows)
+        kind = np.dtype(np.float32 if self._takes_single(rows) else np.float64)
+        # About this centre the rows' scatter is their own and that of the old mean, both about the new mean.
+        average: Rows = np.full(count, 1 / count, rows.dtype)
+        centre: Rows = (self.mean + (1 - sqrt(old / total)) * (average @ rows - self.mean)).astype(kind)
+        stacked = np.empty((rank + count, self.mean.size), kind)
+        np.multiply(self.loadings, sqrt(old), out=stacked[:rank], casting="same_kind")
+        centred: Rows = np.subtract(rows, centre, out=stacked[rank:])
+        self.mean += count / total * (centre - self.mean + average.astype(kind) @ centred)
         self._factorise(stacked, old * float(self.noise[0]), total)
+
+    def _takes_single(self, rows: Rows) -> bool:
+        """Whether products of these rows in single precision do: rounding must drown in the noise."""
+        rank = len(self.loadings)
+        if rows.dtype != np.float32 or is_small(rank + len(rows), self.mean.size, rank):
+            return False
+        noise, signal = self.mean.size * float(self.noise[0]), float(np.vdot(self.loadings, self.loadings))
+        return 0 < signal < _DROWNED * noise and max(-float(rows.min()), float(rows.max())) < _LARGEST_SINGLE
 
     def _factorise(self, stacked: Array, isotropic: float, total: float) -> None:
         """The model of the moments (stacked' stacked + isotropic I) / total."""

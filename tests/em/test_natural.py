@@ -226,3 +226,31 @@ def test_leading_axes_of_nothing_are_none() -> None:
     assert energy.size == 0 and axes.shape == (0, 9)
     energy, axes, _ = leading(np.ones((5, 9)), 0)
     assert energy.size == 0 and axes.shape == (0, 9)
+
+
+def wide(count: int, noise: float, offset: float = 0.0) -> np.ndarray:
+    random = np.random.default_rng(3)
+    hidden = random.normal(size=(count, 4)) * [4, 3, 2, 1]
+    return hidden @ random.normal(size=(4, 300)) + noise * random.normal(size=(count, 300)) + offset
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_single_precision_rows_give_what_double_gives(offset: float) -> None:
+    rows = wide(2000, 1.0, offset).astype(np.float32)
+    single, double = (NaturalPPCA(kind[:200], 4, block=250) for kind in (rows, rows.astype(float)))
+    single.learn(rows)
+    double.learn(rows.astype(float))
+    assert single.sketch._takes_single(rows[:250])
+    got, wanted = single.parameters, double.parameters
+    assert got.noise == pytest.approx(wanted.noise, rel=1e-4)
+    np.testing.assert_allclose(got.mean, wanted.mean, atol=1e-6)
+    np.testing.assert_allclose(got.loadings.T @ got.loadings, wanted.loadings.T @ wanted.loadings, atol=1e-3)
+
+
+@pytest.mark.parametrize(("noise", "scale"), [(1e-4, 1.0), (1.0, 1e25), (1e-5, 1e-25)])
+def test_single_precision_rows_are_taken_as_double_where_that_matters(noise: float, scale: float) -> None:
+    rows = (scale * wide(1000, noise)).astype(np.float32)
+    single, double = (NaturalPPCA(kind[:200], 4, block=250) for kind in (rows, rows.astype(float)))
+    single.learn(rows)
+    double.learn(rows.astype(float))
+    assert single.parameters.noise == pytest.approx(double.parameters.noise, rel=1e-4)
