@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.abi import EXAMPLE, LAYER, SHARED, UNLABELED
 from hutch.core.batch import Batch
 from hutch.core.config import LayerConfig
-from hutch.core.driver import drive
+from hutch.core.driver import RUN, drive
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hashing import namespace_id
 from hutch.core.losses import LossChoice
@@ -20,6 +20,21 @@ from hutch.core.statistics import Statistics
 from hutch.core.text_parser import ParserOptions
 
 _ADDRESSES = ("weights",)
+_BATCH_ARRAYS: dict[str, Any] = {
+    "row_ptr": np.int64,
+    "indices": np.uint32,
+    "values": np.float32,
+    "row_namespaces": np.int64,
+    "namespace_ptr": np.int64,
+    "namespace_id": np.uint32,
+    "labels": np.float32,
+    "importance": np.float32,
+    "base": np.float32,
+    "group": np.int64,
+}
+_COST_ARRAYS: dict[str, Any] = {"cost_ptr": np.int64, "cost_classes": np.uint32, "costs": np.float32}
+_KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
+_OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
 @dataclass(slots=True)
@@ -152,7 +167,10 @@ class Engine:
         self._example["shared"] = self.shared.ctypes.data
         names = list(keep) or list(ignore)
         self._ignored = np.array([namespace_id(name, self.parser.namespaces) for name in names], np.uint32)
-        self._inverse = bool(keep)
+        self._run = np.zeros(1, RUN)
+        self._run["top"], self._run["example"] = self._records.ctypes.data, self._example.ctypes.data
+        self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
+        self._run["inverse"] = bool(keep)
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
         self._size_scratch(0, 0)
@@ -178,6 +196,8 @@ class Engine:
                 np.zeros(namespaces + 1, np.int64),
                 np.zeros(namespaces, np.uint32),
             )
+            for name, array in zip(_KEPT_ARRAYS, self._scratch, strict=True):
+                self._run[name] = array.ctypes.data
 
     @property
     def score_count(self) -> int:
@@ -233,50 +253,37 @@ class Engine:
                 self._room = np.zeros(2 * n * (4 + classes), np.float32)
             outputs = _outputs(self._room, n, classes)
             outputs.scores[...] = 0
-        if len(self._ignored) or self._inverse:
+        if len(self._ignored):
             widest = int(np.diff(batch.row_ptr).max(initial=0))
             self._size_scratch(widest, int(np.diff(batch.row_namespaces).max(initial=0)))
         self.shared["testing"] = not learn
         for layer in self.layers:
             layer.begin_batch(batch, learn)
-        arrays = (
-            batch.row_ptr,
-            batch.indices,
-            batch.values,
-            batch.row_namespaces,
-            batch.namespace_ptr,
-            batch.namespace_id,
-            batch.labels,
-            batch.importance,
-            batch.base,
-            batch.group,
-        )
-        costs = (batch.cost_ptr, batch.cost_classes, batch.costs)
-        if self.takes is not Labels.COST_SENSITIVE:
-            costs = (batch.cost_ptr[:0], batch.cost_classes[:0], batch.costs[:0])
-        out = (outputs.predictions, outputs.raw, outputs.queries, outputs.losses, outputs.scores)
-        period, after, before = holdout
-        start = 0
+        self._run["learning"], self._run["classes"] = learn, classes
+        living = self._describe(batch, outputs, holdout)
+        start, at = 0, self._run.ctypes.data
         while start < n:
-            start = drive(
-                np.uint64(self._records.ctypes.data),
-                np.uint64(self._example.ctypes.data),
-                start,
-                learn,
-                row_at,
-                (period, after, before + start),
-                arrays,
-                costs,
-                self._ignored,
-                self._inverse,
-                self._scratch,
-                out,
-            )
+            self._run["dump_at"] = row_at
+            start = drive(at, start)
             if row is not None:
                 statistics = self.statistics
                 if statistics.weighted_examples >= row_at:
                     row_at = row(batch, start - 1, outputs, statistics)
+        del living
         return outputs, row_at
+
+    def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
+        """Tell the driver of a batch; returns the arrays that must live while it runs."""
+        run, given = self._run, _BATCH_ARRAYS
+        run["size"], run["cost_ptr"] = len(batch), 0
+        run["period"], run["after"], run["counter"] = holdout
+        if self.takes is Labels.COST_SENSITIVE and len(batch.cost_ptr) > 1:
+            given = _BATCH_ARRAYS | _COST_ARRAYS
+        arrays = {name: np.ascontiguousarray(getattr(batch, name), dtype) for name, dtype in given.items()}
+        arrays |= {name: getattr(outputs, name) for name in _OUTPUT_ARRAYS}
+        for name, array in arrays.items():
+            run[name] = array.ctypes.data
+        return list(arrays.values())
 
     def run(
         self,

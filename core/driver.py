@@ -3,13 +3,66 @@
 import numpy as np
 from numpy import uint64
 
-from hutch.core.abi import UNLABELED, call, example_at, layer_at, prefetch, shared_at
-from hutch.core.kernel_cache import compiled
+from hutch.core.abi import (
+    UNLABELED,
+    call,
+    example_at,
+    float32s_at,
+    int64s_at,
+    layer_at,
+    prefetch,
+    shared_at,
+    uint32s_at,
+    view,
+)
+from hutch.core.kernel_cache import entry
 from hutch.core.kernel_helper import njit
 
 CACHE_LINE = np.uint64(64)
 FETCHED = np.uint64(256)
 """At most so many bytes of a feature's rows are fetched ahead; a chain of many sub-models visits only few of them."""
+
+RUN = np.dtype(
+    [
+        ("top", "u8"),  # address of the top LAYER
+        ("example", "u8"),  # address of the EXAMPLE record that is filled anew for each
+        ("size", "i8"),  # examples in the batch
+        ("learning", "i8"),  # 0 predicts only
+        ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
+        ("period", "i8"),  # examples of the pass whose number divides by this are only tested; 0: none
+        ("after", "i8"),  # those that come after this number are only tested; 0: none
+        ("counter", "i8"),  # examples of the pass before the batch
+        ("row_ptr", "u8"),  # addresses of the arrays of the batch
+        ("indices", "u8"),
+        ("values", "u8"),
+        ("row_namespaces", "u8"),
+        ("namespace_ptr", "u8"),
+        ("namespace_id", "u8"),
+        ("labels", "u8"),
+        ("importance", "u8"),
+        ("base", "u8"),
+        ("group", "u8"),
+        ("cost_ptr", "u8"),  # of its cost-sensitive labels; 0: they have none
+        ("cost_classes", "u8"),
+        ("costs", "u8"),
+        ("ignored", "u8"),  # namespace ids to leave out, or with `inverse` the only ones to keep
+        ("ignored_count", "i8"),
+        ("inverse", "i8"),
+        ("kept_indices", "u8"),  # room for one example's kept features and namespaces
+        ("kept_values", "u8"),
+        ("kept_namespaces", "u8"),
+        ("kept_ids", "u8"),
+        ("predictions", "u8"),  # out: float32 (examples)
+        ("raw", "u8"),
+        ("queries", "u8"),
+        ("losses", "u8"),
+        ("scores", "u8"),  # out: float32 (examples, classes)
+        ("classes", "i8"),
+    ]
+)
+"""What `drive` is told; the arrays behind the addresses must live while it runs."""
+
+run_at = view(RUN)
 
 
 @njit
@@ -40,78 +93,70 @@ def _fetch(shared, indices, start, stop):  # type: ignore[no-untyped-def]
             prefetch(shared.weights + uint64(indices[i]) * size + line)
 
 
-@compiled
-def drive(  # type: ignore[no-untyped-def]
-    top,
-    example,
-    start,
-    learning,
-    dump_at,
-    holdout,
-    arrays,
-    costs,
-    ignored,
-    inverse,
-    scratch,
-    outputs,
-):
+@entry("int64(uint64, int64)")
+def drive(run, start):  # type: ignore[no-untyped-def]
     """Run examples `start`, `start + 1`, … of a batch through the chain.
 
     Args:
-        top: address of the top LAYER.
-        example: address of the EXAMPLE record that is filled anew for each.
+        run: address of a RUN record.
         start: the first example.
-        learning: False predicts only.
-        dump_at: stop after the example that lifts the sum of importance to this (a row of the progress table is due).
-        holdout: (period, after, counter): examples of the pass whose number divides by `period`, or that come after
-            number `after`, are only tested; 0 switches either off. `counter` examples of the pass came before `start`.
-        arrays: the arrays of the batch.
-        costs: its cost-sensitive labels.
-        ignored: namespace ids to leave out, or with `inverse` the only ones to keep.
-        inverse: see `ignored`.
-        scratch: room for one example's kept features and namespaces.
-        outputs: (predictions, raw, queries, losses), float32 (examples), and scores, float32 (examples, classes).
 
     Returns:
         The number of the next example.
     """
-    row_ptr, indices, values, row_namespaces, namespace_ptr, namespace_id, labels, importance, base, group = arrays
-    cost_ptr, cost_classes, cost_values = costs
-    predictions, raw, queries, losses, scores = outputs
-    period, after, counter = holdout
+    r = run_at(run)[0]
+    size, learning, dump_at, top, example = r.size, r.learning != 0, r.dump_at, r.top, r.example
+    period, after, counter = r.period, r.after, r.counter + start
+    row_ptr, row_namespaces = int64s_at(r.row_ptr, size + 1), int64s_at(r.row_namespaces, size + 1)
+    features, namespaces = row_ptr[size], row_namespaces[size]
+    indices, values = uint32s_at(r.indices, features), float32s_at(r.values, features)
+    namespace_ptr, namespace_id = int64s_at(r.namespace_ptr, namespaces + 1), uint32s_at(r.namespace_id, namespaces)
+    labels, importance = float32s_at(r.labels, size), float32s_at(r.importance, size)
+    base, group = float32s_at(r.base, size), int64s_at(r.group, size)
+    ignored, inverse = uint32s_at(r.ignored, r.ignored_count), r.inverse != 0
+    scratch = (
+        uint32s_at(r.kept_indices, features),
+        float32s_at(r.kept_values, features),
+        int64s_at(r.kept_namespaces, namespaces + 1),
+        uint32s_at(r.kept_ids, namespaces),
+    )
+    predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
+    queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
+    has_costs = r.cost_ptr != 0
+    cost_ptr = int64s_at(r.cost_ptr, size + 1)
+    cost_values = float32s_at(r.costs, cost_ptr[size] if has_costs else 0)
     e, layer = example_at(example)[0], layer_at(top)[0]
     shared = shared_at(e.shared)[0]
     filtering = len(ignored) > 0 or inverse
-    e.score_count = uint64(scores.shape[1])
-    has_costs = len(cost_ptr) > 1
-    for i in range(start, len(labels)):
-        if i + 1 < len(labels):
+    e.score_count = uint64(r.classes)
+    for i in range(start, size):
+        if i + 1 < size:
             _fetch(shared, indices, row_ptr[i + 1], row_ptr[i + 2])
         first, last = row_namespaces[i], row_namespaces[i + 1]
         if filtering:
             length, count = _keep(indices, values, namespace_ptr, namespace_id, first, last, ignored, inverse, scratch)
-            e.indices, e.values = uint64(scratch[0].ctypes.data), uint64(scratch[1].ctypes.data)
-            e.namespaces, e.namespace_ids = uint64(scratch[2].ctypes.data), uint64(scratch[3].ctypes.data)
+            e.indices, e.values = r.kept_indices, r.kept_values
+            e.namespaces, e.namespace_ids = r.kept_namespaces, r.kept_ids
         else:
             length, count = row_ptr[i + 1] - row_ptr[i], last - first
-            e.indices = uint64(indices.ctypes.data) + uint64(4 * row_ptr[i])
-            e.values = uint64(values.ctypes.data) + uint64(4 * row_ptr[i])
-            e.namespaces = uint64(namespace_ptr.ctypes.data) + uint64(8 * first)
-            e.namespace_ids = uint64(namespace_id.ctypes.data) + uint64(4 * first)
+            e.indices = r.indices + uint64(4 * row_ptr[i])
+            e.values = r.values + uint64(4 * row_ptr[i])
+            e.namespaces = r.namespace_ptr + uint64(8 * first)
+            e.namespace_ids = r.namespace_id + uint64(4 * first)
         e.length, e.namespace_count = uint64(length), uint64(count)
         label, weight = labels[i], importance[i]
         labeled = label != UNLABELED
         if has_costs:
-            e.cost_classes = uint64(cost_classes.ctypes.data) + uint64(4 * cost_ptr[i])
-            e.costs = uint64(cost_values.ctypes.data) + uint64(4 * cost_ptr[i])
+            e.cost_classes = r.cost_classes + uint64(4 * cost_ptr[i])
+            e.costs = r.costs + uint64(4 * cost_ptr[i])
             e.cost_count = uint64(cost_ptr[i + 1] - cost_ptr[i])
             labeled = False
             for k in range(cost_ptr[i], cost_ptr[i + 1]):
                 labeled |= cost_values[k] != UNLABELED
-        if scores.shape[1] > 0:
-            e.scores = uint64(scores.ctypes.data) + uint64(4 * scores.shape[1] * i)
+        if r.classes > 0:
+            e.scores = r.scores + uint64(4 * r.classes * i)
         e.base, e.label, e.importance, e.group = base[i], label, weight, group[i]
-        e.last = uint64(i + 1 == len(labels) or group[i + 1] != group[i])
+        e.last = uint64(i + 1 == size or group[i + 1] != group[i])
         e.loss, e.query, e.raw = 0.0, np.float32(-1), np.float32(0)
         e.features, e.number = uint64(length), shared.examples
         counter += 1
@@ -138,4 +183,4 @@ def drive(  # type: ignore[no-untyped-def]
         shared.features += e.features
         if shared.weighted_labeled + shared.weighted_unlabeled >= dump_at:
             return i + 1
-    return len(labels)
+    return size

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy import int64, uint32, uint64
 
-from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_cache import entry
 from hutch.core.kernel_helper import njit
 from hutch.core.raw_bytes import byte_at, half_at
 
@@ -94,14 +94,19 @@ def anonymous_hash(seed):  # type: ignore[no-untyped-def]
     return uint32(0) if seed == 0 else murmur_finish(uint64(seed), 0)
 
 
-@compiled
-def _hash(text, seed, hash_all):  # type: ignore[no-untyped-def]
-    start = int64(text.ctypes.data)
-    return hash_name(start, start + len(text) - PADDING, uint32(seed), hash_all)
+@entry("int64(int64, int64, int64, int64)")
+def _hash_at(start, size, seed, hash_all):  # type: ignore[no-untyped-def]
+    return int64(hash_name(start, start + size, uint32(seed), hash_all != 0))
 
 
-def _bytes(name: str | bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return np.frombuffer((name.encode() if isinstance(name, str) else name) + bytes(PADDING), np.uint8)
+def _bytes(name: str | bytes) -> bytes:
+    return name.encode() if isinstance(name, str) else name
+
+
+def _hash(name: str | bytes, seed: int, hash_all: bool) -> int:
+    text = _bytes(name)
+    padded = np.frombuffer(text + bytes(PADDING), np.uint8)
+    return int(_hash_at(padded.ctypes.data, len(text), int(seed), hash_all))
 
 
 def hash_namespace(namespace: str | bytes, seed: int = 0, mode: HashMode = "strings") -> int:
@@ -119,8 +124,8 @@ def hash_namespace(namespace: str | bytes, seed: int = 0, mode: HashMode = "stri
     (2493003127, 0, 12)
     """
     if namespace in ("", " ", b"", b" "):
-        return 0 if seed == 0 else int(_hash(_bytes(b""), seed, True))
-    return int(_hash(_bytes(namespace), seed, mode == "all"))
+        return 0 if seed == 0 else _hash(b"", seed, True)
+    return _hash(namespace, seed, mode == "all")
 
 
 def hash_feature(namespace: str | bytes, name: str | bytes, seed: int = 0, mode: HashMode = "strings") -> int:
@@ -143,7 +148,7 @@ def hash_feature(namespace: str | bytes, name: str | bytes, seed: int = 0, mode:
     >>> hash_feature("f", "12", mode="all") & (2**18 - 1)
     65340
     """
-    return int(_hash(_bytes(name), hash_namespace(namespace, seed, mode), mode == "all"))
+    return _hash(name, hash_namespace(namespace, seed, mode), mode == "all")
 
 
 def namespace_id(name: str | bytes, mode: NamespaceMode = "name") -> int:
@@ -159,7 +164,7 @@ def namespace_id(name: str | bytes, mode: NamespaceMode = "name") -> int:
     >>> namespace_id("rater", "letter") == ord("r"), namespace_id("", "letter"), namespace_id("")
     (True, 32, 0)
     """
-    text = _bytes(b"" if name in (" ", b" ") else name)
+    text = b"" if name in (" ", b" ") else _bytes(name)
     if mode == "letter":
-        return int(text[0]) if len(text) > PADDING else ANONYMOUS_LETTER
-    return int(_hash(text, 0, True))
+        return text[0] if text else ANONYMOUS_LETTER
+    return _hash(text, 0, True)

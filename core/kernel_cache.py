@@ -5,6 +5,7 @@ directory's name therefore carries a hash of every source that a kernel can reac
 imports, directly or not, and for a plugin's kernel all of the plugin's package too.
 """
 
+import ctypes
 import hashlib
 import os
 import re
@@ -16,12 +17,19 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from hutch.core import object_store
 from hutch.core.errors import at
 from hutch.core.kernel_helper import Deferred
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"^ *from hutch\.(\w+)(?:\.(\w+))? import (\([^)]*\)|.*)", re.MULTILINE)
 _ROOT = Path(__file__).resolve().parent.parent
+_SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
+_C_TYPES: dict[str, Any] = {
+    **{name: getattr(ctypes, f"c_{name}") for name in ("int32", "int64", "uint32", "uint64")},
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
 _dispatchers: list[Any] = []
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
@@ -97,20 +105,24 @@ def directory_for(function: Callable[..., Any]) -> Path:
     return _home() / f"{function.__module__}-{key}"
 
 
-def _dispatcher(function: Callable[..., Any], signature: str | None = None, **options: Any) -> Any:
-    """Numba's function, kept on disk; with a signature it compiles now."""
+def _has_source(function: Callable[..., Any]) -> bool:
+    """Whether a function stands in a file: not so in a notebook or on standard input."""
+    return Path(function.__code__.co_filename).is_file()
+
+
+def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    """Numba's function, kept on disk."""
     import numba
 
     config: Any = numba.config
     decorator: Any = numba.njit
-    on_disk = Path(function.__code__.co_filename).is_file()  # not so in a notebook or on standard input
+    on_disk = _has_source(function)
     directory = directory_for(function) if on_disk else _home()
-    given = () if signature is None else (signature,)
     with _lock:
         before = config.CACHE_DIR
         config.CACHE_DIR = str(directory)
         try:
-            dispatcher = decorator(*given, cache=on_disk and _usable(directory), **_OPTIONS, **options)(function)
+            dispatcher = decorator(cache=on_disk and _usable(directory), **_OPTIONS, **options)(function)
         finally:
             config.CACHE_DIR = before
         _dispatchers.append(dispatcher)
@@ -129,6 +141,8 @@ def compiled(function: Callable[..., Any]) -> Any:
 class AddressKernel:
     """A function of one fixed signature of scalars, met by its address; compiled when the address is first asked for.
 
+    Python may call it too, with plain numbers; it gives the interpreter free while it runs.
+
     Args:
         function: a module-level function.
         signature: in Numba's notation, as `float64(float64, uint64)`.
@@ -142,14 +156,63 @@ class AddressKernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The compiled function."""
-        return _dispatcher(self.function, self.signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        """Numba's function, compiled."""
+        dispatcher = _dispatcher(self.function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        dispatcher.compile(self.signature)
+        return dispatcher
 
     @cached_property
     def address(self) -> int:
         """Where the machine code lies; valid as long as this object lives."""
-        (result,) = self.dispatcher.overloads.values()
-        return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        place = self._place()
+        address, known = object_store.load(place) if place else (None, True)
+        return self._compile(None if known else place) if address is None else address
+
+    def _place(self) -> Path | None:
+        """The file of the object code; None where none is kept."""
+        function = self.function
+        if not object_store.enabled() or function.__closure__ or not _has_source(function):
+            return None
+        key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
+        return directory_for(function) / f"{function.__qualname__}-{function.__code__.co_firstlineno}-{key}.object"
+
+    def _compile(self, place: Path | None) -> int:
+        """Let Numba make or find the code, and keep the object."""
+        dispatcher = self.dispatcher
+        if place and dispatcher.stats.cache_hits:
+            dispatcher.recompile()  # what comes from Numba's cache has no object to keep
+        (result,) = dispatcher.overloads.values()
+        address = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        if place and _usable(place.parent):
+            object_store.save(place, result)
+        return address
+
+    @cached_property
+    def _native(self) -> tuple[Any, Any]:
+        """The function as ctypes calls it, by Numba's convention: places for result and error first; and the result."""
+        found = _SIGNATURE.fullmatch(self.signature)
+        assert found
+        result, arguments = _C_TYPES[found[1]], [_C_TYPES[name.strip()] for name in found[2].split(",")]
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(result), ctypes.POINTER(ctypes.c_void_p), *arguments)
+        return kind(self.address), result
+
+    def __call__(self, *arguments: float) -> Any:
+        function, kind = self._native
+        result = kind()
+        if function(result, ctypes.c_void_p(), *arguments):
+            raise RuntimeError(f"kernel {self.__name__} failed")
+        return result.value
+
+
+def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
+    """Decorate a kernel that Python calls with numbers and addresses; arrays are views of what lies there.
+
+    Unlike a `compiled` kernel it is loaded without Numba, so the kernels of every command's path are of this kind.
+
+    Args:
+        signature: in Numba's notation, as `int64(uint64, int64)`.
+    """
+    return lambda function: AddressKernel(function, signature)
 
 
 def compilations() -> int:

@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.abi import array_at, float32s_at, int64s_at
 from hutch.core.batch import Batch
 from hutch.core.chain import Outputs
-from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_cache import entry
 from hutch.core.kernel_helper import njit
 
 _LARGEST = np.float32(2.0**62)
 """Above it the kernel's integers end; Python writes those predictions."""
 _ROOM = 32
 """Bytes for one prediction below `_LARGEST`, blank and line feed included."""
+
+_uint8s_at = array_at(np.uint8)
 
 
 @njit
@@ -39,11 +42,13 @@ def _write_word(out, at, word):  # type: ignore[no-untyped-def]
     return at
 
 
-@compiled
-def _write(values, tag_ptr, tags, out):  # type: ignore[no-untyped-def]
+@entry("int64(uint64, int64, uint64, uint64, int64, uint64, int64)")
+def _write(values_at, count, tag_ptr_at, tags_at, tag_bytes, out_at, room):  # type: ignore[no-untyped-def]
+    values, tag_ptr = float32s_at(values_at, count), int64s_at(tag_ptr_at, count + 1)
+    tags, out = _uint8s_at(tags_at, tag_bytes), _uint8s_at(out_at, room)
     nan, infinite = (110, 97, 110), (105, 110, 102)
     at = 0
-    for i in range(len(values)):
+    for i in range(count):
         value = np.float64(values[i])
         if np.signbit(value):
             out[at] = 45
@@ -99,7 +104,10 @@ class PredictionText:
         needed = _ROOM * len(values) + len(tags)
         if len(self._buffer) < needed:
             self._buffer = np.zeros(needed + needed // 4, np.uint8)
-        return self._buffer.data[: int(_write(values, tag_ptr, tags, self._buffer))]
+        values, tag_ptr = np.ascontiguousarray(values, np.float32), np.ascontiguousarray(tag_ptr, np.int64)
+        tags, out = np.ascontiguousarray(tags), self._buffer
+        texts = (tags.ctypes.data, len(tags), out.ctypes.data, len(out))
+        return out.data[: _write(values.ctypes.data, len(values), tag_ptr.ctypes.data, *texts)]
 
 
 def _with_huge_values(values: NDArray[np.float32], tag_ptr: NDArray[Any], tags: NDArray[np.uint8]) -> bytes:

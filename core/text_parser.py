@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError, at
 from hutch.core.hashing import HashMode, NamespaceMode
-from hutch.core.kernel_cache import compiled
+from hutch.core.kernel_cache import entry
 from hutch.core.parse_problems import Problems
 from hutch.core.text_fast import FEED, parse_text
 from hutch.core.text_scan import scan
@@ -69,13 +69,15 @@ class ParserOptions:
             raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
 
 
-@compiled
+@entry("int64(int64, int64)")
 def _parse(state, size):  # type: ignore[no-untyped-def]
+    """Parse so many bytes of the text of a STATE record; returns 0 if its arrays must grow first."""
     delimiters = scan(state, size)
-    if delimiters >= 0:
-        clear(state)
-        parse_text(state, delimiters)
-    return delimiters >= 0
+    if delimiters < 0:
+        return 0
+    clear(state)
+    parse_text(state, delimiters)
+    return 1
 
 
 class TextParser:
