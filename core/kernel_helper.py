@@ -107,3 +107,8 @@ def external(symbol: str, signature: str) -> Any:
         return types.ExternalFunction(symbol, result(*arguments))
 
     return _Typed(make)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """`helper` for what LLVM shall put in line wherever it is called."""
+    return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)

@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from hutch.core.abi import loss_at, loss_kernel, shared_at
-from hutch.core.kernel_helper import njit
+from hutch.core.abi import call_loss, loss_at, loss_kernel, shared_at
+from hutch.core.kernel_helper import inlined, njit
+from hutch.core.loss_kinds import KIND_HINGE, KIND_LOGISTIC
 
 _0, _1, _2, _4 = np.float32(0), np.float32(1), np.float32(2), np.float32(4)
 _SMALL_STEP = 1e-6  # below this the exact step is replaced by the gradient step, which it rounds to
@@ -107,16 +108,29 @@ def classic_derivative(prediction, label, scale, norm, loss):  # type: ignore[no
 # Hinge loss.
 
 
-@njit
+@inlined
+def _hinge_value(p, y):  # type: ignore[no-untyped-def]
+    return max(_1 - y * p, _0)
+
+
+@inlined
 def _hinge_derivative(p, y):  # type: ignore[no-untyped-def]
     return _0 if y * p >= _1 else -y
+
+
+@inlined
+def _hinge_update(p, y, s, q):  # type: ignore[no-untyped-def]
+    if y * p >= _1:
+        return _0
+    gap = _1 - y * p
+    return y * (s if s * q < gap else gap / q)
 
 
 @loss_kernel
 def hinge_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
     """max(0, 1 - y p)."""
     p, y = _singles(prediction, label)
-    return np.float64(max(_1 - y * p, _0))
+    return np.float64(_hinge_value(p, y))
 
 
 @loss_kernel
@@ -130,11 +144,7 @@ def hinge_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-u
 def hinge_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
     """y min(s, (1 - y p) / q) within the margin."""
     p, y = _singles(prediction, label)
-    s, q = np.float32(scale), np.float32(norm)
-    if y * p >= _1:
-        return 0.0
-    gap = _1 - y * p
-    return np.float64(y * (s if s * q < gap else gap / q))
+    return np.float64(_hinge_update(p, y, np.float32(scale), np.float32(norm)))
 
 
 @loss_kernel
@@ -191,22 +201,35 @@ def _logistic_update(p, y, s, q):  # type: ignore[no-untyped-def]
     return -(y * _lambert(s * q + y * p + d) + p) / q
 
 
+@inlined
+def _logistic_mixed_value(p, y, loss):  # type: ignore[no-untyped-def]
+    share = _share_of_upper(y, loss)
+    if share == _1 or share == _0:
+        return _logistic_value(p, _1 if share == _1 else -_1)
+    return share * _logistic_value(p, _1) + (_1 - share) * _logistic_value(p, -_1)
+
+
 @loss_kernel
 def logistic_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
     """log(1 + e^(-y p))."""
     p, y = _singles(prediction, label)
-    share = _share_of_upper(y, loss)
-    if share == _1 or share == _0:
-        return np.float64(_logistic_value(p, _1 if share == _1 else -_1))
-    return np.float64(share * _logistic_value(p, _1) + (_1 - share) * _logistic_value(p, -_1))
+    return np.float64(_logistic_mixed_value(p, y, loss))
 
 
-@njit
+@inlined
 def _logistic_mixed_derivative(p, y, loss):  # type: ignore[no-untyped-def]
     share = _share_of_upper(y, loss)
     if share == _1 or share == _0:
         return _logistic_derivative(p, _1 if share == _1 else -_1)
     return share * _logistic_derivative(p, _1) + (_1 - share) * _logistic_derivative(p, -_1)
+
+
+@inlined
+def _logistic_mixed_update(p, y, s, q, loss):  # type: ignore[no-untyped-def]
+    share = _share_of_upper(y, loss)
+    if share == _1 or share == _0:
+        return _logistic_update(p, _1 if share == _1 else -_1, s, q)
+    return share * _logistic_update(p, _1, s, q) + (_1 - share) * _logistic_update(p, -_1, s, q)
 
 
 @loss_kernel
@@ -220,11 +243,7 @@ def logistic_derivative(prediction, label, scale, norm, loss):  # type: ignore[n
 def logistic_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
     """-(y W(e^(s q + y p + e^(y p))) - y (s q + y p + e^(y p)) + p) / q."""
     p, y = _singles(prediction, label)
-    s, q = np.float32(scale), np.float32(norm)
-    share = _share_of_upper(y, loss)
-    if share == _1 or share == _0:
-        return np.float64(_logistic_update(p, _1 if share == _1 else -_1, s, q))
-    return np.float64(share * _logistic_update(p, _1, s, q) + (_1 - share) * _logistic_update(p, -_1, s, q))
+    return np.float64(_logistic_mixed_update(p, y, np.float32(scale), np.float32(norm), loss))
 
 
 @loss_kernel
@@ -405,3 +424,42 @@ def poisson_square_gradient(prediction, label, scale, norm, loss):  # type: igno
     p, y = _singles(prediction, label)
     d = _poisson_derivative(p, y)
     return np.float64(d * d)
+
+
+# The same for kernels that meet a loss for every example: the losses met most in line, all others by address.
+
+
+@inlined
+def value_of(loss, p, y):  # type: ignore[no-untyped-def]
+    """Loss of prediction p and label y, float32; `loss` is the address of the LOSS record."""
+    record = loss_at(loss)[0]
+    if record.kind == KIND_HINGE:
+        return _hinge_value(p, y)
+    if record.kind == KIND_LOGISTIC:
+        return _logistic_mixed_value(p, y, loss)
+    return np.float32(call_loss(record.value, np.float64(p), np.float64(y), 0.0, 0.0, loss))
+
+
+@inlined
+def square_gradient_of(loss, p, y):  # type: ignore[no-untyped-def]
+    """What the adaptive rates accumulate."""
+    record = loss_at(loss)[0]
+    if record.kind == KIND_HINGE:
+        d = _hinge_derivative(p, y)
+        return d * d
+    if record.kind == KIND_LOGISTIC:
+        d = _logistic_mixed_derivative(p, y, loss)
+        return d * d
+    return np.float32(call_loss(record.square_gradient, np.float64(p), np.float64(y), 0.0, 0.0, loss))
+
+
+@inlined
+def update_of(loss, p, y, scale, norm, invariant):  # type: ignore[no-untyped-def]
+    """The importance-aware update, or the gradient step where not `invariant`."""
+    record = loss_at(loss)[0]
+    if invariant and record.kind == KIND_HINGE:
+        return _hinge_update(p, y, scale, norm)
+    if invariant and record.kind == KIND_LOGISTIC:
+        return _logistic_mixed_update(p, y, scale, norm, loss)
+    step = record.update if invariant else record.unsafe_update
+    return np.float32(call_loss(step, np.float64(p), np.float64(y), np.float64(scale), np.float64(norm), loss))

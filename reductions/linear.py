@@ -1,36 +1,21 @@
 """The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
 
-import math
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy import uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from hutch.core.abi import (
-    UNLABELED,
-    call_loss,
-    example_at,
-    float32s_at,
-    float64s_at,
-    kernel,
-    layer_at,
-    loss_at,
-    shared_at,
-    view,
-)
 from hutch.core.batch import CONSTANT_INDEX
 from hutch.core.errors import ConfigError
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.loss_flow import budget_to
 from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.reductions.linear_features import Features, features_at, gather, rows_of, values_of
-from hutch.reductions.linear_rates import RATES, measure, rates_at
+from hutch.reductions.linear_features import Features
+from hutch.reductions.linear_kernels import LINEAR, importance_to, learn, learn_otherwise, predict, sensitivity
+from hutch.reductions.linear_rates import RATES
 from hutch.reductions.linear_terms import MAX_ORDER, WILDCARD, Terms
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -89,226 +74,6 @@ class LinearParameters(Parameters):
             if not 2 <= len(term) <= MAX_ORDER:
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
         return self
-
-
-LINEAR = np.dtype(
-    [
-        ("loss", "u8"),  # address of the LOSS record
-        ("features", "u8"),  # address of the FEATURES record
-        ("rates", "u8"),  # address of the RATES record
-        ("regularization", "u8"),  # address of float64[2]: contraction and gravity
-        ("learning_rate", "f4"),
-        ("power_t", "f4"),
-        ("adaptive", "u4"),
-        ("normalized", "u4"),
-        ("invariant", "u4"),
-        ("l1", "f4"),
-        ("l2", "f4"),
-        ("sparse_l2", "f4"),
-    ]
-)
-linear_at = view(LINEAR)
-
-_LEAST_UPDATE = 1e-8
-_0, _1 = np.float32(0), np.float32(1)
-_MOST = np.float32(np.finfo(np.float32).max)
-
-
-@njit(inline="always")
-def _state(layer):  # type: ignore[no-untyped-def]
-    return linear_at(layer_at(layer)[0].state)[0]
-
-
-@njit(inline="always")
-def _weights(shared):  # type: ignore[no-untyped-def]
-    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
-
-
-@njit(inline="always")
-def _loss(state, prediction, label):  # type: ignore[no-untyped-def]
-    record = loss_at(state.loss)[0]
-    value = call_loss(record.value, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
-    return np.float32(value)
-
-
-@njit
-def _shrunk(w, gravity):  # type: ignore[no-untyped-def]
-    """A weight after its part of l1 regularisation."""
-    if not gravity < abs(w):
-        return _0
-    return w - gravity if w > _0 else w + gravity
-
-
-@njit
-def _score(state, features, example, n):  # type: ignore[no-untyped-def]
-    """The prediction before clipping."""
-    e = example_at(example)[0]
-    shared = shared_at(e.shared)[0]
-    weights, stride = _weights(shared), shared.stride
-    rows, values = rows_of(features, n), values_of(features, n)
-    contraction, gravity = float64s_at(state.regularization, uint64(2))
-    p = e.base
-    if state.l1 > _0:
-        for i in range(uint64(n)):
-            p += _shrunk(weights[uint64(rows[i]) * stride], np.float32(gravity)) * values[i]
-    else:
-        for i in range(uint64(n)):
-            p += weights[uint64(rows[i]) * stride] * values[i]
-    return p * np.float32(contraction)
-
-
-@njit
-def _clip(shared, raw):  # type: ignore[no-untyped-def]
-    if math.isnan(raw):
-        return _0
-    return min(max(raw, shared.min_label), shared.max_label)
-
-
-@njit
-def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Gather the features and predict; returns how many there are, the clipped prediction and its loss."""
-    state, e = _state(layer), example_at(example)[0]
-    features = features_at(state.features)[0]
-    n = gather(features, example, offset)
-    e.raw = _score(state, features, example, n)
-    prediction = _clip(shared_at(e.shared)[0], e.raw)
-    e.updated, e.loss = prediction, 0.0
-    loss = _0
-    if label != UNLABELED and importance > _0:
-        loss = _loss(state, prediction, label)
-        e.loss = np.float64(loss * importance)
-    return n, prediction, loss
-
-
-@njit
-def _scale(state, shared, importance):  # type: ignore[no-untyped-def]
-    """Learning rate times importance; without adaptive rates it falls with the importance seen so far."""
-    scale = state.learning_rate * importance
-    if state.adaptive == 0:
-        time = shared.time + importance - shared.weighted_holdout - shared.weighted_unlabeled
-        scale *= np.float32(time) ** -state.power_t
-    return scale
-
-
-@njit
-def _materialise(weights, stride, regularization):  # type: ignore[no-untyped-def]
-    """Write the pending regularisation into all weights."""
-    contraction, gravity = np.float32(regularization[0]), np.float32(regularization[1])
-    for at in range(0, len(weights), stride):
-        weights[at] = _shrunk(weights[at], gravity) * contraction
-    regularization[0], regularization[1] = 1.0, 0.0
-
-
-@njit(error_model="numpy")
-def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-def]
-    """The update in terms of the weights before their lazy contraction; moves contraction and gravity on."""
-    if (state.l1 == _0 and state.l2 == _0) or not abs(update) > _LEAST_UPDATE:
-        return update
-    regularization, record = float64s_at(state.regularization, uint64(2)), loss_at(state.loss)[0]
-    slope = call_loss(record.derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
-    step = -np.float64(update) / slope if abs(slope) > _LEAST_UPDATE else 0.0
-    regularization[0] *= 1.0 - np.float64(state.l2) * step
-    regularization[1] += step * np.float64(state.l1)
-    return update / np.float32(regularization[0])
-
-
-@njit(error_model="numpy")
-def _update(state, features, example, n, prediction, loss, label, importance, offset):  # type: ignore[no-untyped-def]
-    """The update per unit of feature and rate; rates and norms are moved on."""
-    e, record = example_at(example)[0], loss_at(state.loss)[0]
-    p, y, update = np.float64(prediction), np.float64(label), _0
-    if loss > _0:
-        square = importance * np.float32(call_loss(record.square_gradient, p, y, 0.0, 0.0, state.loss))
-        norm = measure(rates_at(state.rates)[0], features, example, n, offset, importance, square, True)
-        scale = _scale(state, shared_at(e.shared)[0], importance)
-        step = record.update if state.invariant == 1 else record.unsafe_update
-        update = np.float32(call_loss(step, p, y, np.float64(scale), np.float64(norm), state.loss))
-        e.updated = prediction + norm * update
-        update = _regularized(state, update, prediction, label)
-    if state.sparse_l2 > _0:
-        update -= state.sparse_l2 * prediction
-    return _0 if math.isnan(update) else update
-
-
-@njit
-def _move(state, features, shared, n, update):  # type: ignore[no-untyped-def]
-    """Move the weights of the features gathered last."""
-    weights, stride = _weights(shared), shared.stride
-    rows, values = rows_of(features, n), values_of(features, n)
-    if state.normalized == 1:
-        update *= rates_at(state.rates)[0].multiplier
-    for i in range(uint64(n)):
-        if abs(values[i]) < _MOST:
-            at = uint64(rows[i]) * stride
-            x = values[i]
-            if stride > uint64(1):
-                x *= weights[at + uint64(3)]
-            weights[at] += update * x
-    regularization = float64s_at(state.regularization, uint64(2))
-    if regularization[0] < 1e-9 or regularization[1] > 1e3:
-        _materialise(weights, np.int64(stride), regularization)
-
-
-@njit
-def _widen(shared, label):  # type: ignore[no-untyped-def]
-    """Take a label into the range that predictions are clipped to."""
-    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
-        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict only; a label without importance still says what range labels have."""
-    if not importance > _0:
-        _widen(shared_at(example_at(example)[0].shared)[0], label)
-    return _predict(layer, example, label, importance, offset)[1]
-
-
-@kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict, then train if there is a label."""
-    state, e = _state(layer), example_at(example)[0]
-    shared = shared_at(e.shared)[0]
-    _widen(shared, label)
-    n, prediction, loss = _predict(layer, example, label, importance, offset)
-    if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
-        return prediction
-    features = features_at(state.features)[0]
-    update = _update(state, features, example, n, prediction, loss, label, importance, offset)
-    if update != _0:
-        _move(state, features, shared, n, update)
-    return prediction
-
-
-@njit
-def _hypothetical_norm(state, example, n, at, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Change of the prediction per unit of update, had the gradient at prediction `at` been learned."""
-    features, record = features_at(state.features)[0], loss_at(state.loss)[0]
-    p, y = np.float64(at), np.float64(label)
-    square = importance * np.float32(call_loss(record.square_gradient, p, y, 0.0, 0.0, state.loss))
-    return measure(rates_at(state.rates)[0], features, example, n, offset, importance, square, False)
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
-    state, e = _state(layer), example_at(example)[0]
-    n, prediction, _ = _predict(layer, example, label, importance, offset)
-    norm = _hypothetical_norm(state, example, n, prediction, label, importance, offset)
-    return _scale(state, shared_at(e.shared)[0], _1) * norm
-
-
-@kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
-    """h_min: the importance with which the example, so labelled, moves the prediction to `target`; inf if none does.
-
-    The adaptive rates are those after the gradient at the target has been added, at importance 1.
-    """
-    state, e = _state(layer), example_at(example)[0]
-    n, prediction, _ = _predict(layer, example, label, _1, offset)
-    norm = _hypothetical_norm(state, example, n, target, label, _1, offset)
-    budget = budget_to(np.float64(prediction), np.float64(target), np.float64(label), state.loss)
-    return np.float32(budget / np.float64(_scale(state, shared_at(e.shared)[0], _1) * norm)) if budget > 0.0 else _0
 
 
 class Linear(Reduction):
@@ -375,9 +140,21 @@ class Linear(Reduction):
         return Features(terms, [namespace_id(name, mode) for name in p.ignore_linear])
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of interactions, and those of which only interactions are used."""
+        return tuple(
+            name
+            for names in (*self.parameters.interactions, self.parameters.ignore_linear)
+            for name in names
+            if name != ":"
+        )
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        rates = self._rates[0]
+        default = rates["adaptive"] and rates["normalized"] and rates["square_root"]
+        return Kernels(learn if default else learn_otherwise, predict, importance_to, sensitivity)
 
     @property
     def stride(self) -> int:

@@ -34,6 +34,8 @@ FEATURES = np.dtype(
     ]
 )
 COLUMNS = 5
+LANES = np.uint64(16)
+"""The room is a multiple of this, so that arithmetic on the scratch can run over so many features at once."""
 
 features_at = view(FEATURES)
 
@@ -94,7 +96,7 @@ def scratch_of(features, k):  # type: ignore[no-untyped-def]
 def _make_room(features, length):  # type: ignore[no-untyped-def]
     """Make room for so many features; returns False if there is no memory."""
     if length > features.room:
-        room = uint64(2) * length
+        room = (uint64(2) * length + LANES) & ~(LANES - uint64(1))
         if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
             return False
         features.room = room

@@ -2,21 +2,22 @@
 
 A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
 example. `measure` updates G and N for one example, and returns what the invariant update needs, the change of the
-prediction per unit of update. It walks the features three times: the first pass depends on the table, the second is all
-arithmetic and vectorises, the third sums in the order of the features, as VW's float32 sums demand.
+prediction per unit of update; `measure_default` does it for the default kind of rates. VW's float32 sums demand that
+terms are added in the order of the features, whatever else is done for many at once.
 
 Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
 J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy import uint64
 
 from hutch.core.abi import example_at, float32s_at, float64s_at, shared_at, view
-from hutch.core.kernel_helper import njit
-from hutch.reductions.linear_features import rows_of, scratch_of, squared_length, values_of
+from hutch.core.kernel_helper import helper, inlined, intrinsic
+from hutch.reductions.linear_features import LANES, rows_of, scratch_of, squared_length, values_of
 
 RATES = np.dtype(
     [
@@ -37,75 +38,159 @@ _MOST = np.float32(np.finfo(np.float32).max)
 _0, _1 = np.float32(0), np.float32(1)
 
 
-@njit(error_model="numpy")
-def _rescaled(w, least, most, rates):  # type: ignore[no-untyped-def]
+@intrinsic
+def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any, i: Any) -> Any:
+    """Turn x², G and N of LANES features from the i-th on into x² times the rate, the rate and (x / N)², all at once.
+
+    Every operation is rounded as IEEE 754 asks, so the lanes get what `_default_rate` gives.
+    """
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(ir.FloatType(), 16)
+
+        def place(k: int) -> Any:
+            array = make_array(signature.args[k])(context, builder, arguments[k])
+            return builder.bitcast(builder.gep(array.data, [arguments[3]]), vector.as_pointer())
+
+        def constant(value: float) -> Any:
+            return ir.Constant(vector, [float(value)] * 16)
+
+        places = [place(k) for k in range(3)]
+        square, gradient, scale = (builder.load(at, align=4) for at in places)
+        kind = ir.FunctionType(vector, [vector])
+        root = builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.sqrt.v16f32"), [gradient])
+        rate = builder.fmul(builder.fdiv(constant(1), root), builder.fdiv(constant(1), scale))
+        share = builder.fdiv(square, builder.fmul(scale, scale))
+        share = builder.select(builder.fcmp_ordered("<=", square, constant(_MOST)), share, constant(1))
+        for value, at in zip((builder.fmul(square, rate), rate, share), places, strict=True):
+            builder.store(value, at, align=4)
+        return context.get_dummy_value()
+
+    return types.void(squares, gradients, scales, i), generate
+
+
+_DEFAULT = (True, True, True)
+"""A kind of rates: whether adaptive, normalised, with square roots; known when kernels for it are compiled."""
+
+
+@inlined
+def _kind(rates):  # type: ignore[no-untyped-def]
+    return rates.adaptive == 1, rates.normalized == 1, rates.square_root == 1
+
+
+@inlined
+def _rescaled(w, least, most, kind, power):  # type: ignore[no-untyped-def]
     """A weight learned at scale `least`, as if its feature had always had the scale `most`."""
-    if rates.square_root == 1:
+    adaptive, _, square_root = kind
+    if square_root:
         ratio = least / most
-        return w * (ratio if rates.adaptive == 1 else ratio * ratio)
+        return w * (ratio if adaptive else ratio * ratio)
     ratio = most / least
-    return w * (ratio * ratio) ** (rates.power_t - _1)
+    return w * (ratio * ratio) ** (power - _1)
 
 
-@njit(error_model="numpy")
-def _touch(rates, weights, stride, square_gradient, commit, rows, values, squares, gradients, scales):  # type: ignore[no-untyped-def]
-    """First pass: x², G and N of each feature in scratch, G and N in the table too."""
-    adaptive, normalized = rates.adaptive == 1, rates.normalized == 1
+@inlined
+def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+    """Move G and N of a feature on; returns x², G and N."""
+    adaptive, normalized, _ = kind
+    square, size, gradient, scale = x * x, abs(x), _0, _1
+    if square < _LEAST_SQUARE:
+        square, size = _LEAST_SQUARE, _LEAST
+    slot = at + uint64(1)
+    if adaptive:
+        gradient = weights[slot] + square_gradient * square
+        if commit:
+            weights[slot] = gradient
+        slot += uint64(1)
+    if normalized:
+        scale = weights[slot]
+        if size > scale:
+            if commit:
+                if scale > _0:
+                    weights[at] = _rescaled(weights[at], scale, size, kind, power)
+                weights[slot] = size
+            scale = size
+    return square, gradient, scale
+
+
+@inlined
+def _default_rate(square, gradient, scale):  # type: ignore[no-untyped-def]
+    """Rate and (x / N)² of a feature, adaptive and normalised, with square roots."""
+    if scale == _1:  # as with all features that are there or not: the same without divisions by 1
+        return _1 / math.sqrt(gradient), square
+    return (_1 / math.sqrt(gradient)) * (_1 / scale), square / (scale * scale) if square <= _MOST else _1
+
+
+@inlined
+def _rate(square, gradient, scale, kind, power):  # type: ignore[no-untyped-def]
+    """Rate and (x / N)² of a feature, of any kind."""
+    adaptive, normalized, square_root = kind
+    rate, share = _1, _1
+    if adaptive:
+        rate = _1 / math.sqrt(gradient) if square_root else gradient**-power
+    if normalized:
+        if not square_root:
+            rate *= (scale * scale) ** (power - _1)
+        elif adaptive:
+            rate *= _1 / scale
+        else:
+            rate *= (_1 / scale) * (_1 / scale)
+        share = square / (scale * scale) if square <= _MOST else _1
+    return rate, share
+
+
+@helper
+def _visit(rates, weights, stride, rows, values, square_gradient, commit):  # type: ignore[no-untyped-def]
+    """Set the rates of all features, of any kind; returns Σ rate x² and Σ (x / N)²."""
+    total, norm, kind, power = _0, _0, _kind(rates), rates.power_t
     for i in range(uint64(len(rows))):
         at = uint64(rows[i]) * stride
-        x = abs(values[i])
-        square = values[i] * values[i]
-        if square < _LEAST_SQUARE:
-            x, square = _LEAST, _LEAST_SQUARE
-        squares[i] = square
-        slot = at + uint64(1)
-        if adaptive:
-            gradient = weights[slot] + square_gradient * square
-            gradients[i] = gradient
-            if commit:
-                weights[slot] = gradient
-            slot += uint64(1)
-        if normalized:
-            scale = weights[slot]
-            if x > scale:
-                if commit:
-                    if scale > _0:
-                        weights[at] = _rescaled(weights[at], scale, x, rates)
-                    weights[slot] = x
-                scale = x
-            scales[i] = scale
+        square, gradient, scale = _touch(weights, at, values[i], square_gradient, commit, kind, power)
+        rate, share = _rate(square, gradient, scale, kind, power)
+        total += square * rate
+        norm += share
+        if commit:
+            weights[at + uint64(3)] = rate
+    return total, norm
 
 
-@njit(error_model="numpy")
-def _default_rates(size, squares, gradients, scales):  # type: ignore[no-untyped-def]
-    """Second pass, adaptive and normalised, with square roots: rates replace G, x² times them x², and (x/N)² N."""
-    for i in range(uint64(size)):
-        square = squares[i]
-        gradients[i] = (_1 / math.sqrt(gradients[i])) * (_1 / scales[i])
-        scales[i] = square / (scales[i] * scales[i]) if square <= _MOST else _1
-        squares[i] = square * gradients[i]
+@inlined
+def _visit_few(weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+    """The same for the default kind."""
+    total, norm = _0, _0
+    for i in range(uint64(len(rows))):
+        at = uint64(rows[i]) * uint64(4)
+        square, gradient, scale = _touch(weights, at, values[i], square_gradient, True, _DEFAULT, _0)
+        rate, share = _default_rate(square, gradient, scale)
+        total += square * rate
+        norm += share
+        weights[at + uint64(3)] = rate
+    return total, norm
 
 
-@njit(error_model="numpy")
-def _other_rates(rates, size, squares, gradients, scales):  # type: ignore[no-untyped-def]
-    """Second pass, any kind."""
-    power = rates.power_t
-    for i in range(uint64(size)):
-        square, rate, scale = squares[i], _1, scales[i]
-        if rates.adaptive == 1:
-            rate = _1 / math.sqrt(gradients[i]) if rates.square_root == 1 else gradients[i] ** -power
-        if rates.normalized == 1:
-            if rates.square_root == 0:
-                rate *= (scale * scale) ** (power - _1)
-            elif rates.adaptive == 1:
-                rate *= _1 / scale
-            else:
-                rate *= (_1 / scale) * (_1 / scale)
-            scales[i] = square / (scale * scale) if square <= _MOST else _1
-        gradients[i], squares[i] = rate, square * rate
+@inlined
+def _visit_many(features, weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+    """The same in three walks: only the first depends on the table, the second is all arithmetic, the third sums."""
+    n = uint64(len(rows))
+    squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
+    for i in range(n):
+        at = uint64(rows[i]) * uint64(4)
+        squares[i], gradients[i], scales[i] = _touch(weights, at, values[i], square_gradient, True, _DEFAULT, _0)
+    for i in range(uint64(0), n, LANES):
+        default_rates(squares, gradients, scales, i)
+    total, norm = _0, _0
+    for i in range(n):
+        total += squares[i]
+        norm += scales[i]
+        weights[uint64(rows[i]) * uint64(4) + uint64(3)] = gradients[i]
+    return total, norm
 
 
-@njit(error_model="numpy")
+@helper
 def _multiplier(rates, total_norm, total_importance):  # type: ignore[no-untyped-def]
     if rates.square_root == 0:
         return (total_norm / total_importance) ** (rates.power_t - _1)
@@ -113,19 +198,23 @@ def _multiplier(rates, total_norm, total_importance):  # type: ignore[no-untyped
     return math.sqrt(mean) if rates.adaptive == 1 else mean
 
 
-@njit(error_model="numpy")
-def _average(rates, offset, importance, norm, commit):  # type: ignore[no-untyped-def]
-    """Add an example to the mean norm of its sub-model; returns the multiplier of the update."""
+@helper
+def _hypothetical_multiplier(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
+    """The multiplier of the update, had an example been added to the mean norm of its sub-model."""
     norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
-    if not commit:
-        return _multiplier(rates, np.float32(norms[0]) + importance * norm, np.float32(norms[1]) + importance)
+    return _multiplier(rates, np.float32(norms[0]) + importance * norm, np.float32(norms[1]) + importance)
+
+
+@inlined
+def _average(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
+    """Add an example to the mean norm of its sub-model; returns it as the ratio of two sums, float32."""
+    norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
     norms[0] += np.float64(importance) * np.float64(norm)
     norms[1] += np.float64(importance)
-    rates.multiplier = _multiplier(rates, np.float32(norms[0]), np.float32(norms[1]))
-    return rates.multiplier
+    return np.float32(norms[0]), np.float32(norms[1])
 
 
-@njit(error_model="numpy")
+@helper
 def measure(rates, features, example, n, offset, importance, square_gradient, commit):  # type: ignore[no-untyped-def]
     """Update G and N of the features gathered last, and set their rates.
 
@@ -136,7 +225,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
         offset: of the sub-model.
         importance: of the example, float32.
         square_gradient: of the loss, float32, times importance.
-        commit: False changes nothing but scratch.
+        commit: False changes nothing.
 
     Returns:
         Change of the prediction per unit of update, float32.
@@ -148,18 +237,27 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
     shared = shared_at(example_at(example)[0].shared)[0]
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
     rows, values = rows_of(features, n), values_of(features, n)
-    squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
-    _touch(rates, weights, shared.stride, square_gradient, commit, rows, values, squares, gradients, scales)
-    if rates.adaptive == 1 and rates.normalized == 1 and rates.square_root == 1:
-        _default_rates(n, squares, gradients, scales)
-    else:
-        _other_rates(rates, n, squares, gradients, scales)
-    stride, total, norm = shared.stride, _0, _0
-    for i in range(uint64(n)):
-        total += squares[i]
-        norm += scales[i]
-        if commit:
-            weights[uint64(rows[i]) * stride + uint64(3)] = gradients[i]
+    total, norm = _visit(rates, weights, shared.stride, rows, values, square_gradient, commit)
     if rates.normalized == 0:
         return total
-    return total * _average(rates, offset, importance, norm, commit)
+    if not commit:
+        return total * _hypothetical_multiplier(rates, offset, importance, norm)
+    total_norm, total_importance = _average(rates, offset, importance, norm)
+    rates.multiplier = _multiplier(rates, total_norm, total_importance)
+    return total * rates.multiplier
+
+
+@inlined
+def measure_default(rates, features, shared, n, offset, importance, square_gradient):  # type: ignore[no-untyped-def]
+    """`measure` for learning with the default kind of rates."""
+    if square_gradient == _0:
+        return _1
+    weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * uint64(4))
+    rows, values = rows_of(features, n), values_of(features, n)
+    if n < LANES:
+        total, norm = _visit_few(weights, rows, values, square_gradient)
+    else:
+        total, norm = _visit_many(features, weights, rows, values, square_gradient)
+    total_norm, total_importance = _average(rates, offset, importance, norm)
+    rates.multiplier = math.sqrt(total_importance / total_norm)
+    return total * rates.multiplier

@@ -11,7 +11,7 @@ from hutch.core.loss_kernels import hinge_value
 
 def test_every_kernel_of_the_installed_plugins_is_found() -> None:
     found = warmup.installed_kernels()
-    assert {"hutch.reductions.linear:learn", "hutch.reductions.dyadic_kernels:learn"} <= found
+    assert {"hutch.reductions.linear_kernels:learn", "hutch.reductions.dyadic_kernels:learn"} <= found
     assert sum(name.endswith(":hinge_value") for name in found) == 1
 
 
