@@ -6,7 +6,7 @@ first such kernel is compiled: a process whose kernels are all on disk never imp
 
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
-from typing import Any
+from typing import Any, cast
 
 
 class Deferred:
@@ -62,15 +62,21 @@ def helper(function: Callable[..., Any]) -> Any:
     return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-class _Typed:
-    """Stands in kernels for something of which Numba only wants the type."""
+class _Intrinsic:
+    """Stands for an intrinsic of Numba, of which kernels only need the type."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, define: Callable[..., Any]) -> None:
+        update_wrapper(cast(Any, self), define)
+        self._define = define
 
     @cached_property
     def _numba_type_(self) -> Any:
-        return self._make()
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic as decorator
+
+        made = decorator(self._define)
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context.resolve_value_type(made)
 
 
 def intrinsic(define: Callable[..., Any]) -> Any:
@@ -79,34 +85,7 @@ def intrinsic(define: Callable[..., Any]) -> Any:
     Args:
         define: takes the typing context and the types of the arguments; returns the signature and a code generator.
     """
-
-    def make() -> Any:
-        from numba.core.registry import cpu_target
-        from numba.extending import intrinsic as decorator
-
-        made = decorator(define)
-        cpu_target.typing_context.refresh()
-        return cpu_target.typing_context.resolve_value_type(made)
-
-    typed: Any = _Typed(make)
-    return update_wrapper(typed, define)
-
-
-def external(symbol: str, signature: str) -> Any:
-    """A function of the C library, for kernels.
-
-    Args:
-        symbol: its name.
-        signature: in Numba's notation; addresses are `intp`.
-    """
-
-    def make() -> Any:
-        from numba.core import sigutils, types
-
-        arguments, result = sigutils.normalize_signature(signature)
-        return types.ExternalFunction(symbol, result(*arguments))
-
-    return _Typed(make)
+    return _Intrinsic(define)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -27,8 +27,10 @@ _C_LIBRARY = frozenset(
     "memcpy memmove memset strtof exp expf exp2 exp2f expm1 expm1f log logf log2 log2f log10 log10f log1p log1pf "
     "pow powf sqrt sqrtf cbrt cbrtf sin sinf cos cosf tan tanf asin asinf acos acosf atan atanf atan2 atan2f "
     "sinh sinhf cosh coshf tanh tanhf floor floorf ceil ceilf trunc truncf rint rintf fmod fmodf fma fmaf "
-    "erf erff erfc erfcf lgamma tgamma".split()
+    "hypot hypotf erf erff erfc erfcf lgamma tgamma".split()
 )
+_FREES_ARRAYS = "NRT_MemInfo_call_dtor"
+"""Numba's, named wherever a helper is given an array; code that makes no array, only views, never comes there."""
 _engines: list[Any] = []  # they own the code
 
 
@@ -77,6 +79,8 @@ def load(path: Path) -> tuple[int | None, bool]:
         return None, True
     import llvmlite.binding as llvm
 
+    if _FREES_ARRAYS in description["needs"] and llvm.address_of_symbol(_FREES_ARRAYS) is None:
+        llvm.add_symbol(_FREES_ARRAYS, llvm.address_of_symbol("abort"))
     if any(llvm.address_of_symbol(name) is None for name in description["needs"]):  # LLVM would abort the process
         return None, True
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target().create_target_machine())
@@ -95,7 +99,7 @@ def save(path: Path, compiled: Any) -> None:
     """
     symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
     needs = needed_symbols(code) if code.startswith(_ELF64) else None
-    if needs is None or not _C_LIBRARY.issuperset(needs):
+    if needs is None or not _C_LIBRARY.issuperset({*needs} - {_FREES_ARRAYS}):
         code = b""  # says that this kernel is Numba's
     body = json.dumps({"symbol": symbol, "needs": needs}).encode() + b"\n" + code
     try:

@@ -6,11 +6,13 @@ models depend on it. Only what that reader does not understand (`+3`, `1e+2`, `0
 library's `strtof`.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy import float32, int64
 from numpy.typing import NDArray
 
-from hutch.core.kernel_helper import external, njit
+from hutch.core.kernel_helper import intrinsic, njit
 from hutch.core.raw_bytes import byte_at
 
 LOWEST_POWER, HIGHEST_POWER = -37, 38
@@ -30,7 +32,25 @@ POWERS = _powers()
 MAX_DECIMALS = 35
 """Digits after the point beyond this many are read over."""
 
-_strtof = external("strtof", "float32(intp, intp)")
+
+@intrinsic
+def _strtof(typing_context: Any, start: Any) -> Any:
+    """The number at an address as C's `strtof` reads it, and the address where it ends."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    result = types.Tuple((types.float32, types.int64))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(ir.FloatType(), [word, word.as_pointer()])
+        function = cgutils.get_or_insert_function(builder.module, kind, "strtof")
+        end = cgutils.alloca_once(builder, word)
+        value = builder.call(function, [arguments[0], end])
+        return context.make_tuple(builder, result, [value, builder.load(end)])
+
+    return result(types.int64), generate
 
 
 @njit
@@ -68,9 +88,8 @@ def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
         first += 1
     if first == stop:
         return float32(0), int64(0)
-    end = np.zeros(1, np.int64)
-    value = float32(_strtof(first, end.ctypes.data))
-    return value, (end[0] - start if end[0] > first else int64(0))
+    value, end = _strtof(first)
+    return value, (end - start if end > first else int64(0))
 
 
 @njit
