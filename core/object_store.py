@@ -79,11 +79,12 @@ def load(path: Path) -> tuple[int | None, bool]:
         return None, True
     import llvmlite.binding as llvm
 
+    target = _target()
     if _FREES_ARRAYS in description["needs"] and llvm.address_of_symbol(_FREES_ARRAYS) is None:
         llvm.add_symbol(_FREES_ARRAYS, llvm.address_of_symbol("abort"))
     if any(llvm.address_of_symbol(name) is None for name in description["needs"]):  # LLVM would abort the process
         return None, True
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target().create_target_machine())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)  # one for each object: functions put in line elsewhere may share a name, but not the code
@@ -131,6 +132,8 @@ def _target() -> Any:
 
     with suppress(RuntimeError):  # llvmlite refuses since it does this itself
         llvm.initialize()
+    with suppress(RuntimeError):  # other systems have it elsewhere; what is not found then is Numba's
+        llvm.load_library_permanently("libm.so.6")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple()
