@@ -331,6 +331,9 @@ class Engine:
         for layer in reversed(self.layers):
             layer.end_pass()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an Engine holds addresses and cannot be copied; a hutch.Chain can")
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything a model file must hold, by name; the arrays are the live ones."""
         found: dict[str, NDArray[Any]] = {"weights": self.weights}

@@ -115,7 +115,8 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     """Read a chain without checking it yet.
 
     Args:
-        source: path of a YAML file; the YAML itself, if it holds a line break; or a mapping.
+        source: path of a YAML file; the YAML itself, if it holds a line break or a colon and names no file; or a
+            mapping.
         overrides: `path=value` each: `chain.1.dyadic.rank=3`, `dyadic.rank=3` or `weights.bits=20`; YAML values.
 
     Raises:
@@ -123,7 +124,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     """
     if isinstance(source, Mapping):
         document = Document(copy.deepcopy(dict(source)), "")
-    elif isinstance(source, str) and "\n" in source:
+    elif isinstance(source, str) and _is_yaml(source):
         document = config_yaml.read(source, "<chain>")
     elif isinstance(source, str | Path):
         document = config_yaml.read(_text(Path(source)), str(source))
@@ -135,6 +136,11 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     for override in overrides:
         apply_override(document, override, SECTIONS)
     return document
+
+
+def _is_yaml(source: str) -> bool:
+    """Whether a text is the YAML itself: a path has no line break, and hardly ever a colon before a blank."""
+    return "\n" in source or (re.search(r"[\w\"'}]:( |$)", source) is not None and not Path(source).exists())
 
 
 def _text(path: Path) -> str:

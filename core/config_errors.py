@@ -110,6 +110,8 @@ def _follow(value: Any, location: tuple[str | int, ...]) -> tuple[tuple[str | in
             value = value[part]
         elif isinstance(value, list | tuple) and isinstance(part, int) and part < len(value):
             value = value[part]
+        elif part == "parameters" and isinstance(value, Mapping) and len(value) == 1:  # of a loss, below its name
+            [(part, value)] = value.items()
         else:
             break
         path.append(part)

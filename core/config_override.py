@@ -34,7 +34,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     {'chain': [{'linear': {'learning_rate': 0.01}}]}
     """
     path_text, equals, value = override.partition("=")
-    place = Place(f"--set {override}")
+    place = Place(override)
     parts = [part for part in re.split(r"[.\[\]]+", path_text.strip()) if part]
     if not equals or not parts:
         raise ConfigError(place.says("got no path=value, wanted such as weights.bits=20"))

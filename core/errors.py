@@ -9,6 +9,8 @@ HutchError                  exit status 1: the run failed
 └── StoreError              a label store that cannot be used
 """
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -74,3 +76,11 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
     names = sorted(valid)
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names)}"
+
+
+def warn(text: str) -> None:
+    """Warn whoever called Hutch: the warning names their line, not one in here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hutch":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)

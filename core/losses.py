@@ -221,6 +221,8 @@ class LossChoice(BaseModel):
         if isinstance(value, Mapping) and "name" not in value and len(value) == 1:
             [(name, parameters)] = value.items()
             return {"name": name, "parameters": parameters or {}}
+        if not isinstance(value, Mapping | LossChoice):
+            raise ValueError(f"got {value!r}, wanted the name of a loss, or its name with parameters")
         return value
 
     @model_serializer

@@ -65,6 +65,8 @@ class RecordReader:
             for namespace, features in record.items():
                 if namespace in self._special:
                     continue
+                if not isinstance(namespace, str):
+                    raise self._error(i, f"got the key {namespace!r}, wanted the name of a namespace")
                 number = self._spaces.number(namespace)
                 for name, value in self._items(i, namespace, features):
                     code = names.setdefault((namespace, str(name)), len(names))

@@ -140,6 +140,16 @@ class Reduction(ABC):
         return 1
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Names of the namespaces that its parameters name; people are told if no example has one of them."""
+        return ()
+
+    @property
+    def made_namespaces(self) -> tuple[str, ...]:
+        """Names of the namespaces that it makes for the layers below."""
+        return ()
+
+    @property
     def score_count(self) -> int:
         """How many scores it writes per example when they are asked for; 0 if it has none."""
         return self.context.below.score_count if self.context.below else 0

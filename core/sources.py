@@ -1,22 +1,24 @@
 """Everything a chain accepts as examples, by its type, as batches."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
-from hutch.core.errors import DataError
+from hutch.core.errors import DataError, warn
 from hutch.core.matrix import is_matrix, matrix_batches
 from hutch.core.records import record_batches
 from hutch.core.roles import Roles
-from hutch.core.tables import is_table, table_batches
+from hutch.core.tables import is_dataset, is_table, table_batches, tables_of
 from hutch.core.text_parser import ParserOptions, TextParser
 
 ACCEPTED = (
     "a Batch, a line or lines of text (str or bytes), dicts, a NumPy array, a SciPy sparse matrix, "
-    "an Arrow-compatible table (pandas, polars, duckdb, pyarrow), or an iterable of batches, lines or dicts"
+    "a table (pandas, polars, duckdb, pyarrow, datasets), or an iterable of batches, lines, dicts or tables"
 )
 _LINES = 1 << 12
+_LABEL_ONLY = re.compile(r"\s*($|[-+]?\.?\d[-+\d.:e]*(\s|$))", re.IGNORECASE)
 
 
 def to_batches(
@@ -40,7 +42,7 @@ def to_batches(
     Raises:
         TypeError: something else; the message says what is accepted.
         ConfigError: columns that are not there.
-        DataError: examples that cannot be used.
+        DataError: the name of a file instead of its text, or examples that cannot be used.
 
     >>> [batch] = to_batches([{"label": 1, "f": {"a": 0.5, "colour": "red: a|b"}}], ParserOptions())
     >>> batch.labels, batch.values
@@ -57,13 +59,18 @@ def _to_batches(
     if is_matrix(examples):
         return matrix_batches(examples, options, columns, labels, importance)
     if labels is not None or importance is not None:
-        raise TypeError("labels and importance go with a matrix; elsewhere they stand in the examples themselves")
+        wanted = "a NumPy or SciPy matrix; in text, records and tables they stand in the examples themselves"
+        raise TypeError(f"labels and importance: got them with {type(examples).__name__}, wanted them with {wanted}")
     if isinstance(examples, Batch):
         return iter([examples])
+    if isinstance(examples, str) and _is_name(examples):
+        raise DataError(f"got {examples!r}, wanted lines such as '1 |words a b'; a chain reads a file by pathlib.Path")
     if isinstance(examples, str | bytes | bytearray | memoryview):
         return _text([examples], options)
     if is_table(examples):
-        return table_batches(examples, options, columns)
+        return table_batches([examples], options, columns)
+    if is_dataset(examples):
+        return table_batches(tables_of(examples), options, columns)
     if isinstance(examples, Mapping):
         return record_batches([examples], options, columns)
     if isinstance(examples, Iterable):
@@ -74,7 +81,7 @@ def _to_batches(
 def _several(
     examples: Iterator[Any], options: ParserOptions, columns: Roles | Mapping[str, Any] | None
 ) -> Iterator[Batch]:
-    """Batches, lines or dicts; the first item tells which."""
+    """Batches, lines, tables or dicts; the first item tells which."""
     first = next(examples, None)
     if first is None:
         return iter([])
@@ -83,13 +90,21 @@ def _several(
         return examples
     if isinstance(first, str | bytes | bytearray | memoryview):
         return _text(examples, options)
+    if is_table(first):
+        return table_batches(examples, options, columns)
     if isinstance(first, Mapping):
         return record_batches(examples, options, columns)
     raise TypeError(f"got an iterable of {type(first).__name__}, wanted {ACCEPTED}")
 
 
+def _is_name(text: str) -> bool:
+    """Whether a text is no line but what people take for the name of a file: it has no label and no feature."""
+    return "|" not in text and "\n" not in text and not _LABEL_ONLY.match(text)
+
+
 def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: ParserOptions) -> Iterator[Batch]:
-    parser, left, number = TextParser(options, "<lines>"), iter(lines), 0
+    """Batches of lines; the first malformed places of each kind are warned of."""
+    parser, left, number, told = TextParser(options, "<lines>"), iter(lines), 0, 0
     while piece := list(islice(left, _LINES)):
         for i, line in enumerate(piece):
             if not isinstance(line, str | bytes | bytearray | memoryview):
@@ -97,5 +112,8 @@ def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: Parser
         encoded = [line.encode() if isinstance(line, str) else bytes(line) for line in piece]
         number += len(piece)
         batch = parser.parse(b"".join(line if line.endswith(b"\n") else line + b"\n" for line in encoded))
+        for problem in parser.problems.kept[told:]:
+            warn(str(problem))
+        told = len(parser.problems.kept)
         if len(batch):
             yield batch

@@ -1,11 +1,11 @@
 """Tables that speak the Arrow PyCapsule protocol as batches: kernels over the columns' buffers, no text between.
 
-pandas, polars, duckdb, Hugging Face `datasets` and pyarrow itself hand their columns over without copying them. A
-number is the feature `name` with that value; a word is the feature that the text `name:word` would be, whatever bytes
-it holds.
+pandas, polars, duckdb and pyarrow itself hand their columns over without copying them, Hugging Face `datasets` as
+tables of some rows each. A number is the feature `name` with that value; a word is the feature that the text
+`name:word` would be, whatever bytes it holds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +25,17 @@ from hutch.core.text_parser import ParserOptions
 def is_table(data: Any) -> bool:
     """Whether an object can hand over its columns by the Arrow PyCapsule protocol."""
     return hasattr(data, "__arrow_c_stream__")
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether an object is a dataset of Hugging Face (`datasets` itself is not imported)."""
+    return type(data).__module__.partition(".")[0] == "datasets" and hasattr(data, "with_format")
+
+
+def tables_of(dataset: Any) -> Iterator[Any]:
+    """The rows of a dataset of Hugging Face, in their present order, as Arrow tables."""
+    tables: Iterator[Any] = dataset.with_format("arrow").iter(batch_size=FEATURES_PER_BATCH // 16)
+    return tables
 
 
 def arrow() -> ModuleType:
@@ -60,6 +71,7 @@ class TableReader:
         options: how names are hashed, and the kind of the labels.
         columns: what each column stands for; see `hutch.core.roles.Roles`.
         source: what messages call the table.
+        after: what read the rows before, if their table had another schema; rows and groups are counted on.
 
     Raises:
         ConfigError: a column that is named but not there.
@@ -72,8 +84,10 @@ class TableReader:
         options: ParserOptions,
         columns: Roles | Mapping[str, Any] | None = None,
         source: str = "<table>",
+        after: "TableReader | None" = None,
     ) -> None:
         self._arrow = arrow()
+        self.schema = schema
         self._options = options
         self._source = source
         roles = Roles.of(columns)
@@ -91,9 +105,9 @@ class TableReader:
             [column.name for column in self._features], np.array(seeds or [0], np.uint32), options
         )
         self._mask = np.uint32((1 << options.bits) - 1)
-        self._row = 1
-        self._last_group: Any = None
-        self._group = 0
+        self._row: int = after._row if after else 1
+        self._group: int = after._group if after else 0
+        self._last_group: Any = after._last_group if after else None
 
     def batches(self, record_batch: Any) -> Iterator[Batch]:
         """One record batch in pieces."""
@@ -237,25 +251,32 @@ def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def table_batches(
-    table: Any,
+    tables: Iterable[Any],
     options: ParserOptions,
     columns: Roles | Mapping[str, Any] | None = None,
     source: str = "<table>",
 ) -> Iterator[Batch]:
-    """Batches of any table that speaks the Arrow PyCapsule protocol.
+    """Batches of any tables that speak the Arrow PyCapsule protocol.
 
     Args:
-        table: a pandas or polars frame, a duckdb relation, an Arrow table or stream.
+        tables: frames of pandas or polars, duckdb relations, Arrow tables or streams, with the same columns.
         options: how names are hashed, and the kind of the labels.
         columns: what each column stands for; see `hutch.core.roles.Roles`.
-        source: what messages call the table.
+        source: what messages call the tables.
 
     Raises:
         ConfigError: a column that is named but not there.
-        DataError: a column or a value that cannot be used.
+        DataError: no table, or a column or a value that cannot be used.
         HutchError: pyarrow is not installed.
     """
-    stream = arrow().RecordBatchReader.from_stream(table)
-    reader = TableReader(stream.schema, options, columns, source)
-    for record_batch in stream:
-        yield from reader.batches(record_batch)
+    reader: TableReader | None = None
+    for table in tables:
+        try:
+            stream = arrow().RecordBatchReader.from_stream(table)
+        except (arrow().ArrowException, TypeError) as error:
+            got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
+            raise DataError(at(source, None, None, got)) from None
+        if reader is None or reader.schema != stream.schema:
+            reader = TableReader(stream.schema, options, columns, source, reader)
+        for record_batch in stream:
+            yield from reader.batches(record_batch)

@@ -179,6 +179,11 @@ class Dyadic(Reduction):
                 record[name] = kernel.address
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of the pairs."""
+        return tuple(name for pair in self.parameters.pairs for name in pair)
+
+    @property
     def kernels(self) -> Kernels:
         return Kernels(learn, predict, importance_to, sensitivity)
 

@@ -231,6 +231,11 @@ class LowRankQuadratic(Reduction):
         return 1 + max(pair.rank for pair in parameters.pairs)
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of the pairs."""
+        return tuple(name for pair in self.parameters.pairs for name in pair.namespaces)
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)

@@ -160,6 +160,11 @@ class Ngrams(Reduction):
         state["built"] = self._built.at
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Where grams are made."""
+        return tuple(self.parameters.namespaces)
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)

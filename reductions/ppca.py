@@ -208,6 +208,16 @@ class PPCALayer(Reduction):
             raise ConfigError(f"ppca.output: got {p.output!r}, which the chain cannot tell from {p.namespace!r}")
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Whose features are the row."""
+        return (self.parameters.namespace,)
+
+    @property
+    def made_namespaces(self) -> tuple[str, ...]:
+        """Of the latent features."""
+        return (self.parameters.output,)
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         below = self.context.below.kernels if self.context.below else Kernels(learn, predict)

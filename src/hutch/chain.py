@@ -1,9 +1,11 @@
 """The public chain: from YAML to predictions, with whatever plugins are installed."""
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +14,23 @@ from hutch.core import config as chain_config
 from hutch.core.batch import Batch
 from hutch.core.chain import Engine
 from hutch.core.config import ChainConfig
-from hutch.core.errors import ConfigError, ModelError
+from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
+from hutch.core.input_files import InputFiles, check_sources
 from hutch.core.losses import LossChoice
 from hutch.core.model_file import check_plugins, load_model, save_model
+from hutch.core.named_namespaces import NamedNamespaces
+from hutch.core.roles import Roles
 from hutch.core.sources import to_batches
 from hutch.core.text_parser import ParserOptions
 from hutch.plugins.manager import Plugins, installed
 
+_ENOUGH = 100  # examples until a namespace that none of them has is spoken of
+
 
 class Chain(Engine):
     """A chain of reductions over one weight table, built from a configuration.
+
+    It can be pickled and copied, which goes through the bytes of its model file; a copy shares nothing with it.
 
     Args:
         config: the checked configuration; `from_config` makes it from YAML.
@@ -58,6 +67,7 @@ class Chain(Engine):
             ignore=config.input.ignore,
             keep=config.input.keep,
         )
+        self._named: NamedNamespaces | None = NamedNamespaces(self.layers, config.input.namespaces)
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -76,57 +86,139 @@ class Chain(Engine):
         with chain_config.placed(document):
             return cls(config, plugins)
 
-    def batches(self, examples: Any, **options: Any) -> Iterator[Batch]:
-        """Examples of any accepted kind as batches for this chain; see `hutch.core.sources.to_batches`."""
-        options.setdefault("columns", self.config.input.columns)
-        return to_batches(examples, self.parser, **options)
+    def batches(
+        self,
+        examples: Any,
+        labels: Any = None,
+        importance: Any = None,
+        *,
+        columns: Roles | Mapping[str, Any] | None = None,
+    ) -> Iterator[Batch]:
+        """Examples of any accepted kind as batches for this chain; the arguments are those of `learn`."""
+        columns = self.config.input.columns if columns is None else columns
+        paths = [examples] if isinstance(examples, os.PathLike) else examples
+        if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
+            return self._files([os.fspath(path) for path in paths], columns)
+        return to_batches(examples, self.parser, columns, labels=labels, importance=importance)
 
-    def learn(self, examples: Any, **options: Any) -> NDArray[np.float32]:
+    def _files(self, paths: Sequence[str], columns: Any) -> Iterator[Batch]:
+        check_sources(paths)
+        readers = self.plugins.registry.readers
+        return iter(InputFiles(paths, self.parser, readers, lambda problem: warn(str(problem)), columns))
+
+    def learn(
+        self,
+        examples: Any,
+        labels: Any = None,
+        importance: Any = None,
+        *,
+        columns: Roles | Mapping[str, Any] | None = None,
+        **unknown: Never,
+    ) -> NDArray[np.float32]:
         """Learn, example by example.
 
         Args:
-            examples: a batch, lines, dicts, a sparse or dense matrix, or an Arrow table.
-            options: how to read them; see `hutch.core.sources.to_batches`.
+            examples: lines (a text, a list, an open file), dicts, a NumPy or SciPy matrix, a table of pandas, polars,
+                duckdb, pyarrow or Hugging Face datasets, a `Batch`, an iterable of these, or the `pathlib.Path` of a
+                file, or a list of paths, that is read as `hutch train` reads it.
+            labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. All else holds its own.
+            importance: importances of a matrix's rows, shape (examples,); None: 1.
+            columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
+                `hutch.core.roles.Roles`; None: as the chain says.
 
         Returns:
             The prediction of each example made before it was learned (progressive), float32 (examples).
-        """
-        return self._collect(examples, True, options)
 
-    def predict(self, examples: Any, **options: Any) -> NDArray[np.float32]:
+        Raises:
+            TypeError: examples of another kind.
+            ConfigError: columns that are not there.
+            DataError: examples that cannot be used, with their place.
+
+        Warns:
+            UserWarning: malformed text, labels that the chain is not made for, a namespace that the chain names and no
+                example has.
+        """
+        _refuse("learn", unknown)
+        found = self._collect(self.batches(examples, labels, importance, columns=columns), True)
+        if self._named and self.statistics.examples >= _ENOUGH:
+            for text in self._named.missing():
+                warn(text)
+            self._named = None
+        return found
+
+    def predict(
+        self,
+        examples: Any,
+        labels: Any = None,
+        importance: Any = None,
+        *,
+        columns: Roles | Mapping[str, Any] | None = None,
+        **unknown: Never,
+    ) -> NDArray[np.float32]:
         """Predict without learning; as `learn`, but the chain stays as it was, its counters too.
 
         Returns:
             float32 (examples): the top layer's predictions.
         """
-        kept = self.shared.copy()
-        try:
-            return self._collect(examples, False, options)
-        finally:
-            self.shared[...] = kept
+        _refuse("predict", unknown)
+        with self._unchanged():
+            return self._collect(self.batches(examples, labels, importance, columns=columns), False)
 
-    def scores(self, examples: Any, **options: Any) -> NDArray[np.float32]:
-        """The scores of all classes without learning, float32 (examples, classes).
+    def scores(
+        self,
+        examples: Any,
+        labels: Any = None,
+        importance: Any = None,
+        *,
+        columns: Roles | Mapping[str, Any] | None = None,
+        **unknown: Never,
+    ) -> NDArray[np.float32]:
+        """The scores of all classes without learning, float32 (examples, classes); arguments as of `learn`.
 
         Raises:
             ConfigError: the chain's top layer has none.
         """
+        _refuse("scores", unknown)
         if not self.score_count:
             raise ConfigError(f"chain[0].{self.layers[0].name} predicts {self.predicts.value!r}: it has no scores")
-        kept = self.shared.copy()
-        found = [self.run_batch(b, learn=False, scores=True)[0].scores for b in self.batches(examples, **options)]
-        self.shared[...] = kept
+        with self._unchanged():
+            batches = self.batches(examples, labels, importance, columns=columns)
+            found = [self.run_batch(batch, learn=False, scores=True)[0].scores for batch in batches]
         return np.concatenate([*found, np.zeros((0, self.score_count), np.float32)])
 
-    def _collect(self, examples: Any, learn: bool, options: dict[str, Any]) -> NDArray[np.float32]:
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Leave the counters as they were."""
+        kept = self.shared.copy()
+        try:
+            yield
+        finally:
+            self.shared[...] = kept
+
+    def _collect(self, batches: Iterable[Batch], learn: bool) -> NDArray[np.float32]:
         found = []
-        for batch in self.batches(examples, **options):
+        for batch in batches:
             found.append(self.run_batch(batch, learn=learn)[0].predictions)  # a layer that refuses a label says so
+            if learn and self._named:
+                self._named.see(batch)
             if learn and not self._warned and len(strange := self.strange_labels(batch)):
                 self._warned = True
                 text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
-                warnings.warn(text, UserWarning, stacklevel=3)
+                warn(text)
         return np.concatenate([*found, np.zeros(0, np.float32)])
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            self.save(path)
+            return type(self)._from_bytes, (path.read_bytes(),)
+
+    @classmethod
+    def _from_bytes(cls, model: bytes) -> Self:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            path.write_bytes(model)
+            return cls.from_arrays(*load_model(path), "<pickle>")
 
     def save(self, path: str | Path) -> None:
         """Write the whole chain, its configuration and its counters, to a file.
@@ -176,14 +268,35 @@ class Chain(Engine):
         document = chain_config.read_chain(metadata["chain"])
         plugins = installed(chain_config.blocked_plugins(document))
         for notice in check_plugins(source, metadata["plugins"], plugins.versions()):
-            warnings.warn(notice, stacklevel=3)
+            warn(notice)
         try:
-            chain_config.validate(document, plugins.registry)
+            written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
         chain = cls.from_config(metadata["chain"], overrides)
+        arrays = arrays | chain._changed_since(written)
         try:
             chain.restore(arrays)
         except ModelError as error:
             raise ModelError(f"{source}: {error}") from None
         return chain
+
+    def _changed_since(self, written: ChainConfig) -> dict[str, NDArray[Any]]:
+        """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
+        live, found = self.arrays(), {}
+        for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
+            for parameter, value in new.parameters:
+                name = f"layer.{k}.{new.name}.{parameter}"
+                if name in live and getattr(old.parameters, parameter) != value:
+                    found[name] = live[name].copy()
+        return found
+
+
+def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
+    """Name an argument that does not exist, as Python would, and what was meant."""
+    for name in unknown:
+        near = did_you_mean({"y": "labels", "sample_weight": "importance"}.get(name, name), _ARGUMENTS)
+        raise TypeError(f"{method}() got an unexpected keyword argument {name!r}; {near}")
+
+
+_ARGUMENTS = ("labels", "importance", "columns")

@@ -4,17 +4,19 @@ They take dense and sparse matrices; column j is the feature named `j`. For tabl
 use `hutch.Chain` itself. Needs the extra `sklearn`; nothing else in Hutch imports this module.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
 from hutch.chain import Chain
 from hutch.core.errors import ConfigError
@@ -38,7 +40,7 @@ EXPECTED_FAILURES = {
 
 
 class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
-    """What classifier and regressor share: parameters, building, learning, pickling."""
+    """What classifier and regressor share: parameters, building, learning."""
 
     chain_: Chain
     n_features_in_: int
@@ -83,24 +85,6 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
     def _predict(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)
         return self.chain_.predict(self._matrix(X, reset=False), columns=self.columns)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "chain_" in state:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "model"
-                state["chain_"].save(path)
-                state["chain_"] = path.read_bytes()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if isinstance(state.get("chain_"), bytes):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "model"
-                path.write_bytes(state["chain_"])
-                state["chain_"] = Chain.load(path)
-        super().__setstate__(state)
 
 
 def _has_scores(estimator: "HutchClassifier") -> bool:

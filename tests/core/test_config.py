@@ -121,7 +121,7 @@ LAYER_MISTAKES = [
     ("base: {either: x}", "2:20: chain[0].base.either: got 'x', wanted an integer or a list"),
     ("base: {zzz: 1}", "2:12: chain[0].base.zzz: unknown key; valid: either, learning_rate, loss, names, text"),
     ("base: {loss: hing}", "2:18: chain[0].base.loss: unknown loss 'hing'; did you mean 'hinge'?"),
-    ("base: {loss: 3}", "2:18: chain[0].base.loss: got 3, wanted keys with values"),
+    ("base: {loss: 3}", "2:18: chain[0].base.loss: got 3, wanted the name of a loss, or its name with parameters"),
     (
         "base: {loss: {quantile: {tua: 1}}}",
         "2:30: chain[0].base.loss.quantile.tua: unknown key; did you mean 'tau'?",
@@ -248,13 +248,13 @@ def test_overrides(override: str, expected: dict[str, Any]) -> None:
     ],
 )
 def test_wrong_overrides_are_named(override: str, message: str) -> None:
-    assert wrong(CHAIN, override) == [f"--set {override}: {message}"]
+    assert wrong(CHAIN, override) == [f"{override}: {message}"]
 
 
 def test_an_ambiguous_override_lists_the_places() -> None:
     text = "chain: [{tree: {classes: 2}}, {tree: {classes: 3}}, base]\n"
     assert wrong(text, "tree.classes=4") == [
-        "--set tree.classes=4: 'tree' stands more than once in the chain; say chain.0.tree or chain.1.tree"
+        "tree.classes=4: 'tree' stands more than once in the chain; say chain.0.tree or chain.1.tree"
     ]
     assert load_chain(text, REGISTRY, ["chain.1.tree.classes=4"]).chain[1].parameters.classes == 4
 

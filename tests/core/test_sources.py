@@ -297,6 +297,13 @@ PLAIN = ParserOptions()
         (["1 |f a", 3], None, PLAIN, "<lines>:2: got int, wanted str or bytes"),
         (np.ones(3), None, PLAIN, r"<matrix>: got shape \(3,\), wanted two dimensions"),
         (np.array([[1.0, np.inf]]), None, PLAIN, "<matrix>:1: column 1: got inf, wanted"),
+        (np.array([[1, 2], [3, "x"]], object), None, PLAIN, "<matrix>:2: column 1: got 'x', wanted a number"),
+        (np.array([["x"]]), None, PLAIN, "<matrix>:1: column 0: got 'x', wanted a number"),
+        (np.array([["2020-01-01"]], "M8[D]"), None, PLAIN, r"<matrix>: got datetime64\[D\], wanted numbers"),
+        ([{"f": "a"}, {3: "a"}], None, PLAIN, "<records>:2: got the key 3, wanted the name of a namespace"),
+        ("train.vw", None, PLAIN, "got 'train.vw', wanted lines such as"),
+        (r"C:\data", None, PLAIN, "a chain reads a file by pathlib.Path"),
+        (pa.chunked_array([[1.0]]), None, PLAIN, "<table>: got ChunkedArray, wanted a table of named columns"),
     ],
 )
 def test_what_cannot_be_used_is_named(examples: Any, columns: Any, options: ParserOptions, message: str) -> None:
@@ -321,10 +328,58 @@ def test_roles_that_do_not_fit_are_named(columns: Any, message: str) -> None:
 
 
 def test_labels_go_with_a_matrix() -> None:
-    with pytest.raises(TypeError, match="go with a matrix"):
+    with pytest.raises(TypeError, match="got them with list, wanted them with a NumPy or SciPy matrix"):
         to_batches(["1 |f a"], ParserOptions(), labels=[1])
     with pytest.raises(DataError, match=r"<matrix>: got labels of shape \(2,\), wanted \(1,\)"):
         list(to_batches(np.ones((1, 1)), ParserOptions(), labels=[1, 2]))
+
+
+def test_labels_are_numbers() -> None:
+    with pytest.raises(DataError, match="<matrix>:2: labels: got 'b', wanted a number; class names go with hutch.sk"):
+        list(to_batches(np.ones((2, 1)), ParserOptions(), labels=["1", "b"]))
+    [batch] = to_batches(np.array([[1, "2"]], object), ParserOptions(), labels=["-1"], importance=[2])
+    assert batch.labels == [-1] and batch.importance == [2]
+
+
+@pytest.mark.parametrize("text", ["1 ", " -1.5 2 'tag", "", " ", "1e-3 ", ".5 2 "])
+def test_a_line_may_have_no_features(text: str) -> None:
+    assert len(list(to_batches(text, ParserOptions()))) <= 1
+
+
+def test_malformed_lines_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="<lines>:.*: bad label") as found:
+        list(to_batches(["1 |f a", "good |f a"] + ["bad |f b"] * 20, ParserOptions()))
+    assert found[0].message.args[0].startswith("<lines>:2:1") and len(found) == 5  # type: ignore[union-attr]
+    assert all(warning.filename == __file__ for warning in found)
+
+
+class Pieces:
+    """A dataset of Hugging Face, as far as it is asked for."""
+
+    __module__ = "datasets.arrow_dataset"
+
+    def __init__(self, *tables: pa.Table) -> None:
+        self.tables = tables
+
+    def with_format(self, name: str) -> "Pieces":
+        assert name == "arrow"
+        return self
+
+    def iter(self, batch_size: int) -> Any:
+        return iter(self.tables)
+
+
+@pytest.mark.parametrize("kind", [list, iter, lambda tables: Pieces(*tables)], ids=["list", "iterator", "datasets"])
+def test_tables_in_pieces_are_one_table(kind: Callable[[Any], Any]) -> None:
+    first = pa.table({"label": [1.0, 2.0], "group": ["a", "a"], "x": pa.array(["u", "v"])})
+    second = pa.table({"label": [3.0], "group": ["a"], "x": pa.array(["u"]).dictionary_encode()})
+    third = pa.table({"label": [np.inf], "group": ["b"], "x": pa.array(["u"])})
+    batches = list(to_batches(kind([first, second]), ParserOptions()))
+    assert [int(group) for batch in batches for group in batch.group] == [0, 0, 0]
+    assert [float(label) for batch in batches for label in batch.labels] == [1, 2, 3]
+    assert batches[0].indices[0] == batches[1].indices[0]
+    with pytest.raises(DataError, match="<table>:4: label: got inf"):
+        list(to_batches(kind([first, second, third]), ParserOptions()))
 
 
 def test_records_are_json() -> None:

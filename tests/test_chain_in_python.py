@@ -1,0 +1,141 @@
+"""What people do with a chain in Python: hand it all kinds of things, copy it, mistype."""
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain, HutchError
+from hutch.core.chain import Engine
+from hutch.core.errors import ConfigError, DataError
+
+LINES = ["1 |f a b:0.5", "-1 |f b", "1 |f a c"] * 20
+LOGISTIC = {"chain": [{"linear": {"loss": "logistic"}}]}
+
+
+def learned(lines: list[str] = LINES, config: Any = LOGISTIC) -> Chain:
+    chain = Chain.from_config(config)
+    chain.learn(lines)
+    return chain
+
+
+def by_pickle(chain: Chain) -> Any:
+    return pickle.loads(pickle.dumps(chain))
+
+
+@pytest.mark.parametrize("copied", [by_pickle, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        LOGISTIC,
+        {"seed": 3, "chain": [{"active": {"budget": 0.3}}, "linear"]},
+        {"weights": {"bits": 12}, "chain": [{"dyadic": {"left": "f", "right": "g"}}]},
+    ],
+    ids=["linear", "active", "dyadic"],
+)
+def test_a_copy_goes_on_by_itself(copied: Callable[[Chain], Any], config: Any) -> None:
+    lines = [line + " |g x" for line in LINES]
+    original = learned(lines, config)
+    other = copied(original)
+    assert type(other) is Chain and other.config == original.config
+    wanted = original.predict(lines)
+    np.testing.assert_array_equal(other.predict(lines), wanted)
+    progressive = other.learn(lines)
+    np.testing.assert_array_equal(original.predict(lines), wanted)
+    np.testing.assert_array_equal(original.learn(lines), progressive)
+
+
+def test_an_engine_is_not_copied() -> None:
+    chain = learned()
+    engine = Engine(chain.config.chain, chain.plugins.registry, bits=10)
+    with pytest.raises(TypeError, match="an Engine holds addresses and cannot be copied; a hutch.Chain can"):
+        copy.deepcopy(engine)
+
+
+def test_files_by_path(tmp_path: Path) -> None:
+    (tmp_path / "a.vw").write_text("\n".join(LINES[:30]) + "\n")
+    (tmp_path / "b.csv").write_text("label,x\n1,2\n-1,y\n")
+    chain, wanted = Chain.from_config(LOGISTIC), learned(LINES[:30])
+    chain.learn(tmp_path / "a.vw")
+    np.testing.assert_array_equal(chain.predict(LINES), wanted.predict(LINES))
+    assert len(chain.learn([tmp_path / "a.vw", tmp_path / "b.csv"])) == 32
+    with pytest.raises(DataError, match="no.vw: no such file"):
+        chain.learn(tmp_path / "no.vw")
+    with pytest.warns(UserWarning, match="c.vw:1:1: bad label") as found:
+        (tmp_path / "c.vw").write_text("good |f a\n")
+        chain.learn(tmp_path / "c.vw")
+    assert found[0].filename == __file__
+
+
+def test_open_files_are_their_lines() -> None:
+    wanted = learned().predict(LINES)
+    text = "\n".join(LINES) + "\n"
+    for file in (io.StringIO(text), io.BytesIO(text.encode())):
+        chain = Chain.from_config(LOGISTIC)
+        chain.learn(file)
+        np.testing.assert_array_equal(chain.predict(LINES), wanted)
+
+
+def test_labels_follow_a_matrix() -> None:
+    x, y = np.eye(3), [1, -1, 1]
+    one, other = Chain.from_config(LOGISTIC), Chain.from_config(LOGISTIC)
+    np.testing.assert_array_equal(one.learn(x, y, [1, 2, 1]), other.learn(x, labels=y, importance=[1, 2, 1]))
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "near"),
+    [("learn", "y", "labels"), ("predict", "sample_weight", "importance"), ("learn", "column", "columns")],
+)
+def test_a_mistyped_argument_is_named(method: str, name: str, near: str) -> None:
+    message = f"{method}\\(\\) got an unexpected keyword argument '{name}'; did you mean '{near}'?"
+    with pytest.raises(TypeError, match=message):
+        getattr(Chain.from_config(LOGISTIC), method)(np.eye(2), **{name: [1, -1]})
+
+
+def test_a_namespace_that_nobody_has_is_warned_of_once() -> None:
+    chain = Chain.from_config({"chain": [{"linear": {"interactions": [["f", "flim"], [":", "f"]]}}]})
+    chain.learn(LINES)
+    with pytest.warns(
+        UserWarning, match=r"chain\[0\].linear names the namespace 'flim', which no example has"
+    ) as found:
+        chain.learn(LINES)
+    assert len(found) == 1 and found[0].filename == __file__
+    chain.learn(LINES)
+
+
+def test_namespaces_that_a_layer_makes_are_there() -> None:
+    layers = [
+        {"ppca": {"namespace": "f", "dimension": 4, "rank": 2, "features": "hashed"}},
+        {"linear": {"interactions": [["latent", "latent"], ["f", "f"]]}},
+    ]
+    chain = Chain.from_config({"chain": layers})
+    chain.learn(LINES * 2)
+
+
+@pytest.mark.parametrize("text", ["chain: [linear]", "{chain: [linear]}", '{"chain": ["linear"]}', "chain:\n- linear"])
+def test_yaml_as_text(text: str) -> None:
+    assert [layer.name for layer in Chain.from_config(text).layers] == ["linear"]
+
+
+def test_the_name_of_a_file_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match="chian.yaml: cannot be read: No such file"):
+        Chain.from_config("chian.yaml")
+
+
+@pytest.mark.parametrize(
+    ("loss", "place", "message"),
+    [
+        ("{quantile: {tau: fast}}", "2:37", "quantile.tau: got 'fast', wanted a number"),
+        ("{quantile: {tau: 2}}", "2:37", "quantile.tau: got 2, wanted more than 0 and less than 1"),
+        ("{quantile: fast}", "2:31", "quantile: got 'fast', wanted keys with values"),
+    ],
+)
+def test_a_wrong_parameter_of_a_loss_is_placed(loss: str, place: str, message: str) -> None:
+    with pytest.raises(HutchError) as raised:
+        Chain.from_config(f"chain:\n  - linear: {{loss: {loss}}}\n")
+    assert str(raised.value) == f"<chain>:{place}: chain[0].linear.loss.{message}"
