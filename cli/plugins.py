@@ -33,8 +33,9 @@ def list_plugins(as_json: Json = False) -> None:
 
     found = installed()
     rows = [_row(plugin, found.registry.origins) for plugin in found]
+    left_out = found.registry.left_out
     if as_json:
-        print(json.dumps({"plugins": rows}))
+        print(json.dumps({"plugins": rows, "left_out": left_out}))
         return
     for row in rows:
         print(f"{row['name']} ({row['distribution']} {row['version']})")
@@ -42,6 +43,10 @@ def list_plugins(as_json: Json = False) -> None:
         print(f"  file: {row['file']}")
         for kind, names in row["registered"].items():
             print(f"  {kind}: {', '.join(names)}")
+        if row["failure"]:
+            print(f"  {row['failure']}")
+    for name, why in left_out.items():
+        print(f"{name}\n  left out: {why}")
 
 
 def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
@@ -56,6 +61,7 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
         "file": plugin.file,
         "hooks": list(plugin.hooks),
         "registered": registered,
+        "failure": plugin.failure,
     }
 
 

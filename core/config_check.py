@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from hutch.core.config_errors import loss_mistakes, messages, shown
 from hutch.core.config_override import layer_name
 from hutch.core.config_yaml import Document, Path, Place
-from hutch.core.errors import ConfigError, did_you_mean
+from hutch.core.errors import ConfigError
 from hutch.core.losses import LossChoice
 from hutch.core.registry import Registry
 
@@ -63,7 +63,7 @@ class Checker:
                     text += f"; indent the parameters below '{next(iter(entry))}:'"
                 self._complain(("chain", i), text)
             elif name not in self._registry.reductions:
-                text = f"unknown reduction {name!r}; {did_you_mean(name, self._registry.reductions)}"
+                text = f"unknown reduction {name!r}; {self._registry.unknown('reductions', name)}"
                 self._complain(("chain", i, name), text, key=True, subject=f"chain[{i}]")
             else:
                 given = entry[name] if isinstance(entry, dict) and entry[name] is not None else {}
@@ -102,7 +102,7 @@ class Checker:
                 choice = LossChoice.model_validate(given[name])
             except ValidationError:
                 continue  # told with the layer's other parameters
-            for below, is_key, what in loss_mistakes(choice, self._registry.losses):
+            for below, is_key, what in loss_mistakes(choice, self._registry):
                 self._complain((*path, name, *below), what, key=is_key)
 
 

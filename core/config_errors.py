@@ -8,7 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from hutch.core.errors import did_you_mean
-from hutch.core.losses import Loss, LossChoice
+from hutch.core.losses import LossChoice
+from hutch.core.registry import Registry
 
 _WANTED = {
     "int_type": "an integer",
@@ -70,12 +71,12 @@ def messages(
         yield path, False, f"got {shown(_follow(value, path)[1])}, wanted {' or '.join(dict.fromkeys(phrases))}"
 
 
-def loss_mistakes(choice: LossChoice, losses: Mapping[str, Loss]) -> Iterator[tuple[tuple[str, ...], bool, str]]:
+def loss_mistakes(choice: LossChoice, registry: Registry) -> Iterator[tuple[tuple[str, ...], bool, str]]:
     """What is wrong with a loss: path below it, whether it is the key, and the text."""
-    if choice.name not in losses:
-        yield (), False, f"unknown loss {choice.name!r}; {did_you_mean(choice.name, losses)}"
+    if choice.name not in registry.losses:
+        yield (), False, f"unknown loss {choice.name!r}; {registry.unknown('losses', choice.name)}"
         return
-    parameters = {parameter.name: parameter for parameter in losses[choice.name].parameters}
+    parameters = {parameter.name: parameter for parameter in registry.losses[choice.name].parameters}
     for name, value in choice.parameters.items():
         if name not in parameters:
             near = did_you_mean(name, parameters) if parameters else "the loss has no parameters"

@@ -1,10 +1,12 @@
 """JSON Schema of a chain, for editors that complete and check YAML."""
 
+import math
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
 from hutch.core.config import Frame
+from hutch.core.losses import LossParameter
 from hutch.core.registry import Registry
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +22,8 @@ def schema(registry: Registry) -> dict[str, Any]:
     references, definitions = models_json_schema(wanted, ref_template="#/$defs/{model}")  # type: ignore[arg-type]
     shared = definitions.get("$defs", {})
     frame = shared.pop(references[Frame, "validation"]["$ref"].rpartition("/")[2])
+    if "LossChoice" in shared:
+        shared["LossChoice"] = _losses(registry)
     layers: list[dict[str, Any]] = []
     for name, model in models.items():
         parameters = references[model, "validation"]
@@ -42,3 +46,21 @@ def schema(registry: Registry) -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": shared,
     }
+
+
+def _losses(registry: Registry) -> dict[str, Any]:
+    """A loss by name, or with its parameters below the name."""
+    choices: list[dict[str, Any]] = [{"enum": sorted(registry.losses)}]
+    for name, loss in sorted(registry.losses.items()):
+        numbers = {parameter.name: _number(parameter) for parameter in loss.parameters}
+        parameters = {"type": "object", "properties": numbers, "additionalProperties": False}
+        choices.append(
+            {"type": "object", "properties": {name: parameters}, "required": [name], "additionalProperties": False}
+        )
+    return {"title": "Loss", "description": "the name of a loss, or the name with its parameters", "anyOf": choices}
+
+
+def _number(parameter: LossParameter) -> dict[str, Any]:
+    limits = {"exclusiveMinimum": parameter.low, "exclusiveMaximum": parameter.high}
+    finite = {key: limit for key, limit in limits.items() if math.isfinite(limit)}
+    return {"type": "number", "default": parameter.default, **finite}

@@ -175,20 +175,30 @@ def _diagnosis(path: Path) -> str:
     return "is not a model of Hutch"
 
 
-def check_plugins(path: str | Path, needed: Mapping[str, str], installed: Mapping[str, str]) -> list[str]:
+def check_plugins(
+    path: str | Path,
+    needed: Mapping[str, str],
+    installed: Mapping[str, str],
+    left_out: Mapping[str, str] | None = None,
+) -> list[str]:
     """Compare the plugins that a model was made with to those that are installed.
 
     Args:
         path: of the model, for messages.
         needed: version by distribution when it was saved.
         installed: version by distribution now.
+        left_out: why plugins are not loaded that are there, by `name (distribution version)`.
 
     Returns:
         One notice for each distribution whose version differs; Hutch itself is held to its format's version instead.
 
     Raises:
-        ModelError: a distribution is not installed; it names all of them.
+        ModelError: a distribution is not installed, it names all of them; or one is left out.
     """
+    for name in needed:
+        for plugin, why in (left_out or {}).items():
+            if name not in installed and f"({name} " in plugin:
+                raise _unusable(path, f"the model needs the plugin {plugin}, which is left out: {why}")
     missing = [f"{name}=={wanted}" for name, wanted in needed.items() if name not in installed]
     if missing:
         what = "plugins that are not loaded" if len(missing) > 1 else "a plugin that is not loaded"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hutch.core.errors import PluginError
+from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.losses import Loss
 from hutch.core.reduction import Reduction
 
@@ -20,6 +20,7 @@ class Registry:
         crowd_models: crowd models by name.
         em_models: models of online EM by name.
         origins: (kind, name) -> name of the plugin that registered it.
+        left_out: plugins that are installed and not loaded, as `name (distribution version)` -> why.
     """
 
     reductions: dict[str, type[Reduction]] = field(default_factory=dict)
@@ -28,6 +29,13 @@ class Registry:
     crowd_models: dict[str, Any] = field(default_factory=dict)
     em_models: dict[str, Any] = field(default_factory=dict)
     origins: dict[tuple[str, str], str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def unknown(self, kind: str, name: str) -> str:
+        """What to say of a name that nobody has registered: the nearest one, and plugins that might have."""
+        text = did_you_mean(name, getattr(self, kind))
+        missing = ", ".join(f"{plugin} ({why})" for plugin, why in self.left_out.items())
+        return f"{text}; left out: {missing}" if missing else text
 
     def add(self, kind: str, name: str, item: Any, origin: str) -> None:
         """Register one item.

@@ -26,6 +26,7 @@ _REGISTERING = {
     "hutch_register_crowd_models": "crowd_models",
     "hutch_register_em_models": "em_models",
 }
+_BLOCKED = "blocked under plugins: in the chain"
 _ANYTHING = (Exception, SystemExit)
 """What a stranger's code may raise; the rest must go on."""
 
@@ -40,6 +41,7 @@ class Plugin:
         version: the distribution's version.
         hooks: names of the hooks it implements.
         file: where its code lies.
+        failure: in which hook it failed, and how; empty if it did not.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Plugin:
     version: str
     hooks: tuple[str, ...]
     file: str
+    failure: str = ""
 
 
 def _warn(text: str) -> None:
@@ -71,21 +74,28 @@ class Plugins:
         self.manager = pluggy.PluginManager(PROJECT)
         self.manager.add_hookspecs(hookspecs)
         self.registry = Registry()
+        self.failures: dict[str, str] = {}
         self._origins: dict[str, tuple[str, str]] = {}
         self._trace = trace
         blocked, wanted = set(block), None if only is None else set(only)
         for module in DEFAULT_PLUGINS:
-            if module.rpartition(".")[2] not in blocked and module not in blocked:
+            if module.rpartition(".")[2] in blocked or module in blocked:
+                self.registry.left_out[module] = _BLOCKED
+            else:
                 self._add(module, importlib.import_module(module), "hutch", _version("hutch"))
         for distribution, entry in _entry_points():
             name, version = distribution.metadata["Name"], distribution.version
             names = {entry.name, name}
-            if names & blocked or (wanted is not None and not names & wanted):
+            if names & blocked:
+                self.registry.left_out[f"{entry.name} ({name} {version})"] = _BLOCKED
+                continue
+            if wanted is not None and not names & wanted:
+                self.registry.left_out[f"{entry.name} ({name} {version})"] = "not named in HUTCH_LOAD_PLUGINS"
                 continue
             try:
                 plugin = entry.load()
             except _ANYTHING as error:
-                _warn(f"plugin {entry.name!r} ({name} {version}) left out: {_reason(error)}")
+                self._leave_out(entry.name, name, version, _reason(error))
                 continue
             self._add(entry.name, plugin, name, version)
         for name in list(self._origins):
@@ -94,16 +104,20 @@ class Plugins:
     def _add(self, name: str, plugin: Any, distribution: str, version: str) -> None:
         if self.manager.has_plugin(name):
             taken = " ".join(self._origins[name])
-            _warn(f"plugin {name!r} ({distribution} {version}) left out: {taken} has a plugin of that name")
+            self._leave_out(name, distribution, version, f"{taken} has a plugin of that name")
             return
         try:
             self.manager.register(plugin, name=name)
             self.manager.check_pending()
         except (pluggy.PluginValidationError, ValueError) as error:
             self.manager.unregister(name=name) if self.manager.has_plugin(name) else None
-            _warn(f"plugin {name!r} ({distribution} {version}) left out: {error}")
+            self._leave_out(name, distribution, version, str(error))
             return
         self._origins[name] = (distribution, version)
+
+    def _leave_out(self, name: str, distribution: str, version: str, why: str) -> None:
+        _warn(f"plugin {name!r} ({distribution} {version}) left out: {why}")
+        self.registry.left_out[f"{name} ({distribution} {version})"] = " ".join(why.split())
 
     def _register(self, plugin_name: str, plugin: Any) -> None:
         others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
@@ -124,8 +138,9 @@ class Plugins:
 
     def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
         distribution, version = self._origins[plugin_name]
-        where = f"{function.__name__}{inspect.signature(function)}"
-        _warn(f"plugin {plugin_name!r} ({distribution} {version}) failed in {where}: {_reason(error)}")
+        what = f"failed in {function.__name__}{inspect.signature(function)}: {_reason(error)}"
+        _warn(f"plugin {plugin_name!r} ({distribution} {version}) {what}")
+        self.failures.setdefault(plugin_name, " ".join(what.split()))
 
     def on_progress(self, event: Any) -> None:
         """Let every plugin see a progress event; one that raises is named and not asked again."""
@@ -146,6 +161,7 @@ class Plugins:
                 *self._origins[name],
                 hooks,
                 str(getattr(plugin, "__file__", None) or inspect.getfile(type(plugin))),
+                self.failures.get(name, ""),
             )
 
     def versions(self) -> dict[str, str]:

@@ -1,18 +1,22 @@
 """The scikit-learn estimators keep scikit-learn's contract and give what the chain gives."""
 
+import copy
 import pickle
 import subprocess
 import sys
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from hutch.chain import Chain
 from hutch.core.errors import ConfigError
@@ -128,6 +132,42 @@ def test_crowd_weights_choose_rows() -> None:
     np.testing.assert_array_equal(some.probability_, CrowdAggregator().fit(VOTES[:2] + VOTES[3:]).probability_)
     with pytest.raises(ValueError, match="sample_weight"):
         CrowdAggregator().fit(VOTES, sample_weight=[2] * 5)
+
+
+@pytest.mark.filterwarnings("ignore:Can't test estimator:sklearn.exceptions.SkipTestWarning")
+def test_crowd_keeps_what_of_the_contract_applies() -> None:
+    """scikit-learn checks matrices of numbers; rows of words it only clones, so the rest is checked here."""
+    check_estimator(CrowdAggregator())
+    crowd = clone(CrowdAggregator("dawid_skene", {"iterations": 5}))
+    assert crowd.get_params() == {"model": "dawid_skene", "parameters": {"iterations": 5}}
+    for method in (crowd.predict, crowd.predict_proba):
+        with pytest.raises(NotFittedError):
+            method(["t1"])
+    with pytest.raises(ValueError, match=r"X: row 1: got \('bob', 't1'\), wanted \(worker, task, label\)"):
+        CrowdAggregator().fit([VOTES[0], VOTES[1][:2]])
+    with pytest.raises(ValueError, match="sample_weight: got zero for every row"):
+        CrowdAggregator().fit(VOTES, sample_weight=[0] * 5)
+    fitted = CrowdAggregator().fit(np.array(VOTES))
+    again = pickle.loads(pickle.dumps(fitted))
+    assert fitted.fit(VOTES) is fitted
+    np.testing.assert_array_equal(again.predict_proba(["t2"]), fitted.predict_proba(["t2"]))
+
+
+def test_copies_of_fitted_estimators(flowers: Any, tmp_path: Any) -> None:
+    X, y = flowers
+    model = HutchClassifier(bits=10).fit(X, y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    for other in (copy.deepcopy(model), joblib.load(tmp_path / "model.joblib")):
+        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+        other.partial_fit(X[:10], y[:10])
+        assert not np.array_equal(other.predict_proba(X), model.predict_proba(X))
+    assert not hasattr(clone(model), "chain_")
+
+
+def test_without_scikit_learn_the_import_says_what_to_install() -> None:
+    code = "import sys; sys.modules['sklearn'] = None; import hutch.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("pip install 'hutch[sklearn]'")
 
 
 def test_nothing_else_imports_scikit_learn() -> None:

@@ -267,7 +267,7 @@ class Chain(Engine):
         """
         document = chain_config.read_chain(metadata["chain"])
         plugins = installed(chain_config.blocked_plugins(document))
-        for notice in check_plugins(source, metadata["plugins"], plugins.versions()):
+        for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
             warn(notice)
         try:
             written = chain_config.validate(document, plugins.registry)

@@ -289,6 +289,11 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
         self.model = model
         self.parameters = parameters
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.string = False, True
+        return tags
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Infer from labels.
 
@@ -327,14 +332,21 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:
         """The most probable class of each task."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[no-any-return]
 
 
 def _counted(rows: Any, sample_weight: Any) -> list[tuple[str, str, str]]:
-    votes = [(str(worker), str(task), str(label)) for worker, task, label in rows]
+    votes = []
+    for i, row in enumerate(rows):
+        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:
+            raise ValueError(f"X: row {i}: got {row!r}, wanted (worker, task, label)")
+        votes.append((str(row[0]), str(row[1]), str(row[2])))
     if sample_weight is None:
         return votes
     weights = np.asarray(sample_weight)
     if weights.shape != (len(votes),) or not np.isin(weights, (0, 1)).all():
         raise ValueError(f"sample_weight: got {sample_weight!r}, wanted {len(votes)} numbers that are 0 or 1")
+    if not weights.any():
+        raise ValueError("sample_weight: got zero for every row, wanted 1 for some")
     return [vote for vote, weight in zip(votes, weights, strict=True) if weight]

@@ -341,3 +341,11 @@ def test_what_the_chain_refuses_gets_its_place() -> None:
         assert str(caught.value) == f"{place}: {text}"
     with pytest.raises(ConfigError, match="^dyadic: no place$"), placed(document):
         raise ConfigError("dyadic: no place")
+
+
+def test_the_schema_knows_losses_and_their_parameters() -> None:
+    losses = schema(REGISTRY)["$defs"]["LossChoice"]["anyOf"]
+    assert losses[0] == {"enum": sorted(loss.name for loss in BUILTIN_LOSSES)}
+    [quantile] = [choice["properties"]["quantile"] for choice in losses[1:] if "quantile" in choice["properties"]]
+    tau = {"type": "number", "default": 0.5, "exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}
+    assert quantile == {"type": "object", "properties": {"tau": tau}, "additionalProperties": False}

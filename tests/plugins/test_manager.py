@@ -1,5 +1,6 @@
 """Plugins of strangers: loaded, chosen, traced, and left out when they are broken, while the rest goes on."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hutch.core.config import read_chain, validate
+from hutch.core.errors import ConfigError, ModelError
+from hutch.core.model_file import check_plugins
 from hutch.plugins.manager import Plugins
 
 GOOD = """
@@ -162,6 +166,23 @@ def test_two_plugins_of_one_name_are_told_apart(
     assert re.fullmatch(r"hutch: plugin 'same' \((\w+) 1.5\) left out: (\w+) 1.5 has a plugin of that name", line)
 
 
+def test_what_is_not_loaded_is_said_where_it_is_missed(install: Install) -> None:
+    install("one", GOOD.format(name="my_one"))
+    install("bad", "import no_such_module")
+    for plugins, why in (
+        (Plugins(only=["bad"]), "not named in HUTCH_LOAD_PLUGINS"),
+        (Plugins(block=["one"]), "blocked under plugins: in the chain"),
+    ):
+        assert plugins.registry.left_out["one_entry (one 1.5)"] == why
+        assert plugins.registry.left_out["bad_entry (bad 1.5)"].startswith("ModuleNotFoundError: No module named")
+        with pytest.raises(ConfigError) as raised:
+            validate(read_chain({"chain": [{"linear": {"loss": "my_one"}}]}), plugins.registry)
+        assert "unknown loss 'my_one'; valid: classic, " in str(raised.value)
+        assert "; left out: " in str(raised.value) and f"one_entry (one 1.5) ({why})" in str(raised.value)
+        with pytest.raises(ModelError, match=r"the model needs the plugin one_entry \(one 1.5\), which is left out: "):
+            check_plugins("model", {"one": "1.5"}, plugins.versions(), plugins.registry.left_out)
+
+
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command line with plugins of its own."""
     command = [str(Path(sys.executable).with_name("hutch")), *arguments]
@@ -173,8 +194,21 @@ def test_the_environment_chooses_and_traces(install: Install) -> None:
     install("two", GOOD.format(name="my_two"))
     found = run("plugins", "list", HUTCH_LOAD_PLUGINS="two", HUTCH_TRACE_PLUGINS="1")
     assert found.returncode == 0, found.stderr
-    assert "two_entry (two 1.5)" in found.stdout and "one_entry" not in found.stdout
+    assert "  losses: my_two\none_entry (one 1.5)\n  left out: " in found.stdout
     assert "hutch: hutch_register_losses(register=...) of two_entry" in found.stderr.splitlines()
+
+
+def test_the_list_shows_what_failed(install: Install) -> None:
+    install("half", HEAD + "def hutch_register_losses(register):\n    raise RuntimeError('no luck')")
+    install("bad", "import no_such_module")
+    install("one", GOOD.format(name="my_one"))
+    found = run("plugins", "list", HUTCH_LOAD_PLUGINS="half,bad").stdout
+    assert "half_entry (half 1.5)\n" in found
+    assert "  failed in hutch_register_losses(register): RuntimeError: no luck\n" in found
+    assert "bad_entry (bad 1.5)\n  left out: ModuleNotFoundError: No module named 'no_such_module'\n" in found
+    assert "one_entry (one 1.5)\n  left out: not named in HUTCH_LOAD_PLUGINS\n" in found
+    as_json = json.loads(run("plugins", "list", "--json", HUTCH_LOAD_PLUGINS="half,bad").stdout)
+    assert set(as_json["left_out"]) == {"bad_entry (bad 1.5)", "one_entry (one 1.5)"}
 
 
 def test_a_chain_blocks_plugins(install: Install, tmp_path: Path) -> None:
