@@ -16,6 +16,7 @@ from pydantic import Field
 
 from hutch.core.abi import UNLABELED, example_at, kernel, layer_at, shared_at
 from hutch.core.batch import Batch
+from hutch.core.constraint import KL
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hashing import hash_feature, namespace_id
 from hutch.core.hooks import hookimpl
@@ -24,6 +25,7 @@ from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictio
 from hutch.crowd.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.two_level_kernels import Crowd, fit_strengths
 from hutch.crowd.two_level_stream import FIRST_REFRESH, REFRESH
+from hutch.reductions.crowd_em_anchor import Anchors, renew_workers
 from hutch.reductions.crowd_em_block import finish_block
 from hutch.reductions.crowd_em_state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_at, take_label
 
@@ -49,6 +51,7 @@ class CrowdEMParameters(Parameters):
         clarity: share of answers to a murky item that its class decides.
         habit_strength: pseudo-counts of a worker's habit.
         class_anchor: weight of the vote shares in the class prior.
+        stored_rows: below `nat_oem`: tables kept of a worker whose skills change, for they may return.
     """
 
     classes: Annotated[int, Field(ge=2, le=1 << 10)]
@@ -64,6 +67,7 @@ class CrowdEMParameters(Parameters):
     clarity: Annotated[float, Field(ge=0, le=1)] = 0.15
     habit_strength: Annotated[float, Field(gt=0)] = 15.0
     class_anchor: Annotated[float, Field(ge=0)] = 0.2
+    stored_rows: Annotated[int, Field(ge=1, le=16)] = 3
 
 
 @njit
@@ -104,6 +108,7 @@ class CrowdEM(Reduction):
     predicts = Predictions.CLASS
     asks = (Labels.MULTICLASS, Predictions.CLASS)
     whole_groups = True
+    statistics = ("confusion", "habit")
 
     def __init__(self, parameters: CrowdEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -119,6 +124,7 @@ class CrowdEM(Reduction):
         s["schedule"], s["vote_share"] = self._schedule.ctypes.data, p.vote_share
         s["passes"], s["crossfit"], s["student"], s["pass_number"] = p.passes, p.crossfit, self.width(p) - 1, 1
         self._memory = Memory(self.state, p.classes, len(p.powers), _untouched(p))
+        self._anchors: Anchors | None = None
 
     def _check(self, context: Context) -> None:
         below, classes = context.below, self.parameters.classes
@@ -140,6 +146,11 @@ class CrowdEM(Reduction):
         return 4 if parameters.crossfit else 2
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """That of the worker."""
+        return (self.parameters.worker,)
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
@@ -154,6 +165,19 @@ class CrowdEM(Reduction):
         """What is known of the workers, by slot."""
         return Crowd(*(self._memory.learned[name] for name in TABLES))
 
+    def constrain(self, constraint: NDArray[Any]) -> None:
+        """Hold the workers' rows near anchors: see `hutch.reductions.crowd_em_anchor`."""
+        p = self.parameters
+        if p.passes > 1:
+            raise ConfigError(f"crowd_em.passes: got {p.passes}; anchors in time want a stream, 1")
+        if constraint["form"][0] != KL:
+            raise ConfigError(
+                "nat_oem.form: rows of probabilities, as crowd_em learns, want kl: the Fisher forms implicit and "
+                "literal leave the simplex (pulled from (0, 0, 1) to (.9, .05, .05), the second entry turns negative)"
+            )
+        self._anchors = Anchors(constraint, p.slots, p.classes, p.stored_rows)
+        self.state["anchors"] = self._anchors.record.ctypes.data
+
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Make room for the batch's items; refuse to learn labels that are no classes."""
         labels, classes = batch.labels, self.parameters.classes
@@ -162,13 +186,17 @@ class CrowdEM(Reduction):
             wrong = known & ~((labels >= 1) & (labels <= classes) & (labels == np.floor(labels)))
             if wrong.any():
                 raise DataError(f"crowd_em: got label {labels[wrong][0]:g}, wanted a class from 1 to {classes}")
-        self._memory.make_room(batch, learn)
+        largest = self._memory.make_room(batch, learn)
+        if self._anchors:
+            self._anchors.make_room(largest)
 
     def end_pass(self) -> None:
         """Estimate the crowd's strengths from all counts; go back to the first item."""
-        s = self.state[0]
+        s, learned = self.state[0], self._memory.learned
         if s["pass_number"] <= s["passes"]:
-            fit_strengths(self.crowd, self.parameters.classes, self._memory.learned["touches"])
+            if self._anchors:
+                renew_workers(s["anchors"], self.crowd, self.parameters.classes, learned["touches"], learned["seen"])
+            fit_strengths(self.crowd, self.parameters.classes, learned["touches"])
         if s["passes"] > 1:
             s["pass_number"] += 1
         s["item"] = 0
@@ -179,7 +207,8 @@ class CrowdEM(Reduction):
         by_slot = {"counts", "rows", "habits", "masses", "skill", "touches", "seen"}
         arrays = {name: a.reshape(slots, -1) if name in by_slot else a for name, a in learned.items()}
         counters = {name: self.state[name] for name in ("pass_number", "item", "items", "taught")}
-        return {**arrays, **counters, "shifts": self._memory.shifts}
+        anchors = self._anchors.saved() if self._anchors else {}
+        return {**arrays, **counters, "shifts": self._memory.shifts, **anchors}
 
     def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Make room for the shifts."""

@@ -13,9 +13,18 @@ from hutch.core.abi import (
     learn_next,
     predict_next,
 )
+from hutch.core.constraint import constraint_at
 from hutch.core.kernel_helper import njit
 from hutch.crowd.two_level_kernels import begin_posterior, end_posterior
-from hutch.crowd.two_level_stream import ITEMS, learn_item, likelihoods, stream_priors
+from hutch.crowd.two_level_stream import ITEMS, LABELS, REFRESH, learn_item, likelihoods, stream_priors
+from hutch.reductions.crowd_em_anchor import (
+    anchors_at,
+    put_aside,
+    renew_all,
+    show_anchored,
+    show_read,
+    take_back,
+)
 from hutch.reductions.crowd_em_prior import probabilities, soft_label, temper, weigh_evidence
 from hutch.reductions.crowd_em_state import crowd_at, crowd_em_at, half_of, take_features
 
@@ -104,8 +113,12 @@ def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset)
     )
     prior[:] = 1.0
     begin_posterior(prior, levels, s.truth, s.classes, q)
-    likelihoods(slots, labels, s.classes, crowd, own, work[: s.classes], q)
-    end_posterior(q)
+    touches, seen = float64s_at(s.touches, uint64(s.slots)), float64s_at(s.seen, uint64(s.slots))
+    show_anchored(s.anchors, slots, crowd, s.classes, touches, seen, learning)
+    evidence = likelihoods(slots, labels, s.classes, crowd, own, work[: s.classes], q)
+    if not learning:
+        show_read(s.anchors, slots, crowd, s.classes, touches)
+    evidence += end_posterior(q)
     for k in range(classes):
         likelihood[k] = q[k] + q[uint64(k) + classes]
     p[:] = prior[:] = class_prior
@@ -119,7 +132,9 @@ def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset)
     for k in range(classes):
         q[k] *= prior[k]
         q[uint64(k) + classes] *= prior[k]
-    end_posterior(q)
+    evidence += end_posterior(q)
+    if s.anchors != uint64(0) and len(slots) > 0:
+        constraint_at(anchors_at(s.anchors)[0].constraint)[0].score = evidence / len(slots)
     return q
 
 
@@ -145,11 +160,16 @@ def _learn(layer, s, crowd, slots, labels, votes, has_features, half, offset):  
         )
         share = schedule[1] / (schedule[1] + clock[ITEMS]) if first_pass and schedule[1] > 0.0 else 0.0
         soft_label(float64s_at(s.p, classes), likelihood, votes, max(share, s.vote_share), target)
+    touches, seen = float64s_at(s.touches, uint64(s.slots)), float64s_at(s.seen, uint64(s.slots))
+    if clock[LABELS] + len(slots) >= clock[REFRESH]:  # the step will estimate what all workers have in common
+        renew_all(s.anchors, crowd, s.classes, touches, seen)
+    put_aside(s.anchors, slots, crowd, s.classes)
     learn_item(
-        slots, labels, votes, crowd, float64s_at(s.touches, uint64(s.slots)), float64s_at(s.seen, uint64(s.slots)),
+        slots, labels, votes, crowd, touches, seen,
         float64s_at(s.class_counts, classes), float64s_at(s.level_counts, uint64(2)), clock, first_pass, schedule,
         float64s_at(s.own, classes), float64s_at(s.work, uint64(4) * classes), q,
     )  # fmt: skip
+    take_back(s.anchors, slots, labels, crowd, s.classes, touches, seen, schedule[0], q)
     if has_features:
         _train(layer, s, half, s.importance, offset)
 

@@ -41,6 +41,7 @@ CROWD_EM = np.dtype(
         ("importance", "f4"),  # largest of its lines
         ("unused", "f4"),
         ("example", "u8"),  # address of an EXAMPLE: the item without its worker
+        ("anchors", "u8"),  # address of an ANCHORS record, 0 for none
         ("shifts", "u8"),  # address of float32[items, classes]: what learning each item did to its own scores
         *[(name, "u8") for name in (*LEARNED, *_DOUBLES, *_SINGLES, *_GROWING)],
     ]
@@ -163,8 +164,12 @@ class Memory:
         if len(self._arrays.get(name, ())) < size:
             self._hold(name, np.zeros(size + size // 4, kind))
 
-    def make_room(self, batch: Batch, learn: bool) -> None:
-        """For the largest block and the widest line of a batch, and for the shifts of its items if they are kept."""
+    def make_room(self, batch: Batch, learn: bool) -> int:
+        """For the largest block and the widest line of a batch, and for the shifts of its items if they are kept.
+
+        Returns:
+            lines of the largest block.
+        """
         ends = np.flatnonzero(np.diff(batch.group, append=batch.group[-1:] + 1)) + 1
         largest = int(np.diff(ends, prepend=0).max(initial=1))
         for name in ("block_slots", "block_labels"):
@@ -178,6 +183,7 @@ class Memory:
         self.record["count"], self.record["truth"], self.record["importance"] = 0, -1, 0
         if learn and self.record["passes"] > 1 and not self.record["crossfit"]:
             self.keep_shifts(int(self.record["item"][0]) + len(ends))
+        return largest
 
     def keep_shifts(self, items: int) -> None:
         """Make room for the shifts of so many items."""

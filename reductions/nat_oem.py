@@ -1,18 +1,18 @@
 """Nat-oEM in a chain: the layer directly below learns by EM, and its M-step is held near an anchor.
 
 In mode `step` the anchor is the model before the step, in mode `class` the model at the last boundary between classes.
-The form is `kl` over the statistics of the observed data, solved exactly by the layer below (see `hutch.em.natural`):
+The form `kl` holds the statistics,
 
-    S_reg = (S + β E_anchor[s]) / (1 + β)
+    S_reg = (S + β E_anchor[s]) / (1 + β),
 
-With the count weight, the default of mode `class`, β is the number of rows before the boundary over the number since.
+the forms `implicit` and `literal` the parameters, along the inverse Fisher information at the anchor (see
+`hutch.em.nat_oem`). Which of them it can be held by, a layer says in its `constrain`.
 """
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy import float64, int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
@@ -20,27 +20,22 @@ from hutch.core.abi import (
     UNLABELED,
     example_at,
     importance_to_next,
-    int64s_at,
     kernel,
     layer_at,
     learn_next,
     predict_next,
     sensitivity_next,
     shared_at,
-    uint32s_at,
-    view,
 )
-from hutch.core.constraint import CLASS, CONSTRAINT, COUNTS, STEP, constraint_at
+from hutch.core.batch import Batch
+from hutch.core.constraint import CLASS, COMPLETE, CONSTRAINT, COUNTS, IDENTITY, IMPLICIT, KL, LITERAL, MARGINAL, STEP
 from hutch.core.errors import ConfigError
-from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Parameters, Reduction
-from hutch.reductions.nat_oem_drift import DRIFT, drifted
+from hutch.reductions.boundary import Boundaries, Source, after_example, before_example
 
-Boundary = Literal["group", "label", "namespace", "drift"]
-_NOWHERE, _GROUP, _LABEL, _NAMESPACE, _DRIFT = range(5)
-_KINDS = {None: _NOWHERE, "group": _GROUP, "label": _LABEL, "namespace": _NAMESPACE, "drift": _DRIFT}
+_FORMS = {"kl": KL, "implicit": IMPLICIT, "literal": LITERAL}
+_METRICS = {"complete": COMPLETE, "marginal": MARGINAL, "identity": IDENTITY}
 
 
 class NatOEMParameters(Parameters):
@@ -48,8 +43,11 @@ class NatOEMParameters(Parameters):
 
     Attributes:
         mode: `class` holds to the model at the last boundary, `step` to that before each step.
-        form: `kl`; `implicit` and `literal` are forms of `hutch em fit` only.
-        beta: weight of the anchor; None: in mode class every row the same weight, in mode step 1.
+        form: `kl` holds the statistics; `implicit` and `literal` pull parameters along the inverse Fisher information:
+            `implicit` with the weight βf / (1 + βf) for an eigenvalue f, `literal` with βf, which is stable up to 2.
+        metric: of `implicit` and `literal`: Fisher information of the `complete` data (the default) or of what is
+            observed (`marginal`), or `identity`.
+        beta: weight of the anchor; None: in mode class as many samples as the anchor stands for, else 1.
         boundary: of classes: where the number of the block of lines, the label or the first feature of a namespace
             changes, or where the likelihood of rows drops; `group` if not given. Mode class only.
         namespace: for boundary namespace. The layers below see it; list it in no `ignore`.
@@ -58,18 +56,16 @@ class NatOEMParameters(Parameters):
 
     mode: Literal["step", "class"] = "class"
     form: Literal["kl", "implicit", "literal"] = "kl"
+    metric: Literal["complete", "marginal", "identity"] | None = None
     beta: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    boundary: Boundary | None = None
+    boundary: Source | None = None
     namespace: str | None = None
     threshold: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 6.0
 
     @model_validator(mode="after")
     def _check(self) -> "NatOEMParameters":
-        if self.form != "kl":
-            raise ValueError(
-                f"form: {self.form!r} pulls parameters after an M-step, but in a chain the two are solved in one; "
-                f"wanted kl, or 'hutch em fit --regularizer nat_oem --form {self.form}'"
-            )
+        if self.metric is not None and self.form == "kl":
+            raise ValueError("metric: the form kl has none; wanted form implicit or literal with it")
         if self.mode == "step" and self.boundary is not None:
             raise ValueError("boundary: mode 'step' has no use for boundaries; wanted mode class with it")
         if (self.boundary == "namespace") != (self.namespace is not None):
@@ -81,80 +77,33 @@ class NatOEMParameters(Parameters):
         """Beta as the record has it."""
         if self.beta is not None:
             return self.beta
-        return COUNTS if self.mode == "class" else 1.0
+        return COUNTS if self.mode == "class" and self.form == "kl" else 1.0
 
-
-NAT_OEM = np.dtype(
-    [
-        ("constraint", "u8"),  # address of the CONSTRAINT record that the layer below sees
-        ("boundary", "i8"),
-        ("namespace", "i8"),
-        ("key", "f8"),  # what the last row's class was told by
-        ("known", "i8"),  # 1: there was a row
-        ("last", "u8"),  # 1 + number of the example whose likelihood was looked at last
-        ("drift", "u8"),  # address of a DRIFT record
-    ]
-)
-nat_oem_at = view(NAT_OEM)
-
-
-@njit
-def _key(s, e, label):  # type: ignore[no-untyped-def]
-    """What tells the class of an example; NaN if nothing does."""
-    if s.boundary == _GROUP:
-        return float64(e.group)
-    if s.boundary == _LABEL and label != UNLABELED:
-        return float64(label)
-    if s.boundary == _NAMESPACE:
-        starts, count = int64s_at(e.namespaces, e.namespace_count + uint64(1)), e.namespace_count
-        for j in range(count):
-            if int64(uint32s_at(e.namespace_ids, count)[j]) == s.namespace and starts[j + 1] > starts[j]:
-                return float64(uint32s_at(e.indices, e.length)[starts[j] - starts[0]])
-    return np.nan
-
-
-@njit
-def _before(s, example, label):  # type: ignore[no-untyped-def]
-    """Tell the layer below if a class ends before this example."""
-    e, constraint = example_at(example)[0], constraint_at(s.constraint)[0]
-    key = _key(s, e, label)
-    if not np.isnan(key):
-        if s.known == 1 and key != s.key:
-            constraint.boundaries += uint64(1)
-        s.key, s.known = key, 1
-    constraint.score = np.nan
-
-
-@njit
-def _after(s, example):  # type: ignore[no-untyped-def]
-    """Look at the likelihood of a row that the layer below took, once; a boundary comes before the next example."""
-    e, constraint = example_at(example)[0], constraint_at(s.constraint)[0]
-    if s.boundary != _DRIFT or np.isnan(constraint.score) or s.last == e.number + uint64(1):
-        return
-    s.last = e.number + uint64(1)
-    if drifted(s.drift, constraint.score):
-        constraint.boundaries += uint64(1)
+    @property
+    def source(self) -> Source | None:
+        """Of boundaries."""
+        return (self.boundary or "group") if self.mode == "class" else None
 
 
 @kernel
 def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Pass the example on; in a run that learns, one without a label may open a class, too."""
-    s, e = nat_oem_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    if shared_at(e.shared)[0].testing == uint64(1) or label != UNLABELED:
+    at, e = layer_at(layer)[0].state, example_at(example)[0]
+    if shared_at(e.shared)[0].testing == 1 or label != UNLABELED:
         return predict_next(layer, example, label, importance, offset)
-    _before(s, example, label)
+    before_example(at, e, label)
     prediction = predict_next(layer, example, label, importance, offset)
-    _after(s, example)
+    after_example(at, e)
     return prediction
 
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Pass the example on, behind the boundary if it opens a class."""
-    s = nat_oem_at(layer_at(layer)[0].state)[0]
-    _before(s, example, label)
+    at, e = layer_at(layer)[0].state, example_at(example)[0]
+    before_example(at, e, label)
     prediction = learn_next(layer, example, label, importance, offset)
-    _after(s, example)
+    after_example(at, e)
     return prediction
 
 
@@ -174,7 +123,8 @@ class NatOEMLayer(Reduction):
     """Holds the M-step of the layer directly below near an anchor.
 
     Raises:
-        ConfigError: the layer below has no M-step over statistics.
+        ConfigError: the layer below has no M-step over statistics, or none that can be held like this; later, a literal
+            step beyond its stability bound.
     """
 
     name: ClassVar[str] = "nat_oem"
@@ -186,20 +136,20 @@ class NatOEMLayer(Reduction):
         p, below = parameters, context.below
         self.constraint = np.zeros(1, CONSTRAINT)
         self.constraint["beta"], self.constraint["mode"] = p.weight, CLASS if p.mode == "class" else STEP
-        self.constraint["scoring"] = p.boundary == "drift"
-        self._drift = np.zeros(1, DRIFT)
-        self._drift["threshold"] = p.threshold
-        self.state: NDArray[Any] = np.zeros(1, NAT_OEM)
-        s = self.state[0]
-        s["constraint"], s["drift"] = self.constraint.ctypes.data, self._drift.ctypes.data
-        s["boundary"] = _KINDS[(p.boundary or "group") if p.mode == "class" else None]
-        s["namespace"] = namespace_id(p.namespace or "", context.parser.namespaces)
+        self.constraint["form"], self.constraint["metric"] = _FORMS[p.form], _METRICS[p.metric or "complete"]
+        self._boundaries = Boundaries(self.constraint, p.source, p.namespace, p.threshold, context.parser)
+        self.state: NDArray[Any] = self._boundaries.record
         if below is None:
             return  # the chain says so in its own words
         if not below.statistics:
             raise ConfigError(
                 f"nat_oem asks of the layer directly below statistics of an M-step, which {below.name!r} has not; "
-                "wanted one such as 'ppca'"
+                "wanted one such as 'ppca' or 'crowd_em'"
+            )
+        if below.whole_groups and p.source in ("group", "label"):
+            raise ConfigError(
+                f"nat_oem.boundary: got {p.source!r}, but a block of lines is one item of {below.name!r}, and its "
+                "labels are answers; wanted namespace or drift"
             )
         below.constrain(self.constraint)
 
@@ -217,13 +167,33 @@ class NatOEMLayer(Reduction):
     @property
     def boundaries(self) -> int:
         """How many classes have ended."""
-        return int(self.constraint["boundaries"][0])
+        return self._boundaries.count
+
+    @property
+    def stability(self) -> float:
+        """The largest β λmax(F⁻¹) that the form `literal` has met; it needs at most 2."""
+        return float(self.constraint["stability"][0])
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Refuse to go on beyond the stability bound."""
+        self._check_stability()
+
+    def end_pass(self) -> None:
+        """Refuse to go on beyond the stability bound."""
+        self._check_stability()
+
+    def _check_stability(self) -> None:
+        if self.stability > 2:
+            beta = self.parameters.weight
+            raise ConfigError(
+                f"nat_oem.beta: got {beta:g}, wanted at most {2 * beta / self.stability:.3g}: the literal form "
+                f"diverges where beta × λmax(F⁻¹) = {self.stability:.3g} exceeds 2; the forms implicit and kl do not"
+            )
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """The boundaries so far, what the last row was told by, and the drift test."""
-        found = {name: self.state[name] for name in ("key", "known", "last")}
-        found |= {f"drift.{name}": self._drift[name] for name in ("sum", "seen", "reference")}
-        return found | {"boundaries": self.constraint["boundaries"]}
+        """The boundaries so far, what the last row was told by, the drift test, the stability met."""
+        self._check_stability()
+        return self._boundaries.saved() | {"stability": self.constraint["stability"]}
 
 
 @hookimpl

@@ -24,7 +24,7 @@ from hutch.core.abi import (
     shared_at,
 )
 from hutch.core.batch import Batch
-from hutch.core.constraint import CLASS
+from hutch.core.constraint import CLASS, KL
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hashing import hash_feature, hash_namespace, namespace_id
 from hutch.core.hooks import hookimpl
@@ -242,6 +242,11 @@ class PPCALayer(Reduction):
 
     def constrain(self, constraint: NDArray[Any]) -> None:
         """Hold the steps near an anchor; in class mode that takes two more sketches."""
+        if constraint["form"][0] != KL:
+            raise ConfigError(
+                "nat_oem.form: implicit and literal pull parameters after an M-step, but the exact steps of ppca solve "
+                "M-step and constraint in one; wanted kl"
+            )
         self.state["constraint"] = constraint.ctypes.data
         if constraint["mode"][0] == CLASS:
             for name in ("past", "report"):
