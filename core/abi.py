@@ -180,7 +180,7 @@ float32s_at, float64s_at = array_at(np.float32), array_at(np.float64)
 uint32s_at, int64s_at = array_at(np.uint32), array_at(np.int64)
 
 
-def _call_of(signature: str) -> Any:
+def caller_of(signature: str) -> Any:
     """What an intrinsic that calls a function of this signature by its address returns to Numba."""
     from numba.core import sigutils, types
 
@@ -197,19 +197,19 @@ def _call_of(signature: str) -> Any:
 @intrinsic
 def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any, importance: Any, offset: Any) -> Any:
     """Call the layer kernel at `address`."""
-    return _call_of(SIGNATURE)
+    return caller_of(SIGNATURE)
 
 
 @intrinsic
 def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
     """Call the loss kernel at `address`."""
-    return _call_of(LOSS_SIGNATURE)
+    return caller_of(LOSS_SIGNATURE)
 
 
 @intrinsic
 def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: Any, parameter: Any) -> Any:
     """Call a plugin's plain loss function at `address`."""
-    return _call_of(PLAIN_LOSS_SIGNATURE)
+    return caller_of(PLAIN_LOSS_SIGNATURE)
 
 
 @intrinsic

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import int64, uint32, uint64
 
 from hutch.core.kernel_cache import entry
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import helper
 from hutch.core.raw_bytes import byte_at, half_at
 
 HashMode = Literal["strings", "all"]
@@ -26,27 +26,27 @@ ANONYMOUS_LETTER = 32
 PADDING = 4
 
 
-@njit
+@helper
 def murmur_mix(h, k):  # type: ignore[no-untyped-def]
     """Mix one little-endian 32-bit word into the hash."""
     return murmur_rotate(h ^ murmur_scramble(k), uint32(13)) * uint64(5) + uint64(0xE6546B64) & uint64(0xFFFFFFFF)
 
 
-@njit
+@helper
 def murmur_scramble(k):  # type: ignore[no-untyped-def]
     """What is xored into the hash for the word `k`; 0 for 0, so an empty tail needs no branch."""
     k = (uint64(k) * uint64(0xCC9E2D51)) & uint64(0xFFFFFFFF)
     return (murmur_rotate(k, uint32(15)) * uint64(0x1B873593)) & uint64(0xFFFFFFFF)
 
 
-@njit
+@helper
 def murmur_rotate(x, bits):  # type: ignore[no-untyped-def]
     """Rotate 32 bits to the left."""
     x = uint64(x)
     return ((x << uint64(bits)) | (x >> uint64(32 - bits))) & uint64(0xFFFFFFFF)
 
 
-@njit
+@helper
 def murmur_finish(h, length):  # type: ignore[no-untyped-def]
     """Xor the length and avalanche."""
     h = uint64(h) ^ (uint64(length) & uint64(0xFFFFFFFF))
@@ -55,7 +55,7 @@ def murmur_finish(h, length):  # type: ignore[no-untyped-def]
     return uint32(h ^ (h >> uint64(16)))
 
 
-@njit
+@helper
 def murmur3_32(start, stop, seed):  # type: ignore[no-untyped-def]
     """MurmurHash3 x86_32 of the bytes at addresses `start` to `stop`; up to 3 bytes more are loaded."""
     h = uint64(seed) & uint64(0xFFFFFFFF)
@@ -67,7 +67,7 @@ def murmur3_32(start, stop, seed):  # type: ignore[no-untyped-def]
     return murmur_finish(h ^ murmur_scramble(tail), stop - start)
 
 
-@njit
+@helper
 def hash_name(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
     """VW's hash of the name at `start` to `stop`: a number plus the seed if all are digits, else MurmurHash3; uint32.
 
@@ -88,7 +88,7 @@ def hash_name(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
     return uint32(number + uint64(seed))
 
 
-@njit
+@helper
 def anonymous_hash(seed):  # type: ignore[no-untyped-def]
     """Hash of the anonymous namespace; uint32."""
     return uint32(0) if seed == 0 else murmur_finish(uint64(seed), 0)

@@ -10,9 +10,12 @@ from hutch.core.batch import Batch, whole_groups
 from hutch.core.batch_cache import BatchCache, BatchMemory
 from hutch.core.errors import DataError, at
 from hutch.core.parse_problems import NUL_BYTE, Problem, Problems
-from hutch.core.reader import ahead, batches, read_chunks
+from hutch.core.reader import batches, read_chunks
 from hutch.core.roles import Roles
 from hutch.core.text_parser import ParserOptions, TextParser
+
+THREADS = min(2, os.cpu_count() or 1)
+"""They read and parse files of text while the chain learns."""
 
 
 def check_sources(sources: Sequence[str]) -> None:
@@ -132,7 +135,7 @@ class InputFiles:
                 writer.abandoned = self.problems is not None and self.problems.errors + self.problems.hints > 0
 
     def _read(self) -> Iterator[Batch]:
-        parser = TextParser(self._options, valid=2)
+        parser = TextParser(self._options, valid=THREADS + 2)
         first_pass = self.problems is None
         self.problems = self.problems or parser.problems
         self._finished = 0
@@ -148,26 +151,20 @@ class InputFiles:
             self._finished += os.path.getsize(source) if self.total is not None else 0
 
     def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
-        """Batches of text; the parser is one batch ahead in files, so what it had found until then comes with each."""
+        """Batches of text, of files parsed ahead by threads."""
         nuls = int(parser.problems.counts[NUL_BYTE])
-        parsed = ((batch, *_seen(parser.problems)) for batch in batches(self._chunks, parser=parser))
         is_file = self._chunks.total_bytes is not None
-        for number, (batch, nuls_now, kept) in enumerate(ahead(parsed) if is_file else parsed):
-            if number == 0 and nuls_now > nuls:
+        for number, batch in enumerate(batches(self._chunks, parser=parser, threads=THREADS if is_file else 0)):
+            if number == 0 and parser.problems.counts[NUL_BYTE] > nuls:
                 wanted = "wanted lines of text such as '1 |words good bad'"
                 raise DataError(at(parser.source_name, None, None, f"is not text, it holds NUL bytes; {wanted}"))
             if report:
-                self._report(parser.problems, kept)
+                self._report(parser.problems)
             yield batch
         if report:
             self._report(parser.problems)
 
-    def _report(self, problems: Problems, kept: int | None = None) -> None:
-        while self._reported < (len(problems.kept) if kept is None else kept):
+    def _report(self, problems: Problems) -> None:
+        while self._reported < len(problems.kept):
             self._on_problem(problems.kept[self._reported])
             self._reported += 1
-
-
-def _seen(problems: Problems) -> tuple[int, int]:
-    """NUL bytes and kept problems until now."""
-    return int(problems.counts[NUL_BYTE]), len(problems.kept)

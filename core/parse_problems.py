@@ -1,7 +1,7 @@
 """What a line can have wrong: the kinds, where they stand, and how they are told to people.
 
-Kernels count every problem by kind and keep the places of the first few of each kind; `Problems` turns places into
-text.
+Kernels count the problems of a piece of text by kind and keep the places of the first few of each kind; `Problems` adds
+up the pieces and turns places into text.
 """
 
 from collections.abc import Iterator
@@ -97,19 +97,29 @@ class Problem:
 
 
 @dataclass
+class Found:
+    """What kernels have found in one piece of text.
+
+    Attributes:
+        counts: int64 (kinds), complete.
+        places: line, first byte and end byte of the first few of each kind; int64 (kinds, KEPT, 3).
+    """
+
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64))
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros((len(KINDS), KEPT, 3), np.int64))
+
+
+@dataclass
 class Problems:
     """All problems that one parser has met.
 
     Attributes:
         counts: int64 (kinds), complete.
         kept: the first few of each kind, in the order of the input.
-        places: where kernels write them: line, first byte, end byte; int64 (kinds, KEPT, 3).
     """
 
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64))
-    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros((len(KINDS), KEPT, 3), np.int64), repr=False)
     kept: list[Problem] = field(default_factory=list)
-    _told: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(KINDS), np.int64), repr=False)
 
     @property
     def errors(self) -> int:
@@ -132,35 +142,33 @@ class Problems:
             if self.counts[kind]
         ]
 
-    def collect(self, text: memoryview, source: str, strict: bool) -> list[Problem]:
-        """Turn the places found since the last call into `Problem`s, while the text is still there.
+    def add(self, found: "Found", text: memoryview, source: str, lines: int, strict: bool) -> None:
+        """Add those of a piece of text, while the text is still there.
 
         Args:
-            text: what was parsed.
+            found: what kernels have found in the piece.
+            text: the piece.
             source: its name.
+            lines: how many of the source came before the piece.
             strict: raise at the first that is not a hint.
-
-        Returns:
-            The new ones among those kept, in the order of the text.
 
         Raises:
             DataError: in strict mode.
         """
-        if np.array_equal(self._told, self.counts):
-            return []
-        found = sorted(
-            (tuple(int(x) for x in self.places[kind, i]) + (kind,))
+        if not found.counts.any():
+            return
+        room = np.maximum(KEPT - self.counts, 0)
+        places = sorted(
+            (*map(int, found.places[kind, i]), kind)
             for kind in range(len(KINDS))
-            for i in range(min(self._told[kind], KEPT), min(self.counts[kind], KEPT))
+            for i in range(min(found.counts[kind], room[kind]))
         )
-        self._told[:] = self.counts
-        new = [self._problem(text, source, *place) for place in found]
+        self.counts += found.counts
+        new = [self._problem(text, source, lines + line, *place) for line, *place in places]
         self.kept += new
-        if strict:
-            for problem in new:
-                if not KINDS[problem.kind].hint:
-                    raise DataError(str(problem))
-        return new
+        for problem in new:
+            if strict and not KINDS[problem.kind].hint:
+                raise DataError(str(problem))
 
     @staticmethod
     def _problem(text: memoryview, source: str, line: int, start: int, stop: int, kind: int) -> Problem:

@@ -5,22 +5,28 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import zstandard
+from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.errors import DataError, at
+from hutch.core.pipeline import ahead, in_order
+from hutch.core.text_fast import FEED
 from hutch.core.text_parser import PADDING, ParserOptions, TextParser
 
 CHUNK_BYTES = 1 << 19
 """Default size of a chunk: half a megabyte stays in the second-level cache."""
 _COMPRESSED_BYTES = 1 << 14  # a piece this small cannot unpack to more than some hundred megabytes
 
+_PIECES_AHEAD = 8
+
 Source = str | os.PathLike[str]
-_Item = TypeVar("_Item")
 
 
 class Chunk(NamedTuple):
@@ -29,13 +35,22 @@ class Chunk(NamedTuple):
     Attributes:
         source: the source's name in messages; `<stdin>` for `-`.
         number: which of the sources it is, from 0.
-        data: the bytes, valid until the next chunk is asked for; only a source's last chunk may lack the line feed.
-            There are `PADDING` more bytes in memory on both sides.
+        position: how many bytes of all sources have been read, the chunk's included.
+        text: uint8, the bytes, and a line feed if the source ends without one; `PADDING` bytes before and after may be
+            read. Valid until the next chunk is asked for, or as many as shall stay `valid`.
+        size: number of bytes without an added line feed.
     """
 
     source: str
     number: int
-    data: memoryview
+    position: int
+    text: NDArray[np.uint8]
+    size: int
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes as they are in the source; only its last chunk may lack the line feed."""
+        return self.text.data[: self.size]
 
 
 class _Decoder(Protocol):
@@ -60,13 +75,16 @@ _DECODERS = {".gz": ("gzip", _gzip_decoder), ".zst": ("zstd", _zstd_decoder)}
 
 
 class _Decompressed(io.RawIOBase):
-    """A compressed file, which may consist of several members or frames, as the bytes it stands for."""
+    """A compressed file, which may consist of several members or frames, as the bytes it stands for.
+
+    A thread of its own unpacks it, a few pieces ahead.
+    """
 
     def __init__(self, raw: Any, name: str, suffix: str) -> None:
         self._raw = raw
         self._name = name
         self._format, self._new_decoder = _DECODERS[suffix]
-        self._pieces = self._unpack()
+        self._pieces = ahead(self._unpack(), _PIECES_AHEAD)
         self._piece = memoryview(b"")
 
     def readable(self) -> bool:
@@ -83,6 +101,11 @@ class _Decompressed(io.RawIOBase):
         buffer[:size] = self._piece[:size]
         self._piece = self._piece[size:]
         return size
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._pieces.close()
+        super().close()
 
     def _unpack(self) -> Iterator[bytes]:
         decoder, begun = self._new_decoder(), False
@@ -109,7 +132,7 @@ class Chunks:
 
     Attributes:
         total_bytes: size of all files on disk, compressed if they are; None if one is not a regular file.
-        position: how many of these bytes have been read.
+        position: how many of these bytes had been read for the chunk seen last.
     """
 
     def __init__(self, sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> None:
@@ -120,35 +143,59 @@ class Chunks:
         self.position = 0
 
     def __iter__(self) -> Iterator[Chunk]:
-        self.position = 0
+        for chunk in self.read(valid=1):
+            self.position = chunk.position
+            yield chunk
+
+    def read(self, valid: int) -> Iterator[Chunk]:
+        """The chunks, so many of which stay valid at a time; `position` is left to whoever sees them."""
+        buffers = [bytearray(self.chunk_bytes + 2 * PADDING + 1) for _ in range(valid)]
+        before = self.position = 0
         for number, source in enumerate(self.sources):
             if source == "-":
-                yield from self._lines(_Standard(), "<stdin>", number)
+                yield from self._lines(_Standard(), "<stdin>", number, buffers, lambda: 0)
                 continue
             try:
-                with open(source, "rb", buffering=0) as raw:
+                with ExitStack() as stack:
+                    raw = stack.enter_context(open(source, "rb", buffering=0))
                     suffix = os.path.splitext(source)[1].lower()
-                    stream = _Decompressed(raw, source, suffix) if suffix in _DECODERS else raw
-                    before = self.position
-                    for chunk in self._lines(stream, source, number):
-                        self.position = before + (raw.tell() if raw.seekable() else 0)
-                        yield chunk
+                    packed = suffix in _DECODERS
+                    stream = stack.enter_context(_Decompressed(raw, source, suffix)) if packed else raw
+                    place = (lambda base=before, raw=raw: base + raw.tell()) if raw.seekable() else (lambda: 0)
+                    yield from self._lines(stream, source, number, buffers, place)
+                    before = place()
             except OSError as error:
                 raise DataError(at(source, None, None, _reason(error))) from error
 
-    def _lines(self, stream: Any, name: str, number: int) -> Iterator[Chunk]:
-        buffer, filled = bytearray(self.chunk_bytes + 2 * PADDING), PADDING
-        while got := stream.readinto(memoryview(buffer)[filled:-PADDING]):
-            cut = self._cut(buffer, filled, filled + got)
+    def _lines(
+        self, stream: Any, name: str, number: int, buffers: list[bytearray], place: Callable[[], int]
+    ) -> Iterator[Chunk]:
+        """The chunks of a stream; the first of the buffers is always the one whose chunk is no longer needed."""
+        filled = PADDING
+        while got := stream.readinto(memoryview(buffers[0])[filled : -PADDING - 1]):
+            cut = self._cut(buffers[0], filled, filled + got)
             filled += got
             if cut:
-                yield Chunk(name, number, memoryview(buffer)[PADDING:cut])
-                buffer[PADDING : PADDING + filled - cut] = buffer[cut:filled]
-                filled += PADDING - cut
-            elif filled == len(buffer) - PADDING:
-                buffer = buffer + bytearray(len(buffer))  # a line, or a group of them, longer than the buffer
+                yield self._chunk(name, number, place(), buffers[0], cut)
+                left = memoryview(buffers[0])[cut:filled]
+                buffers.append(buffers.pop(0))
+                if len(buffers[0]) < len(buffers[-1]):
+                    buffers[0] = bytearray(len(buffers[-1]))
+                filled = PADDING + len(left)
+                buffers[0][PADDING:filled] = left
+            elif filled == len(buffers[0]) - PADDING - 1:
+                buffers[0] = buffers[0] + bytearray(len(buffers[0]))  # a line, or a group, longer than the buffer
         if filled > PADDING:
-            yield Chunk(name, number, memoryview(buffer)[PADDING:filled])
+            yield self._chunk(name, number, place(), buffers[0], filled)
+            buffers.append(buffers.pop(0))
+
+    @staticmethod
+    def _chunk(name: str, number: int, position: int, buffer: bytearray, stop: int) -> Chunk:
+        size = stop - PADDING
+        added = buffer[stop - 1] != FEED
+        if added:
+            buffer[stop] = FEED
+        return Chunk(name, number, position, np.frombuffer(buffer, np.uint8, size + added, PADDING), size)
 
     def _cut(self, buffer: bytearray, start: int, stop: int) -> int:
         """Where the last line, or the last group of lines, that ends in these new bytes ends; 0 if none does."""
@@ -206,6 +253,7 @@ def batches(
     sources: Chunks | Iterable[Source],
     options: ParserOptions | None = None,
     parser: TextParser | None = None,
+    threads: int = 0,
 ) -> Iterator[Batch]:
     """Read and parse sources; every batch is valid until the next one is asked for.
 
@@ -214,7 +262,8 @@ def batches(
     Args:
         sources: paths, or `read_chunks` of them where progress matters.
         options: how text is understood, unless `parser` is given.
-        parser: keeps the problems for the caller.
+        parser: keeps the problems for the caller; at least `threads + 1` of its batches must stay `valid`.
+        threads: read and parse ahead, several chunks at a time; the batches are the same. 0: none does.
 
     Returns:
         An iterator of batches with at least one example.
@@ -222,29 +271,26 @@ def batches(
     Raises:
         DataError: see `read_chunks` and `TextParser.parse`.
     """
-    parser = parser or TextParser(options)
+    parser = parser or TextParser(options, valid=threads + 1)
     whole = parser.options.whole_groups
-    return _parsed(sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser)
+    return _parsed(
+        sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser, threads
+    )
 
 
-def ahead(found: Iterator[_Item]) -> Iterator[_Item]:
-    """The items of an iterator, each made by a second thread while the one before is looked at.
+def _parsed(chunks: Chunks, parser: TextParser, threads: int) -> Iterator[Batch]:
+    def fill(number: int, chunk: Chunk) -> tuple[int, Chunk]:
+        parser.fill(number, chunk.text)
+        return number, chunk
 
-    A parser of which they come must keep two batches `valid`.
-    """
-    with ThreadPoolExecutor(1, "parser") as thread:
-        coming = thread.submit(next, found, None)
-        while (item := coming.result()) is not None:
-            coming = thread.submit(next, found, None)
-            yield item
-
-
-def _parsed(chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
-    number = -1
-    for chunk in chunks:
-        if chunk.number != number:
+    found = chunks.read(parser.valid)
+    source = -1
+    jobs = (partial(fill, number, chunk) for number, chunk in enumerate(found))
+    for number, chunk in in_order(jobs, threads, parser.valid):
+        if chunk.number != source:
             parser.start(chunk.source)
-            number = chunk.number
-        batch = parser.parse(chunk.data, padded=True)
+            source = chunk.number
+        chunks.position = chunk.position
+        batch = parser.take(number, chunk.text)
         if len(batch):
             yield batch

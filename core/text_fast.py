@@ -7,20 +7,28 @@ places) is left to `text_slow`.
 from numpy import float32, int64, uint32, uint64
 
 from hutch.core.abi import UNLABELED, float32s_at, uint32s_at
-from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, murmur3_32
-from hutch.core.kernel_helper import njit
+from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
+from hutch.core.kernel_helper import helper
 from hutch.core.raw_bytes import byte_at
-from hutch.core.text_label import read_label
-from hutch.core.text_slow import add_constant, parse_line
-from hutch.core.text_state import MULTICLASS, SIMPLE, add_namespace, close_row, set_label, state_at
+from hutch.core.text_state import (
+    MULTICLASS,
+    SIMPLE,
+    add_constant,
+    add_namespace,
+    call_piece,
+    close_row,
+    set_label,
+    state_at,
+)
 from hutch.core.text_words import any_number, short_hash, short_number
 
 BLANK, TAB, RETURN, FEED, COLON, BAR = 32, 9, 13, 10, 58, 124
+DONE, NEEDS_ROOM, NEEDS_LINE, NEEDS_LABEL = range(4)
 MANY_NAMESPACES = 16
 """More in one line are looked up by the slow parser's hash table instead of one by one."""
 
 
-@njit
+@helper
 def parse_features(state, k, features, namespace_hash, namespace_value):  # type: ignore[no-untyped-def]
     """Read the features from delimiter `k`, a blank, to the next delimiter that no feature or value ends with.
 
@@ -32,44 +40,44 @@ def parse_features(state, k, features, namespace_hash, namespace_value):  # type
     s = state_at(state)[0]
     text, room, mask, hash_all = s.text, s.room, uint64(s.mask), s.hash_all
     positions, indices, values = uint32s_at(s.positions, room), uint32s_at(s.indices, room), float32s_at(s.values, room)
-    one, two, nameless = uint64(1), uint64(2), uint64(0)
+    longest = uint64(0 if hash_all else 16)  # of names for `short_hash`
+    one, nameless, plain = uint64(1), uint64(0), namespace_value == 1
     at = text + int64(positions[k])
     while True:
         name = at + 1
-        at = text + int64(positions[k + one])
-        if byte_at(at) == COLON:
-            colon = at
-            at = text + int64(positions[k + two])
-            number, good = short_number(colon + 1, at)
+        k += one
+        at = text + int64(positions[k])
+        value, counts, valued = namespace_value, namespace_value != 0, byte_at(at) == COLON
+        index = uint64(namespace_hash) + nameless
+        if uint64(at - name - 1) < longest:
+            index = uint64(short_hash(name, at, namespace_hash))
+        elif at != name:
+            index = uint64(hash_name(name, at, namespace_hash, hash_all))
+        elif valued:
+            nameless += one
+        else:
+            counts = False  # nothing between two blanks
+        if valued:
+            start = at + 1
+            k += one
+            at = text + int64(positions[k])
+            value, good = short_number(start, at)
             if not good:
-                number, good = any_number(colon + 1, at)
+                value, good = any_number(start, at)
                 if not good:
                     return k, features, False
-            value = number * namespace_value
-            if colon == name:
-                index = uint64(namespace_hash) + nameless
-                nameless += one
-            else:
-                index = uint64(short_hash(name, colon, namespace_hash, hash_all))
-            k += two
-            indices[features] = uint32(index & mask)
-            values[features] = value
-            features += uint64(value != 0)
-            byte = byte_at(at)
-            if byte != BLANK and byte != TAB:
-                return k, features, byte != BAR and byte != COLON
-        else:
-            k += one
-            if at != name:
-                indices[features] = uint32(uint64(short_hash(name, at, namespace_hash, hash_all)) & mask)
-                values[features] = namespace_value
-                features += uint64(namespace_value != 0)
-            byte = byte_at(at)
-            if byte != BLANK and byte != TAB:
-                return k, features, True
+            if not plain:
+                value *= namespace_value
+            counts = value != 0
+        indices[features] = uint32(index & mask)
+        values[features] = value
+        features += uint64(counts)
+        byte = byte_at(at)
+        if byte != BLANK and byte != TAB:
+            return k, features, not valued or (byte != BAR and byte != COLON)
 
 
-@njit
+@helper
 def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
     """Read what follows the bar at delimiter `k` up to the first blank.
 
@@ -94,7 +102,7 @@ def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
         namespace_hash = anonymous_hash(seed)
         identity = uint32(ANONYMOUS_LETTER) if s.by_letter else uint32(0)
     else:
-        namespace_hash = short_hash(name, at, seed, s.hash_all)
+        namespace_hash = hash_name(name, at, seed, s.hash_all)
         identity = uint32(byte_at(name)) if s.by_letter else murmur3_32(name, at, uint32(0))
         if byte == COLON:
             k += uint64(1)
@@ -106,7 +114,7 @@ def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
     return k, identity, namespace_hash, value, usual and s.namespaces - first < MANY_NAMESPACES
 
 
-@njit
+@helper
 def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
     """Append the namespaces of a line from the bar at delimiter `k` to its end.
 
@@ -135,13 +143,35 @@ def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
     return k, features, False
 
 
-@njit
+@helper
+def usual_label(state, line, bar):  # type: ignore[no-untyped-def]
+    """Read the label before the bar if there is none, or only a short number and a blank; returns whether it was so."""
+    kind = state_at(state)[0].label_kind
+    value, good = UNLABELED, bar == line
+    if not good and byte_at(bar - 1) == BLANK and (kind == SIMPLE or (kind == MULTICLASS and bar - line == 2)):
+        value, good = any_number(line, bar - 1)
+    if good:
+        set_label(state, value, float32(1), float32(0))
+    return good
+
+
+@helper
 def parse_text(state, delimiters):  # type: ignore[no-untyped-def]
-    """Parse a text whose delimiters `scan` has found; it must end with a line feed."""
+    """Parse a text, from the line on that begins after delimiter `cursor - 1`; the text must end with a line feed.
+
+    Args:
+        state: address of the `STATE` record.
+        delimiters: how many `scan` has found.
+
+    Returns:
+        `DONE`, or what the line at the cursor needs to be parsed: `NEEDS_LINE`, `NEEDS_LABEL`.
+    """
     s = state_at(state)[0]
     text, positions = s.text, uint32s_at(s.positions, s.room)
-    k, line, end = uint64(0), text, uint64(delimiters)
+    k, end = uint64(s.cursor), uint64(delimiters)
+    line = text if k == 0 else text + int64(positions[k - uint64(1)]) + 1
     while k < end:
+        first, features, namespaces = k, uint64(s.features), s.namespaces
         usual = byte_at(line) != 0xEF  # perhaps a byte order mark
         bar = text + int64(positions[k])
         byte = byte_at(bar)
@@ -154,35 +184,28 @@ def parse_text(state, delimiters):  # type: ignore[no-untyped-def]
             s.line += 1
             s.group += 1
         else:
-            features, namespaces = uint64(s.features), s.namespaces
+            labeled = usual and usual_label(state, line, bar)
+            if usual and not labeled and s.parse_label == 0:
+                s.cursor = int64(first)
+                return NEEDS_LABEL
             if usual:
                 k, features, usual = parse_usual(state, k, features)
             if usual:
                 s.features = int64(features)
                 s.line += 1
-                label_bar(state, line, bar)
+                if not labeled:
+                    call_piece(s.parse_label, state, line, bar)
                 if s.constant:
                     add_constant(state)
                 close_row(state)
             else:
                 s.namespaces = namespaces
+                if s.parse_line == 0:
+                    s.cursor = int64(first)
+                    return NEEDS_LINE
                 while byte_at(text + int64(positions[k])) != FEED:
                     k += uint64(1)
-                parse_line(state, line, text + int64(positions[k]))
+                call_piece(s.parse_line, state, line, text + int64(positions[k]))
         line = text + int64(positions[k]) + 1
         k += uint64(1)
-
-
-@njit
-def label_bar(state, line, bar):  # type: ignore[no-untyped-def]
-    """Read the label before the bar: at once if there is none or only a short number and a blank."""
-    kind = state_at(state)[0].label_kind
-    if bar == line:
-        set_label(state, UNLABELED, float32(1), float32(0))
-        return
-    if byte_at(bar - 1) == BLANK and (kind == SIMPLE or (kind == MULTICLASS and bar - line == 2)):
-        value, good = short_number(line, bar - 1)
-        if good:
-            set_label(state, value, float32(1), float32(0))
-            return
-    read_label(state, line, bar)
+    return DONE

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float32, int64
 from numpy.typing import NDArray
 
-from hutch.core.kernel_helper import intrinsic, njit
+from hutch.core.kernel_helper import helper, intrinsic
 from hutch.core.raw_bytes import byte_at
 
 LOWEST_POWER, HIGHEST_POWER = -37, 38
@@ -53,13 +53,13 @@ def _strtof(typing_context: Any, start: Any) -> Any:
     return result(types.int64), generate
 
 
-@njit
+@helper
 def is_digit(byte):  # type: ignore[no-untyped-def]
     """Whether a byte is an ASCII digit."""
     return 48 <= byte <= 57
 
 
-@njit
+@helper
 def has_digit(start, stop):  # type: ignore[no-untyped-def]
     """Whether there is any ASCII digit in the bytes at `start` to `stop`."""
     for at in range(start, stop):
@@ -68,7 +68,7 @@ def has_digit(start, stop):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit
+@helper
 def power_of_ten(exponent):  # type: ignore[no-untyped-def]
     """VW's float32 power of ten: 0 below the table, infinity above it; the exponent wraps to 8 bits first."""
     exponent = ((exponent + 128) & 255) - 128
@@ -77,7 +77,7 @@ def power_of_ten(exponent):  # type: ignore[no-untyped-def]
     return float32(0) if exponent < LOWEST_POWER else POWERS[exponent - LOWEST_POWER]
 
 
-@njit
+@helper
 def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
     """Number at the beginning of the bytes at `start` to `stop` by the C library; returns what `read_float` returns.
 
@@ -92,13 +92,22 @@ def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
     return value, (end - start if end > first else int64(0))
 
 
-@njit
+@helper
 def read_float(start, stop):  # type: ignore[no-untyped-def]
     """Number at the beginning of the bytes at `start` to `stop`, which may be preceded by blanks.
 
     The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
     that there is no number. A sign, a dot or an `e` alone is 0, as in VW.
     """
+    value, used = read_plain_float(start, stop)
+    if used < 0:
+        return read_with_strtof(start, stop)
+    return value, used
+
+
+@helper
+def read_plain_float(start, stop):  # type: ignore[no-untyped-def]
+    """`read_float` for what VW reads by itself; -1 bytes used where it asks the C library."""
     at, ten, zero = start, float32(10), float32(48)
     while at < stop and byte_at(at) == 32:
         at += 1
@@ -131,4 +140,4 @@ def read_float(start, stop):  # type: ignore[no-untyped-def]
     if at == stop or byte_at(at) == 32 or byte_at(at) == 9:
         number = float32(number * power_of_ten(exponent - decimals))
         return (-number if negative else number), int64(at - start)
-    return read_with_strtof(start, stop)
+    return float32(0), int64(-1)

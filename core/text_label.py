@@ -5,10 +5,20 @@ from numpy import float32, int64, uint32, uint64
 
 from hutch.core import parse_problems as problems
 from hutch.core.abi import UNLABELED
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import helper
 from hutch.core.raw_bytes import byte_at
 from hutch.core.text_float import has_digit, is_digit, read_float
-from hutch.core.text_state import COST_SENSITIVE, MULTICLASS, SIMPLE, add_cost, add_tag, report, set_label, state_at
+from hutch.core.text_state import (
+    COST_SENSITIVE,
+    MULTICLASS,
+    SIMPLE,
+    add_cost,
+    add_tag,
+    piece_kernel,
+    report,
+    set_label,
+    state_at,
+)
 
 MAX_CLASS = 1 << 24
 """Up to here float32 holds every integer."""
@@ -16,7 +26,7 @@ MAX_COST_CLASS = (1 << 32) - 1
 BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
 
 
-@njit
+@helper
 def next_word(at, stop):  # type: ignore[no-untyped-def]
     """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
     while at < stop and byte_at(at) == BLANK:
@@ -27,7 +37,7 @@ def next_word(at, stop):  # type: ignore[no-untyped-def]
     return first, at
 
 
-@njit
+@helper
 def last_word(start, stop):  # type: ignore[no-untyped-def]
     """Bounds of the last word between blanks; an empty one at `start` if there is none."""
     while stop > start and byte_at(stop - 1) == BLANK:
@@ -38,7 +48,7 @@ def last_word(start, stop):  # type: ignore[no-untyped-def]
     return first, stop
 
 
-@njit
+@helper
 def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
     """A word as a number, as VW takes it: what it begins with, else 0; reported unless all of it is a number."""
     value, used = read_float(start, stop)
@@ -52,7 +62,7 @@ def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit
+@helper
 def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
     """A word of digits, perhaps after a `+`, as an int64; -1 if it is none or above `largest`."""
     if start < stop and byte_at(start) == PLUS:
@@ -69,7 +79,7 @@ def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit
+@helper
 def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped-def]
     """`label [importance [base]]`, or `class [importance]`; too many words leave the example unlabeled."""
     first, stop = next_word(start, end)
@@ -97,7 +107,7 @@ def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped
     set_label(state, label, importance, base)
 
 
-@njit
+@helper
 def read_costs(state, start, end):  # type: ignore[no-untyped-def]
     """`class[:cost] ...`; the row's label becomes the cheapest class if any cost is given."""
     cheapest = UNLABELED
@@ -121,7 +131,7 @@ def read_costs(state, start, end):  # type: ignore[no-untyped-def]
         at, stop = next_word(stop, end)
 
 
-@njit
+@helper
 def read_label(state, start, stop):  # type: ignore[no-untyped-def]
     """Read the bytes at `start` to `stop`, all before the bar or the line's end, into the row being written.
 
@@ -149,3 +159,9 @@ def read_label(state, start, stop):  # type: ignore[no-untyped-def]
         read_simple_label(state, start, last, kind == MULTICLASS)
     elif kind == COST_SENSITIVE:
         read_costs(state, start, last)
+
+
+@piece_kernel
+def parse_label(state, start, stop):  # type: ignore[no-untyped-def]
+    """`read_label`, for whoever has only its address."""
+    read_label(state, start, stop)

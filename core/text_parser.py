@@ -17,9 +17,11 @@ from hutch.core.errors import ConfigError, DataError, at
 from hutch.core.hashing import HashMode, NamespaceMode
 from hutch.core.kernel_cache import entry
 from hutch.core.parse_problems import Problems
-from hutch.core.text_fast import FEED, parse_text
+from hutch.core.text_fast import DONE, FEED, NEEDS_LINE, NEEDS_ROOM, parse_text
+from hutch.core.text_label import parse_label
 from hutch.core.text_scan import scan
-from hutch.core.text_state import LABEL_KINDS, Buffers, clear
+from hutch.core.text_slow import parse_line
+from hutch.core.text_state import LABEL_KINDS, Buffers
 
 LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
 
@@ -69,15 +71,13 @@ class ParserOptions:
             raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
 
 
-@entry("int64(int64, int64)")
+@entry("int64(uint64, int64)")
 def _parse(state, size):  # type: ignore[no-untyped-def]
-    """Parse so many bytes of the text of a STATE record; returns 0 if its arrays must grow first."""
+    """Parse a text of `size` bytes from the cursor on; returns what is missing to go on, `DONE` at its end."""
     delimiters = scan(state, size)
     if delimiters < 0:
-        return 0
-    clear(state)
-    parse_text(state, delimiters)
-    return 1
+        return NEEDS_ROOM
+    return parse_text(state, delimiters)
 
 
 class TextParser:
@@ -104,13 +104,14 @@ class TextParser:
         self.options = options or ParserOptions()
         self.source_name = source_name
         self.problems = Problems()
-        self._text = np.zeros(2 * PADDING, np.uint8)
+        self.line = self._group = 0
         self.valid = valid
-        self._ring = [self._new_buffers() for _ in range(valid)]  # the last is the one used last
+        self._ring = [self._new_buffers() for _ in range(valid)]
+        self._text = np.zeros(2 * PADDING, np.uint8)
+        self._parsed = 0
 
     def _new_buffers(self) -> Buffers:
         return Buffers(
-            self.problems,
             mask=(1 << self.options.bits) - 1,
             seed=self.options.hash_seed,
             hash_all=self.options.hash == "all",
@@ -119,16 +120,11 @@ class TextParser:
             label_kind=LABEL_KINDS[self.options.label],
         )
 
-    @property
-    def line(self) -> int:
-        """Number of lines parsed of this source."""
-        return int(self._ring[-1].record["line"][0])
-
     def start(self, source_name: str) -> None:
         """Begin another source: lines count from 1 again, and a new group begins."""
         self.source_name = source_name
-        self._ring[-1].record["group"] += self.line > 0
-        self._ring[-1].record["line"] = 0
+        self._group += self.line > 0
+        self.line = 0
 
     def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8], padded: bool = False) -> Batch:
         """Parse whole lines; what follows the last line feed counts as a line too.
@@ -146,20 +142,44 @@ class TextParser:
         text = np.frombuffer(data, np.uint8)
         if not padded or (len(text) and text[-1] != FEED):
             text = self._copied(text)
+        self._parsed += 1
+        self.fill(self._parsed, text)
+        return self.take(self._parsed, text)
+
+    def fill(self, number: int, text: NDArray[np.uint8]) -> None:
+        """The part of `parse` that threads may do for several texts at a time.
+
+        Args:
+            number: of the text, from 0; `number - valid` must have been let go.
+            text: whole lines, the last line feed included, between `PADDING` bytes that may be read.
+        """
+        if len(text) >= LARGEST_TEXT:
+            return  # `take` refuses it
+        buffers = self._ring[number % self.valid]
+        buffers.begin(text)
+        while (missing := _parse(buffers.address, len(text))) != DONE:
+            if missing == NEEDS_ROOM:
+                buffers.grow()
+            elif missing == NEEDS_LINE:
+                buffers.record["parse_line"] = parse_line.address
+            else:
+                buffers.record["parse_label"] = parse_label.address
+
+    def take(self, number: int, text: NDArray[np.uint8]) -> Batch:
+        """The rest of `parse`, for one text after the other: count lines and groups on, collect the problems."""
         if len(text) >= LARGEST_TEXT:
             raise DataError(
                 at(self.source_name, self.line + 1, None, "got 4 GiB or more at once, wanted shorter lines")
             )
-        buffers = self._ring.pop(0)
-        if self._ring:
-            buffers.go_on(self._ring[-1])
-        self._ring.append(buffers)
-        buffers.reserve(len(text) + 1)
-        buffers.record["text"] = text.ctypes.data
-        while not _parse(buffers.address, len(text)):
-            buffers.grow()
-        self.problems.collect(text.data, self.source_name, self.options.strict)
-        return buffers.batch()
+        buffers = self._ring[number % self.valid]
+        self.problems.add(buffers.found, text.data, self.source_name, self.line, self.options.strict)
+        batch = buffers.batch()
+        if self._group:
+            batch.group += self._group
+        lines, groups = buffers.ends
+        self.line += lines
+        self._group += groups
+        return batch
 
     def _copied(self, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The text between paddings in a buffer of our own, ended with a line feed."""

@@ -8,12 +8,12 @@ colons and bars.
 from numpy import int64, uint32, uint64
 
 from hutch.core.abi import uint32s_at
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import helper
 from hutch.core.raw_bytes import bit_count, delimiters_at, trailing_zeros
 from hutch.core.text_state import state_at
 
 
-@njit
+@helper
 def write_eight(positions, found, block, mask):  # type: ignore[no-untyped-def]
     """Write the places of the 8 lowest bits and clear them; if there are fewer, the rest is rubbish to be overwritten.
 
@@ -25,7 +25,7 @@ def write_eight(positions, found, block, mask):  # type: ignore[no-untyped-def]
     return mask
 
 
-@njit
+@helper
 def scan(state, size):  # type: ignore[no-untyped-def]
     """Write the delimiters' distances from the beginning of the text of `size` bytes.
 

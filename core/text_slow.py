@@ -8,24 +8,31 @@ from numpy import float32, int64, uint32, uint64
 
 from hutch.core import parse_problems as problems
 from hutch.core.abi import float32s_at, int64s_at, uint32s_at
-from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE
 from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import helper
 from hutch.core.raw_bytes import byte_at
 from hutch.core.text_float import has_digit, read_float
 from hutch.core.text_label import read_label
-from hutch.core.text_state import add_feature, add_namespace, close_row, report, state_at
+from hutch.core.text_state import (
+    add_constant,
+    add_feature,
+    add_namespace,
+    close_row,
+    piece_kernel,
+    report,
+    state_at,
+)
 
 BLANK, TAB, RETURN, COLON, BAR = 32, 9, 13, 58, 124
 
 
-@njit
+@helper
 def ends_feature(byte):  # type: ignore[no-untyped-def]
     """Whether a byte ends a feature: blank, tab, bar or carriage return."""
     return byte == BLANK or byte == TAB or byte == BAR or byte == RETURN
 
 
-@njit
+@helper
 def read_name(at, stop):  # type: ignore[no-untyped-def]
     """End of the name that begins at `at`."""
     while at < stop and byte_at(at) != COLON and not ends_feature(byte_at(at)):
@@ -33,7 +40,7 @@ def read_name(at, stop):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit
+@helper
 def string_value(at, stop):  # type: ignore[no-untyped-def]
     """Bounds of a value that is no number: the next word, bars and colons included; empty if only blanks follow."""
     first = at
@@ -47,7 +54,7 @@ def string_value(at, stop):  # type: ignore[no-untyped-def]
     return first, end
 
 
-@njit
+@helper
 def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):  # type: ignore[no-untyped-def]
     """Append `name`, `name:number`, `name:word` or `:number`; returns its end and the next nameless number."""
     hash_all = state_at(state)[0].hash_all
@@ -85,7 +92,7 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):  
     return at, nameless
 
 
-@njit
+@helper
 def parse_namespace(state, at, stop):  # type: ignore[no-untyped-def]
     """Read what follows a bar up to the next one; returns where that is, or the end, and the namespace's id."""
     s = state_at(state)[0]
@@ -124,7 +131,7 @@ def parse_namespace(state, at, stop):  # type: ignore[no-untyped-def]
     return at, identity
 
 
-@njit
+@helper
 def parse_features(state, at, stop):  # type: ignore[no-untyped-def]
     """Read all namespaces of a line from its first bar on, each in one piece, in the order of their first features."""
     s = state_at(state)[0]
@@ -155,7 +162,7 @@ def parse_features(state, at, stop):  # type: ignore[no-untyped-def]
         gather_pieces(state, pieces, first_namespace, first_feature)
 
 
-@njit
+@helper
 def find_namespace(state, identity, table):  # type: ignore[no-untyped-def]
     """Number of the row's namespace with this id, or the next free number; `table` is a power of two."""
     s = state_at(state)[0]
@@ -171,7 +178,7 @@ def find_namespace(state, identity, table):  # type: ignore[no-untyped-def]
     return slots[at]
 
 
-@njit
+@helper
 def gather_pieces(state, pieces, first_namespace, first_feature):  # type: ignore[no-untyped-def]
     """Reorder the row's features so that each namespace is in one piece, keeping the order within it."""
     s = state_at(state)[0]
@@ -202,14 +209,7 @@ def gather_pieces(state, pieces, first_namespace, first_feature):  # type: ignor
     begins[0] = first_feature
 
 
-@njit
-def add_constant(state):  # type: ignore[no-untyped-def]
-    """Append the constant feature in its own namespace."""
-    add_namespace(state, uint32(CONSTANT_NAMESPACE), state_at(state)[0].features)
-    add_feature(state, CONSTANT_INDEX, float32(1))
-
-
-@njit
+@piece_kernel
 def parse_line(state, start, stop):  # type: ignore[no-untyped-def]
     """Append the example of the line at `start` to `stop`, its line feed excluded; an empty line ends the group.
 

@@ -3,15 +3,18 @@
 Kernels get the record's address, so a call costs nothing; the Python object that owns the arrays keeps them alive.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy import float32, uint32
 from numpy.typing import NDArray
 
-from hutch.core.abi import array_at, float32s_at, int64s_at, uint32s_at, view
-from hutch.core.batch import Batch
-from hutch.core.kernel_helper import njit
-from hutch.core.parse_problems import KEPT, KINDS, Problems
+from hutch.core.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at, view
+from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
+from hutch.core.kernel_cache import AddressKernel
+from hutch.core.kernel_helper import helper, intrinsic
+from hutch.core.parse_problems import KEPT, KINDS, Found
 from hutch.core.raw_bytes import byte_at
 
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
@@ -42,56 +45,70 @@ _COLUMNS: dict[str, Any] = {
     "seen_slot": np.int64,
     "seen_serial": np.int64,
 }
-_COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "serial")
+_COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "serial")
 _OPTIONS = ("mask", "seed", "hash_all", "by_letter", "constant", "label_kind")
 
 STATE = np.dtype(
     [(name, "i8") for name in (*_COUNTERS, *_OPTIONS, "text", "room", "problem_counts", "problem_places")]
-    + [(name, "u8") for name in _COLUMNS]
+    + [(name, "u8") for name in ("parse_line", "parse_label", *_COLUMNS)]
 )
-"""`text` is the address of its first byte, `room` the length of the arrays; no two lines share a `serial` number."""
+"""Counters are of one text but `serial`, of which no two lines have the same; `cursor` is the number of the delimiter
+to go on from. `text` is the address of its first byte, `room` the length of the arrays; `parse_line` and `parse_label`
+are addresses of kernels, 0 until a line needs them: compiling them takes as long as compiling all the rest."""
 
 state_at = view(STATE)
+
+_PIECE_SIGNATURE = "void(uint64, int64, int64)"  # state, bounds of a piece of the text
+
+
+def piece_kernel(function: Callable[..., Any]) -> AddressKernel:
+    """Decorate a kernel that takes the state's address and the bounds of a piece of the text."""
+    return AddressKernel(function, _PIECE_SIGNATURE)
+
+
+@intrinsic
+def call_piece(typing_context: Any, kernel: Any, state: Any, start: Any, stop: Any) -> Any:
+    """Call the `piece_kernel` at an address."""
+    return caller_of(_PIECE_SIGNATURE)
+
+
 _uint8s_at = array_at(np.uint8)
 
 
 class Buffers:
-    """The arrays behind a `STATE` record; they keep their place until `reserve` must make them longer.
+    """The arrays behind a `STATE` record; they keep their place until a text needs longer ones.
 
     Args:
-        problems: where kernels report to.
         options: values of the record's fields.
 
     Attributes:
         record: the `STATE` record, an array of length 1.
-        size: bytes of the largest text there is room for.
+        address: where it lies.
+        found: the problems of the text parsed last.
+        size: texts of fewer bytes have room.
     """
 
-    def __init__(self, problems: Problems, **options: int) -> None:
+    def __init__(self, **options: int) -> None:
         self.record = np.zeros(1, STATE)
+        self._counters = self.record.view(np.int64)[: len(_COUNTERS)]
         for name, value in options.items():
             self.record[name] = value
-        self._problems = problems
-        self.record["problem_counts"] = problems.counts.ctypes.data
-        self.record["problem_places"] = problems.places.ctypes.data
+        self._has_costs = options["label_kind"] == COST_SENSITIVE
+        self.found = Found()
+        self.record["problem_counts"] = self.found.counts.ctypes.data
+        self.record["problem_places"] = self.found.places.ctypes.data
         self._arrays: dict[str, NDArray[Any]] = {}
+        self.address = int(self.record.ctypes.data)
         self.size = 0
 
-    @property
-    def address(self) -> int:
-        """Where the record lies."""
-        return int(self.record.ctypes.data)
-
-    def go_on(self, other: "Buffers") -> None:
-        """Count lines and groups on from where `other` has come to."""
-        for name in ("line", "group"):
-            self.record[name] = other.record[name]
-
-    def reserve(self, size: int) -> None:
-        """Make room for texts of `size` bytes that are not all delimiters."""
-        if size > self.size:
-            self.size = size + size // 4
+    def begin(self, text: NDArray[np.uint8]) -> None:
+        """Forget what was filled, and make room for what a text may hold that is not all delimiters."""
+        if len(text) >= self.size:
+            self.size = len(text) + len(text) // 4 + 1
             self._allocate(self.size // 4)
+        self._counters[:-1] = 0
+        self.found.counts[:] = 0
+        self.record["text"] = text.ctypes.data
 
     def grow(self) -> None:
         """Make room for twice as many delimiters."""
@@ -114,12 +131,16 @@ class Buffers:
         for name, array in self._arrays.items():
             self.record[name] = array.ctypes.data
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Lines and ends of groups in the text."""
+        line, group = self._counters[5:7].tolist()
+        return line, group
+
     def batch(self) -> Batch:
         """What has been filled, without copying."""
-        counted = self.record[0]
-        examples, features, namespaces = (int(counted[name]) for name in ("examples", "features", "namespaces"))
+        examples, features, namespaces, tags, costs, *_ = self._counters.tolist()
         array = self._arrays
-        costs = counted["label_kind"] == COST_SENSITIVE
         return Batch(
             row_ptr=array["row_ptr"][: examples + 1],
             indices=array["indices"][:features],
@@ -132,24 +153,14 @@ class Buffers:
             base=array["base"][:examples],
             group=array["group_of"][:examples],
             tag_ptr=array["tag_ptr"][: examples + 1],
-            tags=array["tag_bytes"][: int(counted["tags"])],
-            cost_ptr=array["cost_ptr"][: examples + 1 if costs else 0],
-            cost_classes=array["cost_classes"][: int(counted["costs"])],
-            costs=array["cost_values"][: int(counted["costs"])],
+            tags=array["tag_bytes"][:tags],
+            cost_ptr=array["cost_ptr"][: examples + 1 if self._has_costs else 0],
+            cost_classes=array["cost_classes"][:costs],
+            costs=array["cost_values"][:costs],
         )
 
 
-@njit
-def clear(state):  # type: ignore[no-untyped-def]
-    """Forget all examples; line, group and serial numbers go on."""
-    s = state_at(state)[0]
-    s.examples = s.features = s.namespaces = s.tags = s.costs = 0
-    int64s_at(s.row_ptr, s.room)[0] = int64s_at(s.row_namespaces, s.room)[0] = 0
-    int64s_at(s.namespace_ptr, s.room)[0] = 0
-    int64s_at(s.tag_ptr, s.room)[0] = int64s_at(s.cost_ptr, s.room)[0] = 0
-
-
-@njit
+@helper
 def close_row(state):  # type: ignore[no-untyped-def]
     """End the example whose features, namespaces, tag, label and costs have been written."""
     s = state_at(state)[0]
@@ -163,7 +174,7 @@ def close_row(state):  # type: ignore[no-untyped-def]
     int64s_at(s.cost_ptr, s.room)[row] = s.costs
 
 
-@njit
+@helper
 def report(state, kind, start, stop):  # type: ignore[no-untyped-def]
     """Count a problem of the current line; keep the place of the bytes at `start` to `stop` if among the first."""
     s = state_at(state)[0]
@@ -175,7 +186,7 @@ def report(state, kind, start, stop):  # type: ignore[no-untyped-def]
     counts[kind] += 1
 
 
-@njit
+@helper
 def add_tag(state, start, stop):  # type: ignore[no-untyped-def]
     """Append bytes to the row's tag."""
     s = state_at(state)[0]
@@ -185,7 +196,7 @@ def add_tag(state, start, stop):  # type: ignore[no-untyped-def]
         s.tags += 1
 
 
-@njit
+@helper
 def set_label(state, label, importance, base):  # type: ignore[no-untyped-def]
     """Label of the row being written."""
     s = state_at(state)[0]
@@ -194,7 +205,7 @@ def set_label(state, label, importance, base):  # type: ignore[no-untyped-def]
     float32s_at(s.base, s.room)[s.examples] = base
 
 
-@njit
+@helper
 def add_cost(state, label, cost):  # type: ignore[no-untyped-def]
     """Append a class and its cost to the row's label."""
     s = state_at(state)[0]
@@ -203,7 +214,7 @@ def add_cost(state, label, cost):  # type: ignore[no-untyped-def]
     s.costs += 1
 
 
-@njit
+@helper
 def add_feature(state, index, value):  # type: ignore[no-untyped-def]
     """Append a feature to the row."""
     s = state_at(state)[0]
@@ -212,10 +223,17 @@ def add_feature(state, index, value):  # type: ignore[no-untyped-def]
     s.features += 1
 
 
-@njit
+@helper
 def add_namespace(state, identity, begin):  # type: ignore[no-untyped-def]
     """Append a namespace whose features begin at number `begin`."""
     s = state_at(state)[0]
     uint32s_at(s.namespace_id, s.room)[s.namespaces] = identity
     int64s_at(s.namespace_ptr, s.room)[s.namespaces] = begin
     s.namespaces += 1
+
+
+@helper
+def add_constant(state):  # type: ignore[no-untyped-def]
+    """Append the constant feature in its own namespace."""
+    add_namespace(state, uint32(CONSTANT_NAMESPACE), state_at(state)[0].features)
+    add_feature(state, CONSTANT_INDEX, float32(1))

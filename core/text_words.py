@@ -1,37 +1,66 @@
 """Numbers and names of a few bytes as machine words, taken apart without a loop over their bytes.
 
-A word is loaded so that it ends where the token ends, and what lies before the token is masked away. Numbers come out
-as `text_float` reads them, hashes as `hashing` makes them.
+A token is moved to the upper end of a word, so that zeros come in where a longer one would have its first digits.
+Numbers come out as `text_float` reads them, hashes as `hashing` makes them.
 """
 
+import numpy as np
 from numpy import float32, int64, uint32, uint64
 
-from hutch.core.hashing import hash_name, murmur3_32, murmur_finish, murmur_mix, murmur_scramble
-from hutch.core.kernel_helper import njit
+from hutch.core.hashing import murmur_finish, murmur_mix, murmur_scramble
+from hutch.core.kernel_helper import helper, inlined
 from hutch.core.raw_bytes import byte_at, half_at, trailing_zeros, word_at
-from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, is_digit, read_float
+from hutch.core.text_float import LOWEST_POWER, POWERS, has_digit, is_digit, read_plain_float
 
 MINUS = 45
-EXACT = (1 << 24) - 64
+EXACT = uint64((1 << 24) - 64)
 """VW's sums of digits are exact below this."""
 HUGE = float32(1e18)
 """Numbers beyond this are left to the slow parser, so that no product overflows unseen."""
 
 _ZEROS = uint64(0x3030303030303030)
-_DOTS = uint64(0x1E1E1E1E1E1E1E1E)  # dots once zeros are xored away
-_ONES = uint64(0x0101010101010101)
-_HIGH_BITS = uint64(0x8080808080808080)
 _SIXES = uint64(0x0606060606060606)
 _HIGH_HALVES = uint64(0xF0F0F0F0F0F0F0F0)
+_DOT = uint64(0x1E)  # once a zero is xored away
+_ODD_DOT = uint64(0x30)  # what `odd_bits` makes of it
+_HUNDRED_MILLION = uint64(100_000_000)
+_SIGNS = 16
+_SCALES = np.concatenate([sign * POWERS[-LOWEST_POWER::-1][:_SIGNS] for sign in (np.float32(1), np.float32(-1))])
+"""10^0 to 10^-15, then the same negative."""
 
 
-@njit(inline="always")
-def are_digits(word):  # type: ignore[no-untyped-def]
-    """Whether all 8 bytes are at most 9."""
-    return ((word + _SIXES) | word) & _HIGH_HALVES == 0
+@inlined
+def spread(start, length):  # type: ignore[no-untyped-def]
+    """The 1 to 8 bytes at `start` in the upper bytes of a word, the last one highest, zeros xored away; 0 below."""
+    return (word_at(start) ^ _ZEROS) << uint64(64 - 8 * length)
 
 
-@njit(inline="always")
+@inlined
+def odd_bits(word):  # type: ignore[no-untyped-def]
+    """Bits in the upper halves of the bytes that are above 9; 0 if all are digits."""
+    return ((word + _SIXES) | word) & _HIGH_HALVES
+
+
+@inlined
+def only_dot(word, odd):  # type: ignore[no-untyped-def]
+    """Whether all bytes are digits but one, which is a dot; and the lowest bit of the first that is no digit."""
+    place = uint64(trailing_zeros(odd) - 4)
+    return odd >> place == _ODD_DOT and (word >> place) & uint64(255) == _DOT, place
+
+
+@inlined
+def without_dot(word, place):  # type: ignore[no-untyped-def]
+    """Close the gap of the dot whose lowest bit is number `place`; returns the number of bytes above it, and the word.
+
+    A byte of 0 comes in from below.
+    """
+    bit = uint64(1) << place
+    return (56 - int64(place)) >> 3, (word & ~((bit << uint64(8)) - uint64(1))) | (
+        (word & (bit - uint64(1))) << uint64(8)
+    )
+
+
+@inlined
 def digits_value(word):  # type: ignore[no-untyped-def]
     """The number that 8 bytes of at most 9 spell, the lowest byte first."""
     word = (word * uint64(10) + (word >> uint64(8))) & uint64(0x00FF00FF00FF00FF)
@@ -39,94 +68,86 @@ def digits_value(word):  # type: ignore[no-untyped-def]
     return (word * uint64(10000) + (word >> uint64(32))) & uint64(0xFFFFFFFF)
 
 
-@njit(inline="always")
-def last_bytes(stop, length):  # type: ignore[no-untyped-def]
-    """The last 1 to 8 bytes before `stop` with zeros xored away, filled up with 0 from below."""
-    return (word_at(stop - 8) ^ _ZEROS) & (~uint64(0) << uint64(64 - 8 * length))
+@inlined
+def scaled(number, decimals, negative):  # type: ignore[no-untyped-def]
+    """An integer divided by a power of ten as VW reads it; and whether it is exact, and no negative zero."""
+    return float32(int64(number)) * _SCALES[decimals + _SIGNS * negative], number - uint64(negative) < EXACT
 
 
-@njit(inline="always")
-def without_dot(word, dots):  # type: ignore[no-untyped-def]
-    """Close the gap of the dot at the lowest bit of `dots`; returns the number of bytes above it, and the word."""
-    below = (dots & (~dots + uint64(1))) - uint64(1)  # all bits below the dot byte's highest
-    word = (word & ~((below << uint64(1)) | uint64(1))) | ((word & (below >> uint64(7))) << uint64(8))
-    return (63 - trailing_zeros(dots)) >> 3, word
-
-
-@njit(inline="always")
+@inlined
 def short_number(start, stop):  # type: ignore[no-untyped-def]
     """A number of up to 8 bytes after its sign, as VW reads it; returns (float32, whether it is one)."""
-    negative = byte_at(start) == MINUS
-    length = stop - start - negative
+    negative = int64(byte_at(start) == MINUS)
+    start += negative
+    length = stop - start
     if length < 1 or length > 8:
         return float32(0), False
-    word = last_bytes(stop, length)
-    decimals = int64(0)
-    difference = word ^ _DOTS
-    dots = (difference - _ONES) & ~difference & _HIGH_BITS
-    if dots != 0:
-        if length == 1:
+    word, decimals = spread(start, length), int64(0)
+    odd = odd_bits(word)
+    if odd != 0:
+        dotted, place = only_dot(word, odd)
+        if length == 1 or not dotted:
             return float32(0), False
-        decimals, word = without_dot(word, dots)
-    number = digits_value(word)
-    value = float32(int64(number)) * POWERS[-decimals - LOWEST_POWER]
-    return (-value if negative else value), are_digits(word) and number < EXACT
+        decimals, word = without_dot(word, place)
+    return scaled(digits_value(word), decimals, negative)
 
 
-@njit
+@helper
 def medium_number(start, stop):  # type: ignore[no-untyped-def]
     """`short_number` for 9 to 16 bytes after the sign."""
-    negative = byte_at(start) == MINUS
-    length = stop - start - negative
+    negative = int64(byte_at(start) == MINUS)
+    start += negative
+    length = stop - start
     if length < 9 or length > 16:
         return float32(0), False
-    high, low = word_at(stop - 8) ^ _ZEROS, last_bytes(stop - 8, length - 8)
-    decimals = int64(0)
-    difference = high ^ _DOTS
-    dots = (difference - _ONES) & ~difference & _HIGH_BITS
-    if dots != 0:
-        decimals, high = without_dot(high, dots)
+    high, low, decimals = word_at(stop - 8) ^ _ZEROS, spread(start, length - 8), int64(0)
+    odd_high, odd_low = odd_bits(high), odd_bits(low)
+    if odd_high != 0:
+        dotted, place = only_dot(high, odd_high)
+        if odd_low != 0 or not dotted:
+            return float32(0), False
+        decimals, high = without_dot(high, place)
         high |= low >> uint64(56)
         low <<= uint64(8)
-    else:
-        difference = low ^ _DOTS
-        dots = (difference - _ONES) & ~difference & _HIGH_BITS
-        if dots != 0:
-            decimals, low = without_dot(low, dots)
-            decimals += 8
-    number = digits_value(low) * uint64(100_000_000) + digits_value(high)
-    value = float32(int64(number)) * POWERS[-decimals - LOWEST_POWER]
-    return (-value if negative else value), are_digits(low) and are_digits(high) and number < EXACT
+    elif odd_low != 0:
+        dotted, place = only_dot(low, odd_low)
+        if not dotted:
+            return float32(0), False
+        decimals, low = without_dot(low, place)
+        decimals += 8
+    return scaled(digits_value(low) * _HUNDRED_MILLION + digits_value(high), decimals, negative)
 
 
-@njit
+@helper
 def any_number(start, stop):  # type: ignore[no-untyped-def]
-    """A longer number; returns (float32, whether all of `start` to `stop` is one and below `HUGE`)."""
-    value, good = medium_number(start, stop)
+    """A number of any length; returns (float32, whether all of `start` to `stop` is one and below `HUGE`)."""
+    value, good = short_number(start, stop)
+    if not good:
+        value, good = medium_number(start, stop)
     if good:
         return value, True
-    value, used = read_float(start, stop)
+    value, used = read_plain_float(start, stop)
     return value, used == stop - start and abs(value) < HUGE and (value != 0 or has_digit(start, stop))
 
 
-@njit(inline="always")
-def short_hash(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
-    """`hash_name` for a name without control characters, quick up to 16 bytes."""
+@inlined
+def short_hash(start, stop, seed):  # type: ignore[no-untyped-def]
+    """`hash_name` in the mode `strings` for a name of 1 to 16 bytes, none of them a control character or a blank."""
     length = stop - start
-    if length > 16 or hash_all:
-        return hash_name(start, stop, seed, hash_all)
-    if not is_digit(byte_at(start)):
-        return murmur_short(start, length, seed)
-    if length <= 8:
-        word = last_bytes(stop, length)
-        if are_digits(word):
-            return uint32(digits_value(word) + uint64(seed))
-    elif are_digits(word_at(start) ^ _ZEROS) and are_digits(word_at(stop - 8) ^ _ZEROS):
-        return hash_name(start, stop, seed, hash_all)
-    return murmur3_32(start, stop, seed)
+    if is_digit(byte_at(start)):
+        if length <= 8:
+            word = spread(start, length)
+            if odd_bits(word) == 0:
+                return uint32(digits_value(word) + uint64(seed))
+        elif odd_bits(word_at(start) ^ _ZEROS) == 0:
+            high = word_at(stop - 8) ^ _ZEROS
+            if odd_bits(high) == 0:
+                low = digits_value(spread(start, length - 8))
+                return uint32(low * _HUNDRED_MILLION + digits_value(high) + uint64(seed))
+    return murmur_short(start, length, seed)
 
 
-@njit(inline="always")
+@inlined
 def murmur_short(start, length, seed):  # type: ignore[no-untyped-def]
     """`murmur3_32` up to 16 bytes without a loop, for words change their length in a way that cannot be predicted."""
     h = uint64(seed)

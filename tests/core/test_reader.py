@@ -6,7 +6,9 @@ import os
 import re
 import sys
 import time
+from itertools import product
 from pathlib import Path
+from threading import active_count
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from hutch.core import parse_problems as kinds
 from hutch.core.errors import DataError
-from hutch.core.reader import Chunks, ahead, batches, read_chunks
+from hutch.core.reader import Chunks, batches, read_chunks
 from hutch.core.text_parser import ParserOptions, TextParser
 
 TEXT = b"".join(b"%d 1 'tag%d |f a%d:%d.5 b\n" % (i % 3, i, i % 7, i) for i in range(3000))
@@ -147,28 +149,54 @@ def test_batches_do_not_depend_on_the_chunks(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_bytes(TEXT + b"\n" + TEXT.rstrip(b"\n"))
     whole = TextParser().parse(path.read_bytes())
-    for chunk_bytes, early in ((200, False), (5000, False), (200, True), (5000, True)):
+    for chunk_bytes, threads in product((200, 5000), (0, 1, 2, 5)):
         joined: dict[str, list[np.ndarray]] = {name: [] for name in ("indices", "values", "labels", "group", "tags")}
-        for batch in (ahead if early else iter)(batches(read_chunks([path], chunk_bytes), parser=TextParser(valid=2))):
+        for batch in batches(read_chunks([path], chunk_bytes), threads=threads):
             for name, parts in joined.items():
                 parts.append(getattr(batch, name).copy())
         for name, parts in joined.items():
             assert np.array_equal(np.concatenate(parts), getattr(whole, name)), name
 
 
-def test_batches_ahead_stay_valid_while_the_next_is_parsed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_batch_stays_valid_while_threads_parse_the_next(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "data.vw"
     path.write_bytes(TEXT + b"x |f a\n")
     total = 0.0
-    for batch in ahead(batches(read_chunks([path], 300), parser=TextParser(valid=2))):
-        time.sleep(0.0005)  # long enough for the other thread to come to its end
+    for batch in batches(read_chunks([path], 300), threads=threads):
+        time.sleep(0.0005)  # long enough for the other threads to come to their ends
         total += float(batch.labels.sum())
     assert total == sum(i % 3 for i in range(3000))
-    with pytest.raises(DataError, match=re.escape(f"{path}:3001:1: bad label")):
-        list(ahead(batches(read_chunks([path], 300), ParserOptions(strict=True))))
-    stopped = ahead(batches([path], parser=TextParser(valid=2)))
-    next(stopped)
-    stopped.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 5])
+def test_errors_of_threads_come_where_they_belong(tmp_path: Path, threads: int) -> None:
+    text, packed = tmp_path / "data.vw", tmp_path / "cut.vw.gz"
+    text.write_bytes(TEXT + b"x |f a\n" + TEXT + b"y |f a\n")
+    packed.write_bytes(gzip.compress(TEXT)[:-1])
+    before = active_count()
+    seen = 0
+    with pytest.raises(DataError, match=re.escape(f"{text}:3001:1: bad label")):
+        for batch in batches(read_chunks([text], 300), ParserOptions(strict=True), threads=threads):
+            seen += len(batch)
+    assert 2900 < seen <= 3000
+    with pytest.raises(DataError, match=re.escape(f"{packed}: truncated gzip data")):
+        list(batches([text, packed], threads=threads))
+    with pytest.raises(DataError, match="missing.vw: no such file"):
+        list(batches([text, tmp_path / "missing.vw"], threads=threads))
+    assert active_count() == before
+
+
+@pytest.mark.parametrize("name", ["plain.vw", "one.vw.gz", "one.vw.zst"])
+def test_no_thread_works_on_after_the_iteration_was_left(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(PACKED[name](TEXT))
+    before = active_count()
+    found = batches(read_chunks([path, path], 300), threads=2)
+    next(found)
+    assert active_count() > before
+    found.close()  # type: ignore[attr-defined]
+    assert active_count() == before
 
 
 def test_problems_carry_the_file_and_its_own_line(tmp_path: Path) -> None:
