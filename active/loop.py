@@ -246,21 +246,24 @@ def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
     layer = attach(chain, store)
     progress = layer.progress
     before, layer.simulation = layer.simulation, False
-    total, lines, last = 0, [], int(progress["learned"][0])
+    lines: list[str] = []
+    total, last = 0, int(progress["learned"][0])
     try:
         for event in store.log(last):
             last = event.number
             example = example_of(event, store, layer.parameters.weighted)
-            if example is not None:
-                lines.append(example)
-                total += 1
-            if len(lines) == _BLOCK:
+            if example is None:
+                continue
+            stands_for = store.examples_per_label(event.detail["id"]) if event.kind == "answer" else 0.0
+            if len(lines) == _BLOCK or stands_for != layer.examples_per_label:
                 chain.learn(lines)
-                lines = []
+                lines, layer.examples_per_label = [], stands_for
+            lines.append(example)
+            total += 1
         chain.learn(lines)
         progress["learned"] = last
     finally:
-        layer.simulation = before
+        layer.simulation, layer.examples_per_label = before, 0.0
     return total, last
 
 

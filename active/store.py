@@ -99,6 +99,7 @@ class Store:
         self._clock = clock
         self._lock = threading.RLock()
         self._connection = open_store(path, create=create)
+        self._examples_per_label: dict[int, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -379,6 +380,19 @@ class Store:
         """All rounds with their numbers."""
         rows = self._rows("SELECT round, pool, examples, probability, threshold FROM rounds ORDER BY round")
         return [(row[0], Round(*row[1:])) for row in rows]
+
+    def examples_per_label(self, request: str) -> float:
+        """How many lines of its pool each label of a request stands for; 0 if it was not drawn from a pool.
+
+        It is what the log says, which never changes, so that the log replays to the same model.
+        """
+        [(round, wanted)] = self._rows("SELECT round, wanted FROM requests WHERE id = ?", [request])
+        if round not in self._examples_per_label:
+            query = "SELECT detail FROM audit WHERE event = 'ask' AND json_extract(detail, '$.round') = ?"
+            details = [json.loads(detail) for [detail] in self._rows(query, [round])]
+            found = details[0]["examples"] / details[0]["probability"] if details else 0.0
+            self._examples_per_label[round] = found
+        return self._examples_per_label[round] / float(wanted)
 
     def progress_by_round(self) -> list[tuple[int, int, int]]:
         """(round, requests that have a label, requests) of every round that has requests."""

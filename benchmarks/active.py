@@ -1,14 +1,15 @@
 """Labels that active learning saves: the tables of docs/active.md.
 
-    python benchmarks/active.py [--seeds 20] [--peers PYTHON] [--sms FILE] [--check]
+    python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check]
 
 Digits and breast cancer come with scikit-learn, the text is simulated. The SMS Spam Collection is not shipped: `--sms`
 is its file (River's `datasets.SMSSpam` downloads it). VW is a wheel: `--peers` names a Python that has it. A seed is
-another order and another split into 80% train and 20% test. `--check` instead measures the interval of the loss
-estimate and how exactly a budget is spent.
+another order and another split into 80% train and 20% test; with `--orders` another order of one split of the digits.
+`--check` instead measures the interval of the loss estimate and how exactly a budget is spent.
 """
 
 import argparse
+import random
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from hutch.active.estimate import LossSums, score_interval
 from hutch.chain import Chain
 
-BUDGETS = (0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.34, 0.40, 0.50, 0.60, 0.80)
+BUDGETS = (0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.50, 0.60, 0.80)
 LINEAR = {"loss": "logistic", "normalized": False, "learning_rate": 0.5}
 _VW = """
 import sys
@@ -71,14 +72,14 @@ def cancer():
 
 def text():
     """Simulated short messages: 5,574 lines of rare and common words, 13% of the rarer class, as SMS spam has."""
-    random = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     common = 1 / np.arange(3, 9003)
-    tilt = np.where(random.random(9000) < 0.05, 3.0 * random.standard_normal(9000), 0.0)
+    tilt = np.where(rng.random(9000) < 0.05, 3.0 * rng.standard_normal(9000), 0.0)
     kinds = [common * np.exp(side * tilt / 2) for side in (-1, 1)]
     lines = []
     for _ in range(5574):
-        label = int(random.random() < 0.13)
-        words = random.choice(9000, 6 + random.poisson(9), p=kinds[label] / kinds[label].sum())
+        label = int(rng.random() < 0.13)
+        words = rng.choice(9000, 6 + rng.poisson(9), p=kinds[label] / kinds[label].sum())
         lines.append(f"{2 * label - 1} |w {' '.join(f'w{j}' for j in np.unique(words))}")
     return lines
 
@@ -94,12 +95,26 @@ def wrong(chain, lines):
     return float(np.mean((chain.predict(lines) > 0) != (labels > 0)))
 
 
-def run(lines, seed, active, passes=1):
-    """(labels bought, test error) on one split."""
+def split(lines, seed):
+    """(lines to train on, lines to test on): another split and order for each seed."""
     order = np.random.default_rng(seed).permutation(len(lines))
     cut = int(0.8 * len(lines))
-    train, test = [lines[i] for i in order[:cut]], [lines[i] for i in order[cut:]]
-    chain = build({"horizon": cut, **active}, seed=seed)
+    return [lines[i] for i in order[:cut]], [lines[i] for i in order[cut:]]
+
+
+def reorder(lines, seed):
+    """The same for one split, the lines to train on in another order for each seed."""
+    numbers = list(range(len(lines)))
+    random.Random(11).shuffle(numbers)
+    cut = len(lines) // 5
+    order = np.random.RandomState(seed).permutation(len(lines) - cut)
+    return [lines[numbers[cut + i]] for i in order], [lines[i] for i in numbers[:cut]]
+
+
+def run(lines, seed, active, passes=1, divide=split):
+    """(labels bought, test error) of one learner."""
+    train, test = divide(lines, seed)
+    chain = build({"horizon": len(train), **active}, seed=seed)
     for _ in range(passes):
         chain.learn(train)
     return int(chain.statistics.queries), wrong(chain, test)
@@ -107,11 +122,9 @@ def run(lines, seed, active, passes=1):
 
 def run_vw(peers, lines, seed, arguments):
     """The same for VW."""
-    order = np.random.default_rng(seed).permutation(len(lines))
-    cut = int(0.8 * len(lines))
     with tempfile.TemporaryDirectory() as folder:
-        for name, part in (("train", order[:cut]), ("test", order[cut:])):
-            (Path(folder) / name).write_text("\n".join(lines[i] for i in part) + "\n")
+        for name, part in zip(("train", "test"), split(lines, seed), strict=True):
+            (Path(folder) / name).write_text("\n".join(part) + "\n")
         command = [peers, "-c", _VW, arguments, f"{folder}/train", f"{folder}/test"]
         found = subprocess.run(command, capture_output=True, text=True)
     if found.returncode:
@@ -134,9 +147,9 @@ def crossings(curve, bar):
     return first, stable
 
 
-def curve_of(lines, seeds, **active):
+def curve_of(lines, seeds, divide=split, **active):
     """(labels, error, deviation) for each budget."""
-    return [mean([run(lines, seed, {"budget": b, **active}) for seed in seeds]) for b in BUDGETS]
+    return [mean([run(lines, seed, {"budget": b, **active}, divide=divide) for seed in seeds]) for b in BUDGETS]
 
 
 def show(name, curve, bar):
@@ -147,19 +160,17 @@ def show(name, curve, bar):
     print(f"| {name} | {row} | {at[0.3] * 1.02 / bar:.2f} | {first} | {stable} |", flush=True)
 
 
-def table(name, lines, seeds, peers):
+def table(name, lines, seeds, peers, divide=split):
     """Print the table of one data set."""
-    print(f"\n### {name}: {int(0.8 * len(lines))} training lines, {len(seeds)} seeds\n")
-    one = {"rule": "random", "budget": 1.0}
-    for title, options in (("1 pass", {"replay": 0}), ("1 pass and replay", {"replay": 1})):
-        _, error, deviation = mean([run(lines, seed, {**one, **options}) for seed in seeds])
+    print(f"\n### {name}: {len(divide(lines, 0)[0])} training lines, {len(seeds)} seeds\n")
+    for title, replay, passes in (("10 passes", 0, 10), ("1 pass", 0, 1), ("1 pass and replay", 1, 1)):
+        everything = {"rule": "random", "budget": 1.0, "replay": replay}
+        _, error, deviation = mean([run(lines, seed, everything, passes, divide) for seed in seeds])
         print(f"passive, {title}: {error:.4f} ({deviation:.4f})")
     bar = 1.02 * error
-    ten = mean([run(lines, seed, {**one, "replay": 0}, passes=10) for seed in seeds])
-    print(f"passive, 10 passes: {ten[1]:.4f} ({ten[2]:.4f})\n")
-    print("| rule | 10% | 20% | 30% | 30% / passive | first | stable |\n|---|---|---|---|---|---|---|")
+    print("\n| rule | 10% | 20% | 30% | 30% / passive | first | stable |\n|---|---|---|---|---|---|---|")
     for rule in ("budget", "margin", "iwal", "random"):
-        show(rule, curve_of(lines, seeds, rule=rule), bar)
+        show(rule, curve_of(lines, seeds, divide, rule=rule), bar)
     if peers:
         few = seeds[:5]
         for kind, grid in (
@@ -180,15 +191,13 @@ def ten_digits():
 
 def class_table(lines, seeds):
     """Print errors above layers that predict classes."""
-    order = {seed: np.random.default_rng(seed).permutation(len(lines)) for seed in seeds}
-    cut = int(0.8 * len(lines))
     for layer in ("one_against_all", "filter_tree"):
         for rule, budgets in (("budget", (0.2, 0.3, 0.4, 0.6)), ("random", (0.2, 0.3, 0.4, 0.6, 1.0))):
             for budget in budgets:
                 results = []
                 for seed in seeds:
-                    train, test = [lines[i] for i in order[seed][:cut]], [lines[i] for i in order[seed][cut:]]
-                    active = {"active": {"rule": rule, "budget": budget, "horizon": cut}}
+                    train, test = split(lines, seed)
+                    active = {"active": {"rule": rule, "budget": budget, "horizon": len(train)}}
                     layers = [active, {layer: {"classes": 10}}, {"linear": LINEAR}]
                     chain = Chain.from_config({"seed": seed, "chain": layers})
                     chain.learn(train)
@@ -237,6 +246,7 @@ def check():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--orders", action="store_true", help="other orders of one split of the digits only")
     parser.add_argument("--peers", metavar="PYTHON", help="has vowpalwabbit")
     parser.add_argument("--sms", metavar="FILE", help="SMSSpamCollection: ham or spam, TAB, message")
     parser.add_argument("--check", action="store_true")
@@ -245,6 +255,9 @@ def main():
         check()
         return
     seeds = range(100, 100 + options.seeds)
+    if options.orders:
+        table("digits, odd or even, one split", digits(), seeds, None, reorder)
+        return
     for name, lines in (("digits, odd or even", digits()), ("breast cancer", cancer()), ("simulated text", text())):
         table(name, lines, seeds, options.peers)
     class_table(ten_digits(), seeds)

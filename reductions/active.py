@@ -48,7 +48,8 @@ _WINDOW = 300
 _LEAST_FLOOR = 1e-3
 _0, _1 = np.float32(0), np.float32(1)
 _EXAMPLE_WORDS = np.uint64(EXAMPLE.itemsize // 4)
-_STREAMS = 32  # replayed examples per bought one, at most
+_MOST_REPLAYED = 63  # after one label: `uniform` has 64 streams
+_MOST = np.uint64(_MOST_REPLAYED)
 
 Rule = Literal["budget", "iwal", "margin", "random", "vw"]
 
@@ -63,7 +64,8 @@ class ActiveParameters(Parameters):
         horizon: how many examples are expected; needed for a budget that is a number.
         mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
         floor: least probability; None: a fifth of the budget (0.001 with mellowness). Not for margin and vw.
-        replay: bought examples that are learned again after each that is bought; None: 1, but 0 for iwal and vw.
+        replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
+            label is learned; None: 1, but 0 for iwal and vw.
         memory: megabytes for the examples to replay.
         threshold: scalar predictions above it mean the upper label.
         labels: the lower and the upper label of scalar predictions.
@@ -76,7 +78,7 @@ class ActiveParameters(Parameters):
     horizon: Annotated[int, Field(ge=1)] | None = None
     mellowness: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     floor: Annotated[float, Field(gt=0, le=1)] | None = None
-    replay: Annotated[int, Field(ge=0, lt=_STREAMS)] | None = None
+    replay: Annotated[int, Field(ge=0, le=_MOST_REPLAYED)] | None = None
     memory: Annotated[float, Field(ge=0, le=4096)] = 2.0
     threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     labels: tuple[float, float] = (-1.0, 1.0)
@@ -120,13 +122,16 @@ class ActiveParameters(Parameters):
 
 @njit
 def _replay(s, layer, example, offset):  # type: ignore[no-untyped-def]
-    """Learn some of the bought examples again."""
+    """Learn bought examples again: `replay` for each example that the label just learned stands for."""
     progress = progress_at(s.progress)[0]
+    decided = np.float64(progress.seen - progress.replayed)
+    stands_for = max(s.examples_per_label if s.examples_per_label > 0.0 else decided, 1.0)
+    progress.replayed = progress.seen
     words = _EXAMPLE_WORDS
     uint32s_at(s.replayed, words)[:] = uint32s_at(example, words)
     e = example_at(s.replayed)[0]
     e.scores, e.targets, e.score_count = uint64(0), uint64(0), uint64(0)
-    for k in range(s.replay):
+    for k in range(min(uint64(np.float64(s.replay) * stands_for), _MOST)):
         count = memory_at(s.memory)[0].count
         number = uint64(uniform(s.seed, progress.bought, uint64(1) + uint64(k)) * np.float64(count))
         label, importance = recall(s.memory, number, s.replayed)
@@ -191,7 +196,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
         costs = float32s_at(e.costs, e.cost_count)
         for k in range(e.cost_count):
             unlabeled &= costs[k] == UNLABELED
-    if unlabeled:
+    if unlabeled and not (s.rule == VW and s.simulation == uint64(1)):  # VW's simulation asks only of labelled ones
         chance = decide(s, layer, example, prediction, UNLABELED, importance, offset, _0)
         if chance > 0.0:
             e.query = np.float32(_1 / np.float32(chance))
@@ -296,6 +301,15 @@ class Active(Reduction):
     @simulation.setter
     def simulation(self, hidden: bool) -> None:
         self.state["simulation"] = hidden
+
+    @property
+    def examples_per_label(self) -> float:
+        """Examples that each label stands for where labels are answers; 0: those decided upon since the last one."""
+        return float(self.state["examples_per_label"][0])
+
+    @examples_per_label.setter
+    def examples_per_label(self, examples: float) -> None:
+        self.state["examples_per_label"] = examples
 
     def trace(self, size: int) -> NDArray[Any]:
         """Record the next decisions: a TRACE array of `size` entries that the kernels fill from its beginning."""

@@ -28,6 +28,7 @@ PROGRESS = np.dtype(
     [
         ("seen", "u8"),  # examples decided upon
         ("bought", "u8"),  # labels learned
+        ("replayed", "u8"),  # examples decided upon when a label was last learned
         ("spent", "f8"),  # sum of the probabilities
         ("cutoff", "f8"),
         ("covered", "f8"),  # sum of importance of the examples that the estimate is about
@@ -71,6 +72,7 @@ ACTIVE = np.dtype(
         ("progress", "u8"),  # address of PROGRESS
         ("memory", "u8"),  # address of MEMORY
         ("replay", "u8"),
+        ("examples_per_label", "f8"),  # for labels that are answers; 0: those decided upon since the last label
         ("replayed", "u8"),  # address of an EXAMPLE
         ("class_scores", "u8"),  # address of float32[class_count]
         ("class_count", "u8"),

@@ -135,6 +135,18 @@ def test_the_log_replays_to_the_same_model(store, lines, trained, tmp_path, rule
     assert np.mean((chain.predict(pool) > 0) == [truth(line) == "1" for line in pool]) > 0.7
 
 
+@pytest.mark.parametrize(("wanted", "stands_for"), [(1, 5.0), (2, 2.5)])
+def test_a_label_is_replayed_for_the_lines_it_stands_for(store, lines, trained, wanted, stands_for):
+    chain, other = trained(), trained()
+    requests = loop.ask(chain, lines(60, 2), store, 12, source="pool.vw", model="m", wanted=wanted)
+    store.answer([make_answer(request.id, "ada", 1) for request in requests])
+    loop.catch_up(chain, store)
+    other.layers[0].simulation, other.layers[0].examples_per_label = False, stands_for
+    other.learn([loop.labelled(request.line, "1", 1 / wanted) for request in requests])
+    assert chain.weights.tobytes() == other.weights.tobytes() != trained().weights.tobytes()
+    assert chain.layers[0].examples_per_label == 0
+
+
 def test_labels_of_several_workers_share_the_weight_of_one(store, trained):
     chain = trained({"budget": 0.2, "replay": 0})
     [request] = loop.ask(chain, ["|f w1 w2"], store, 1, source="p", model="m", wanted=2)

@@ -299,7 +299,37 @@ def test_replay_learns_bought_examples_again():
     assert chain.weights.tobytes() == plain.weights.tobytes()
 
 
-@pytest.mark.parametrize(("budget", "low", "high"), [(0.1, 480, 520), (0.3, 1440, 1560), (200, 190, 200)])
+def test_a_bought_label_is_replayed_for_each_example_since_the_last():
+    """One replay an example: as much is learned as from all labels, and only when a label comes in."""
+    lines = stream(200)
+    chain = build({"budget": 0.3, "replay": 1}, seed=9)
+    trace = chain.layers[0].trace(200)
+    chain.learn(lines)
+    plain, bought, last = Chain.from_config({"chain": [{"linear": ADAGRAD}]}), [], 0
+    for seen in np.flatnonzero(trace["asked"]) + 1:
+        bought.append(lines[seen - 1])
+        plain.learn([bought[-1]])
+        for k in range(seen - last):
+            plain.learn([bought[int(uniform(9, len(bought), 1 + k) * len(bought))]])
+        last = seen
+    assert chain.weights.tobytes() == plain.weights.tobytes()
+
+
+def test_replay_of_answers_follows_what_they_stand_for():
+    """No more than 63 examples are learned again after one label; an answer alone is one example."""
+    lines = stream(3)
+
+    def weights(stands_for):
+        chain = build({"budget": 0.1, "simulation": False}, seed=9)
+        chain.layers[0].examples_per_label = stands_for
+        chain.learn(lines)
+        return chain.weights.tobytes()
+
+    assert weights(0) == weights(1) != weights(5.0)
+    assert weights(63) == weights(1000)
+
+
+@pytest.mark.parametrize(("budget", "low", "high"), [(0.1, 480, 520), (0.3, 1440, 1560), (200, 185, 200)])
 def test_a_budget_is_spent_and_not_more(budget, low, high):
     chain = build({"budget": budget, "horizon": 5000})
     chain.learn(stream(5000))
