@@ -210,7 +210,7 @@ def read_csv(
 
     Raises:
         ConfigError: a column that is named but not in the header.
-        DataError: a record with too few or too many cells, an open quote, a label that is no number.
+        DataError: an empty file, a record with too few or too many cells, an open quote, a label that is no number.
     """
     reader: CsvReader | None = None
     left, line, source = b"", 1, path
@@ -248,6 +248,8 @@ def read_csv(
             text_ = f"got {sizes[bad]} cells, wanted {len(names)} as in the header"
             raise DataError(at(source, int(lines[first + bad]), None, text_))
         yield reader.batch(clean, cells[2 * records[first] :], rows - first, lines[first:])
+    if reader is None and not left:
+        raise DataError(at(source, None, None, "is empty, wanted a header and records"))
     if left:
         raise DataError(at(source, line, None, "a quote is not closed before the end of the file"))
 

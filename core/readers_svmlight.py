@@ -3,7 +3,7 @@
 The feature of index 12 is the one that the text `label | 12:value` would have.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel_cache import compiled
 from hutch.core.kernel_helper import njit
 from hutch.core.reader import read_chunks
+from hutch.core.roles import Roles
 from hutch.core.text_float import has_digit, read_float
 from hutch.core.text_parser import ParserOptions
 
@@ -99,7 +100,9 @@ def _parse(text, seed, hash_all, mask, groups, out):  # type: ignore[no-untyped-
     return rows, features, line, 0, 0, 0
 
 
-def read_svmlight(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:
+def read_svmlight(
+    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
+) -> Iterator[Batch]:
     """Batches of an svmlight file.
 
     Args:
@@ -110,7 +113,7 @@ def read_svmlight(path: str, options: ParserOptions, columns: Any = None) -> Ite
     Raises:
         DataError: the first malformed place, or a file that cannot be read.
     """
-    namespace = next(iter((columns or {}).get("namespaces") or {"": "*"}))
+    namespace = next(iter(Roles.of(columns).namespaces or {"": "*"}))
     seed = np.uint32(hash_namespace(namespace, options.hash_seed, options.hash))
     mask, ids = np.uint32((1 << options.bits) - 1), [namespace_id(namespace, options.namespaces)]
     groups, before = np.zeros(3, np.int64), 0

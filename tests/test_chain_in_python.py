@@ -72,6 +72,12 @@ def test_files_by_path(tmp_path: Path) -> None:
     assert found[0].filename == __file__
 
 
+def test_a_model_keeps_its_number_of_weights(tmp_path: Path) -> None:
+    learned().save(tmp_path / "model")
+    with pytest.raises(ConfigError, match="weights.bits: got 20, wanted 18, those of .*model"):
+        Chain.load(tmp_path / "model", ["weights.bits=20"])
+
+
 def test_open_files_are_their_lines() -> None:
     wanted = learned().predict(LINES)
     text = "\n".join(LINES) + "\n"

@@ -263,7 +263,7 @@ class Chain(Engine):
             overrides: as in `load`.
 
         Raises:
-            ModelError: as `load`.
+            ModelError, ConfigError: as `load`.
         """
         document = chain_config.read_chain(metadata["chain"])
         plugins = installed(chain_config.blocked_plugins(document))
@@ -274,6 +274,8 @@ class Chain(Engine):
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
         chain = cls.from_config(metadata["chain"], overrides)
+        if (bits := chain.config.weights.bits) != written.weights.bits:
+            raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         arrays = arrays | chain._changed_since(written)
         try:
             chain.restore(arrays)

@@ -16,6 +16,7 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.core.readers_csv import read_csv
 from hutch.core.readers_parquet import read_parquet
 from hutch.core.readers_svmlight import read_svmlight
+from hutch.core.roles import Roles
 from hutch.core.sources import to_batches
 from hutch.core.text_parser import ParserOptions, TextParser
 
@@ -52,6 +53,13 @@ def test_svmlight_is_its_lines(tmp_path: Path, options: ParserOptions) -> None:
     assert_same(got, parsed("1 | 1:0.5 3:2\n-1 | 2:1e-2 7:-3\n0.5 |\n", options))
     [named] = read_svmlight(str(tmp_path / "a.svm"), options, {"namespaces": {"far": "*"}})
     assert_same(named, parsed("1 |far 1:0.5 3:2\n-1 |far 2:1e-2 7:-3\n0.5 |far\n", options))
+
+
+def test_svmlight_takes_roles(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:2\n")
+    [got] = read_svmlight(str(tmp_path / "a.svm"), ParserOptions(), Roles())
+    [named] = read_svmlight(str(tmp_path / "a.svm"), ParserOptions(), Roles(namespaces={"far": "*"}))
+    assert got.indices[0] == 1 and named.namespace_id[0] != got.namespace_id[0]
 
 
 def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
@@ -158,6 +166,8 @@ def test_a_csv_file_of_many_chunks(tmp_path: Path) -> None:
         ("importance,b\n-1,2\n", "a.csv:2: importance: got -1, wanted a number ≥ 0"),
         ('a,b\n1,"2\n', "a.csv:2: a quote is not closed before the end of the file"),
         ("a,a\n1,2\n", "a.csv:1: column 'a' is there twice, wanted names that differ"),
+        ("", "a.csv: is empty, wanted a header and records"),
+        ("\n\n", "a.csv: is empty, wanted a header and records"),
         ("a,b\n1,1e39\n", "a.csv:2: column 'b': got inf, wanted a number below"),
     ],
 )
