@@ -1,0 +1,65 @@
+"""Once kernels are compiled, the commands that learn and predict from text do not import Numba, and do the same."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from hutch.cli.main import main
+try:
+    main()
+finally:
+    print("numba" in sys.modules, file=sys.stderr)
+"""
+LINES = """\
+1 2 'a |f x:0.5 y |g z
+-1 0.5 |f x |g z
+1 'c |f y:1e+2 w |g z:-0.25
+-1 |f x:0.125 y
+"""
+CHAIN = "chain:\n  - binary\n  - linear:\n      loss: hinge\n"
+
+
+def hutch(folder: Path, *words: str, store: bool = True) -> tuple[bytes, bool]:
+    """Run a command; what it said on standard output, and whether it imported Numba."""
+    environment = {**os.environ, "HUTCH_OBJECT_STORE": "1" if store else "0"}
+    command = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
+    return done.stdout, done.stderr.splitlines()[-1] == b"True"
+
+
+COMMANDS = {
+    "vw": ("vw", "-d", "data.vw", "--loss_function", "logistic", "-q", "fg", "-f", "made.model", "-p", "made.txt"),
+    "train": ("train", "data.vw", "-C", "chain.yaml", "-f", "made.model", "-p", "made.txt", "-P", "1"),
+    "predict": ("predict", "data.vw", "-i", "known.model", "-p", "made.txt", "-r", "raw.txt"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("without_numba")
+    (folder / "data.vw").write_text(LINES)
+    (folder / "chain.yaml").write_text(CHAIN)
+    hutch(folder, "train", "data.vw", "--quiet", "-f", "known.model")
+    return folder
+
+
+def made(folder: Path) -> dict[str, bytes]:
+    """All that a command wrote; of a model the arrays, since its header has no order."""
+    files = {path: path.read_bytes() for path in folder.iterdir() if path.stem in ("made", "raw")}
+    headers = {path: 8 + int.from_bytes(files[path][:8], "little") for path in files if path.suffix == ".model"}
+    return {path.name: data[headers.get(path, 0) :] for path, data in files.items()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_warm_run_does_without_numba_bit_for_bit(name: str, folder: Path) -> None:
+    hutch(folder, *COMMANDS[name])
+    said, numba = hutch(folder, *COMMANDS[name])
+    found = made(folder)
+    assert not numba
+    assert hutch(folder, *COMMANDS[name], store=False) == (said, True)
+    assert len(found) >= 2 and made(folder) == found
