@@ -261,16 +261,26 @@ class Run:
         ]
         return "\n".join(line for line in lines if line)
 
+    def _footer_lines(self, done: PassesDone) -> list[str]:
+        """What else the footer says of this kind of run."""
+        return []
+
     def _report(self, outcome: Outcome) -> None:
         done = outcome.done
         if not self.options.quiet:
             choice = getattr(self.chain.layers[-1].parameters, "loss", None)
             constant: tuple[float | None, float | None] = (None, None)
             if self.chain.takes == Labels.SIMPLE and isinstance(choice, LossChoice):
-                constant = self.progress.best_constant.of(choice.name, done.statistics)
+                shared = self.chain.shared[0]
+                given, labels = dict(choice.parameters), (float(shared["min_label"]), float(shared["max_label"]))
+                constant = self.progress.best_constant.of(choice.name, done.statistics, given, labels)
             note(
                 table_footer(
-                    done.statistics, passes=done.passes, best_constant=constant, best_holdout=done.best_holdout
+                    done.statistics,
+                    passes=done.passes,
+                    best_constant=constant,
+                    best_holdout=done.best_holdout,
+                    more=self._footer_lines(done),
                 )
             )
         for line in self.files.problems.summary() if self.files.problems else ():

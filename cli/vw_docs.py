@@ -1,5 +1,6 @@
 """The page that tells VW's users what they find again, made from the option table."""
 
+from hutch.cli.vw_absent import ABSENT
 from hutch.cli.vw_table import OPTIONS
 
 _HEAD = """\
@@ -33,9 +34,11 @@ An option that Hutch does not have is refused by name, with what to use instead;
 | `--ect` | `error_correcting_tournament` |
 | `--csoaa` | `cost_sensitive_one_against_all` |
 | `--ngram --skips` | `ngrams` |
+| `--redefine` | `merge_namespaces` |
 | `--lrq` | `low_rank_quadratic` |
 | `--link` | `link` |
 | `--binary` | `binary` |
+| `--active` | `active` with `rule: vw` and `simulation: false` |
 | `--active --simulation` | `active` with `rule: vw` |
 
 ## Option by option
@@ -46,6 +49,15 @@ def page() -> str:
     """The page in Markdown."""
     lines = [_HEAD, "| option | | remark |", "|---|---|---|"]
     for option in OPTIONS:
-        names = f"`--{option.name}`" + (f" `-{option.short}`" if option.short else "")
-        lines.append(f"| {names} | {option.verdict} | {option.note.replace('|', chr(92) + '|')} |")
+        if option.there:
+            names = f"`--{option.name}`" + (f" `-{option.short}`" if option.short else "")
+            lines.append(_row(names, option.verdict, option.note))
+    advice: dict[str, list[str]] = {}
+    for name, instead in ABSENT.items():
+        advice.setdefault(instead, []).append(f"`--{name}`")
+    lines += [_row(" ".join(names), "not there", instead) for instead, names in advice.items()]
     return "\n".join(lines) + "\n"
+
+
+def _row(names: str, verdict: str, remark: str) -> str:
+    return f"| {names} | {verdict} | {remark.replace('|', chr(92) + '|')} |"

@@ -2,37 +2,40 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.cli.run import Outcome, Run, RunOptions, note, open_output
+from hutch.cli.run import Outcome, Run, RunOptions, open_output
+from hutch.cli.vw_header import header, kept_options
 from hutch.cli.vw_lines import LineFiles, audit_line, features_of
+from hutch.cli.vw_load import load_chain
 from hutch.cli.vw_model_text import write_model_text
-from hutch.cli.vw_table import OPTIONS
-from hutch.cli.vw_translate import base_overrides, chain_of, letters
+from hutch.cli.vw_outputs import (
+    Lines,
+    answered_directly,
+    class_name,
+    costs_of,
+    layer_named,
+    names_of,
+    numbers_of,
+    raw_scores_of,
+    requests,
+    scores_of,
+)
+from hutch.cli.vw_translate import chain_of
 from hutch.core.batch import Batch
 from hutch.core.batch_cache import CACHE_ENDING
+from hutch.core.best_constant import BestConstant
 from hutch.core.chain import Outputs
 from hutch.core.errors import UsageError
-from hutch.core.model_file import load_metadata
-from hutch.core.passes import Holdout
-from hutch.core.prediction_text import PredictionText, score_lines
-from hutch.core.progress import TABLE_HEADER, Progress
+from hutch.core.passes import Holdout, PassesDone
+from hutch.core.progress import Progress
 from hutch.core.statistics import Statistics
-
-_KEPT = ("bit_precision", "quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
-_LEARNERS = {
-    "one_against_all": "oaa",
-    "error_correcting_tournament": "ect",
-    "cost_sensitive_one_against_all": "csoaa",
-    "low_rank_quadratic": "lrq",
-    "active": "active-simulation",
-    "linear": "gd",
-}
 
 
 def build_chain(options: Namespace) -> Chain:
@@ -41,13 +44,7 @@ def build_chain(options: Namespace) -> Chain:
     Raises:
         HutchError: options that contradict each other or the model.
     """
-    if options.initial_regressor is None:
-        return Chain.from_config(chain_of(options))
-    chain = load_metadata(options.initial_regressor)["chain"]
-    bits = chain["weights"]["bits"]
-    if options.bit_precision not in (None, bits):
-        raise UsageError(f"-b: got {options.bit_precision}, but the model has {bits}")
-    return Chain.load(options.initial_regressor, base_overrides(options, chain))
+    return Chain.from_config(chain_of(options)) if options.initial_regressor is None else load_chain(options)
 
 
 def run_options(options: Namespace) -> RunOptions:
@@ -70,9 +67,9 @@ def run_options(options: Namespace) -> RunOptions:
         data,
         learn=not options.testonly,
         passes=passes,
-        holdout=Holdout(period, after, patience) if holds_out else Holdout(),
+        holdout=Holdout(period, after, patience, keeps_last=True) if holds_out else Holdout(),
         model=options.final_regressor,
-        predictions=None if options.scores or options.probabilities or options.named_labels else options.predictions,
+        predictions=options.predictions,
         raw=options.raw_predictions,
         progress=options.progress or "2.0",
         quiet=options.quiet or options.driver_output_off,
@@ -101,17 +98,21 @@ class VwRun(Run):
     tells_strange_labels = False  # its report is VW's, to the line
 
     def __init__(self, chain: Chain, options: RunOptions, given: Namespace) -> None:
-        super().__init__(chain, options)
+        super().__init__(chain, replace(options, predictions=None, raw=None))
         self._given = given
         self._labels = given.named_labels.split(",") if given.named_labels else []
-        self._text, self._audit_text = PredictionText(), ""
+        self._active = layer_named(chain, "active")
+        self._audit = numbers_of(lambda outputs: outputs.predictions)
+        self._audit_text = ""
         self._row_names: dict[int, str] = {}
-        self._log_loss = 0.0
-        self._scores = self._scores or given.scores or given.probabilities
-        if given.probabilities or self._labels:
+        self._log_loss, self._pass, self._seen = 0.0, 1, 0
+        self._scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities)
+        if given.probabilities or self._labels or given.direct:
             old = self.progress
-            self.progress = _ClassProgress(chain, old.schedule, old.views, holdout=bool(options.holdout))
+            self.progress = _VwProgress(chain, old.schedule, old.views, holdout=bool(options.holdout))
             self.progress.labels, self.progress.sure = self._labels, given.probabilities
+            self.progress.unnamed = bool(self._labels) and (given.scores or given.probabilities)
+            self.progress.direct = given.direct
         if given.audit or given.invert_hash or self._labels:
             self._read_lines()
 
@@ -150,163 +151,115 @@ class VwRun(Run):
         return outcome
 
     def _header(self) -> str:
-        given, chain, options = self._given, self.chain, self.options
-        base = chain.layers[-1].parameters
-        lines = [
-            "" if options.learn else "only testing",
-            *_feature_lines(given),
-            f"final_regressor = {options.model}" if options.model else "",
-            f"predictions = {given.predictions}" if given.predictions else "",
-            f"raw predictions = {options.raw}" if options.raw else "",
-            *_low_rank_lines(given),
-            f"using cache_file = {options.cache}" if self.files.cached else "",
-            f"creating cache_file = {options.cache}" if options.cache and not self.files.cached else "",
-            "" if options.cache else "using no cache",
-            *(f"Reading datafile = {source}" for source in options.data),
-            f"num sources = {len(options.data)}",
-            f"Num weight bits = {chain.config.weights.bits}",
-            f"learning rate = {base.learning_rate:g}",
-            f"initial_t = {float(chain.shared[0]['time']):g}",
-            f"power_t = {base.power_t:g}",
-            f"decay_learning_rate = {base.decay:g}" if options.passes > 1 else "",
-            f"Enabled learners: {', '.join(self._learners())}",
-            f"Input label = {'CS' if given.csoaa else chain.takes.value.upper()}",
-            f"Output pred = {self._output_kind()}",
-            TABLE_HEADER,
-        ]
-        return "\n".join(line for line in lines if line)
+        return header(self.chain, self.options, self._given, self.files.cached)
+
+    def _footer_lines(self, done: PassesDone) -> list[str]:
+        weight = done.statistics.weighted_labeled
+        if not self._given.probabilities or not weight:
+            return []
+        mark = " h" if self.options.holdout else ""
+        return [f"average multiclass log loss = {self._log_loss / weight:.6f}{mark}"]
 
     def _report(self, outcome: Outcome) -> None:
-        """The footer; VW sums no labels that are classes."""
+        """The footer; VW sums no labels that are classes, and counts queries only of a simulation."""
         done = outcome.done
-        if self.chain.takes.value != "simple":
-            done = replace(done, statistics=replace(done.statistics, weighted_labels=0.0))
+        changed: dict[str, Any] = {} if self.chain.takes.value == "simple" else {"weighted_labels": 0.0}
+        if self._active is not None and not self._active.simulation:
+            changed["queries"] = 0
+        done = replace(done, statistics=replace(done.statistics, **changed))
+        if self._given.dont_output_best_constant:
+            self.progress.best_constant = BestConstant()
         super()._report(replace(outcome, done=done))
-        if self._given.probabilities and not self.options.quiet and done.statistics.weighted_labeled:
-            note(f"average multiclass log loss = {self._log_loss / done.statistics.weighted_labeled:.6f}")
-
-    def _output_kind(self) -> str:
-        if self._given.scores or self._given.probabilities:
-            return "SCALARS"
-        return "MULTICLASS" if self.chain.predicts.value == "class" else "SCALAR"
-
-    def _learners(self) -> Iterator[str]:
-        """From bottom to top, by VW's names; what VW calls the scorer stands above an active layer."""
-        names = [layer.name for layer in reversed(self.chain.layers)]
-        given = self._given
-        scorer = f"scorer-{given.link or 'identity'}"
-        for name in names:
-            if name == "link" or name not in _LEARNERS:
-                continue
-            suffix = ""
-            if name == "one_against_all":
-                suffix = "-prob" if given.probabilities else "-scores" if given.scores else ""
-                suffix = suffix or ("-raw" if given.raw_predictions else "")
-            if name in ("one_against_all", "error_correcting_tournament", "cost_sensitive_one_against_all"):
-                yield scorer
-            yield _LEARNERS[name] + suffix
-        if self.chain.takes.value == "simple":
-            yield scorer
-            if given.binary:
-                yield "binary"
-            yield "count_label"
 
     def _open_outputs(self, stack: Any) -> None:
         super()._open_outputs(stack)
         given = self._given
+        if given.direct:
+            self._sinks.append(answered_directly)
         if given.audit:
             self._sinks.append(self._show_audit)
-        if not given.predictions:
-            return
+        if given.probabilities:
+            self._sinks.append(self._add_log_loss)
+        for path, lines in ((given.predictions, self._prediction_lines()), (given.raw_predictions, self._raw_lines())):
+            if path:
+                self._sinks.append(_writer(stack.enter_context(open_output(path)), lines))
+
+    def _prediction_lines(self) -> Lines:
+        given = self._given
         if given.scores or given.probabilities:
-            file = stack.enter_context(open_output(given.predictions))
-            self._sinks.append(lambda batch, outputs: self._write_scores(file, batch, outputs))
-        elif self._labels:
-            file = stack.enter_context(open_output(given.predictions))
-            self._sinks.append(lambda batch, outputs: self._write_names(file, batch, outputs))
+            return scores_of(self.chain, self._labels)
+        if self._labels:
+            return names_of(self._labels)
+        if self._active is not None and not self._active.simulation and not given.direct:
+            return requests
+        return numbers_of(lambda outputs: outputs.predictions)
+
+    def _raw_lines(self) -> Lines:
+        if self.chain.predicts.value != "class":
+            return numbers_of(lambda outputs: outputs.raw)
+        if self._given.scores or self._given.probabilities or not self.chain.score_count:
+            return lambda batch, outputs: b""
+        return (costs_of if self.chain.takes.value == "cost_sensitive" else raw_scores_of)(self.chain)
 
     def _show_audit(self, batch: Batch, outputs: Outputs) -> None:
-        line = bytes(self._text.lines(outputs.predictions, batch.tag_ptr, batch.tags)).decode(errors="replace")
-        print(line + self._audit_text)
+        print(self._audit(batch, outputs).decode(errors="replace") + self._audit_text)
 
-    def _write_scores(self, file: BinaryIO, batch: Batch, outputs: Outputs) -> None:
-        self._log_loss += _log_loss(batch, outputs) if self._given.probabilities else 0.0
-        for line in score_lines(outputs.scores, batch.tag_ptr, batch.tags).splitlines(keepends=True):
-            file.write(line[1:])
-
-    def _write_names(self, file: BinaryIO, batch: Batch, outputs: Outputs) -> None:
-        for i, prediction in enumerate(outputs.predictions):
-            tag = batch.tag(i)
-            file.write(_class_name(int(prediction), self._labels).encode() + (b" " + tag if tag else b"") + b"\n")
+    def _add_log_loss(self, batch: Batch, outputs: Outputs) -> None:
+        if self.progress.pass_number != self._pass:
+            self._pass, self._seen = self.progress.pass_number, 0
+        numbers = np.arange(self._seen + 1, self._seen + len(batch) + 1)
+        self._seen += len(batch)
+        self._log_loss += float(_log_losses(batch, outputs)[self.options.holdout.counted(numbers)].sum())
 
 
-class _ClassProgress(Progress):
-    """Shows classes by name, and how sure the chain was as `3(72%)`.
+def _writer(file: BinaryIO, lines: Lines) -> Callable[[Batch, Outputs], None]:
+    """Writes what somebody at the other end of a pipe may wait for."""
+
+    def write(batch: Batch, outputs: Outputs) -> None:
+        file.write(lines(batch, outputs))
+        file.flush()
+
+    return write
+
+
+class _VwProgress(Progress):
+    """Shows classes by name, how sure the chain was as `3(72%)`, and importances in place of predictions.
 
     Attributes:
         labels: names of the classes; empty for numbers.
         sure: the scores are probabilities.
+        unnamed: the prediction has no name, since scores are predicted.
+        direct: see `answered_directly`.
     """
 
     labels: Sequence[str] = ()
-    sure = False
+    sure = unnamed = direct = False
 
     def row(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
         """See `Progress.row`."""
+        if self.direct:
+            answered_directly(batch, outputs)
         self._highest = float(outputs.scores[i].max()) if self.sure else 0.0
         return super().row(batch, i, outputs, statistics)
 
     def _label(self, batch: Batch, i: int) -> float | int | str | None:
         label = super()._label(batch, i)
-        return _class_name(label, self.labels) if isinstance(label, int) else label
+        return class_name(label, self.labels) if isinstance(label, int) else label
 
     def _prediction(self, prediction: float) -> Any:
-        name = _class_name(int(prediction), self.labels)
+        if self.direct:
+            return super()._prediction(prediction)
+        if self.unnamed:
+            return "unknown"
+        name = class_name(int(prediction), self.labels)
         return f"{name}({self._highest * 100:.0f}%)" if self.sure else name
 
 
-def _class_name(number: int, labels: Sequence[str]) -> str:
-    return labels[number - 1] if 0 < number <= len(labels) else str(number)
-
-
-def _log_loss(batch: Batch, outputs: Outputs) -> float:
-    """Sum of importance times -log of the probability of the right class; 999 where that is 0."""
+def _log_losses(batch: Batch, outputs: Outputs) -> NDArray[np.float64]:
+    """Importance times -log of the probability of the right class; 999 where that is 0, 0 without label."""
     classes = batch.labels.astype(np.int64) - 1
     known = (classes >= 0) & (classes < outputs.scores.shape[1])
-    chance = outputs.scores[known, classes[known]].astype(np.float64)
-    losses = np.where(chance > 0, -np.log(np.maximum(chance, 1e-300)) * batch.importance[known], 999.0)
-    return float(losses.sum())
-
-
-def _feature_lines(given: Namespace) -> Iterator[str]:
-    """What the header says of interactions and namespaces."""
-    if given.quadratic:
-        yield f"creating quadratic features for pairs: {' '.join(given.quadratic)}"
-    if given.cubic:
-        yield f"creating cubic features for triples: {' '.join(given.cubic)}"
-    if given.interactions:
-        yield f"creating features for following interactions: {' '.join(given.interactions)}"
-    if given.ignore:
-        yield f"ignoring namespaces beginning with: {' '.join(letters(given.ignore))}"
-    if given.ignore_linear:
-        yield f"ignoring linear terms for namespaces beginning with: {' '.join(letters(given.ignore_linear))}"
-    if given.keep:
-        yield f"using namespaces beginning with: {' '.join(letters(given.keep))}"
-
-
-def _low_rank_lines(given: Namespace) -> Iterator[str]:
-    if given.lrq:
-        dropout = "(using dropout) " if given.lrqdropout else ""
-        pairs = "".join(f"{pair} " for pair in sorted(set(given.lrq)))
-        yield f"creating low rank quadratic features for pairs: {dropout}{pairs}"
-
-
-def kept_options(given: Namespace) -> str:
-    """The options that VW writes into a model."""
-    words = []
-    for option in OPTIONS:
-        value = getattr(given, option.name, None)
-        if option.name in _KEPT and value and option.name != "bit_precision":
-            values = value if isinstance(value, list) else [value]
-            words += [f"--{option.name}" if v is True else f"--{option.name} {v}" for v in values]
-    return " ".join(words)
+    chance = np.zeros(len(batch))
+    chance[known] = outputs.scores[known, classes[known]]
+    losses = np.where(chance > 0, -np.log(np.maximum(chance, 1e-300)) * batch.importance, 999.0)
+    return np.where(known, losses, 0.0)

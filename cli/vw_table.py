@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
+from hutch.cli.vw_absent import ABSENT
 from hutch.core.errors import UsageError, did_you_mean
 
-Kind = Literal["flag", "int", "float", "text", "texts"]
+Kind = Literal["flag", "int", "float", "text", "texts", "words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Option:
     Attributes:
         name: the long name without dashes.
         short: the short name, empty for none.
-        kind: of its value; `texts` can be given several times.
+        kind: of its value; `texts` can be given several times, `words` several times with several values each.
         note: what is different; or, where Hutch does not have the option, what to use instead.
         there: False if Hutch refuses it.
     """
@@ -34,17 +35,13 @@ class Option:
         return "not there" if not self.there else ("different" if self.note else "same")
 
 
-def _absent(names: str, instead: str) -> tuple[Option, ...]:
-    return tuple(Option(name, note=instead, there=False) for name in names.split())
-
-
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
-_LETTERS = "one byte is one character: \\xNN stands for a byte"
+_NOT_NEEDED = "accepted, and changes nothing"
 
 OPTIONS: tuple[Option, ...] = (
     Option("data", "d", "texts", "`.zst` is read too; `-` is standard input"),
     Option("cache", "c", note=f"writes FILE.hutch-cache; {_CACHE}"),
-    Option("cache_file", "", "texts", _CACHE),
+    Option("cache_file", "", "words", _CACHE),
     Option("kill_cache", "k"),
     Option("passes", "", "int", "works without a cache; data that fits stays in memory"),
     Option("holdout_off"),
@@ -95,22 +92,26 @@ OPTIONS: tuple[Option, ...] = (
     Option("binary"),
     Option("min_prediction", "", "float"),
     Option("max_prediction", "", "float"),
-    Option("quadratic", "q", "texts"),
-    Option("cubic", "", "texts"),
-    Option("interactions", "", "texts"),
-    Option("experimental_full_name_interactions", "", "texts"),
+    Option("quadratic", "q", "words"),
+    Option("cubic", "", "words"),
+    Option("interactions", "", "words"),
+    Option("experimental_full_name_interactions", "", "words"),
     Option("permutations"),
     Option("leave_duplicate_interactions"),
-    Option("ignore", "", "texts"),
-    Option("ignore_linear", "", "texts"),
-    Option("keep", "", "texts"),
-    Option("ngram", "", "texts"),
-    Option("skips", "", "texts"),
+    Option("ignore", "", "words"),
+    Option("ignore_linear", "", "words"),
+    Option("keep", "", "words"),
+    Option("redefine", "", "words"),
+    Option("ngram", "", "words"),
+    Option("skips", "", "words"),
     Option("noconstant"),
     Option("constant", "C", "float"),
-    Option("active", note="needs --simulation: labels are asked for with `hutch active`, without a server of VW's"),
+    Option(
+        "active", note="without --simulation it reads data, as with --no_daemon; `hutch active serve` is the server"
+    ),
     Option("simulation"),
     Option("mellowness", "", "float"),
+    Option("direct"),
     Option("oaa", "", "int"),
     Option("probabilities"),
     Option("scores"),
@@ -119,23 +120,17 @@ OPTIONS: tuple[Option, ...] = (
     Option("ect", "", "int"),
     Option("error", "", "int"),
     Option("csoaa", "", "int"),
-    Option("lrq", "", "texts"),
+    Option("lrq", "", "words"),
     Option("lrqdropout"),
-    *_absent("rank", "use the `dyadic` learner, `hutch train -C`, whose steps are importance-aware"),
-    *_absent("daemon port pid_file port_file num_children foreground no_daemon direct", "use `hutch active serve`"),
-    *_absent("oaa_subsample", "one_against_all learns every class; filter_tree needs only log2 of them"),
-    *_absent("csoaa_ldf wap wap_ldf", "use `cost_sensitive_one_against_all`, which --csoaa is"),
-    *_absent("recall_tree log_multi plt boosting", "use --oaa, --ect or the `filter_tree` reduction"),
-    *_absent("multilabel_oaa", "train one chain per label"),
-    *_absent("ftrl pistol coin ksvm bfgs conjugate_gradient cbzo freegrad", "use the default learner or --sgd"),
-    *_absent("lda nn stage_poly bootstrap autolink cbify search cb cb_adf cb_explore cb_explore_adf", ""),
-    *_absent("affix spelling dictionary feature_limit", "make the features before Hutch reads them"),
-    *_absent("redefine", "rename the namespaces in the data"),
-    *_absent("json dsjson csv", "read files with `hutch train`, which knows CSV, Parquet and svmlight by their ending"),
-    *_absent("random_weights random_positive_weights", "use --initial_weight"),
-    *_absent("feature_mask span_server", ""),
-    *_absent("save_per_pass", "save between runs with -f and go on with -i"),
-    *_absent("examples", "cut the data with `head`"),
+    Option("id", "", "text", "stands in the readable model"),
+    Option("dont_output_best_constant"),
+    Option("per_model_save_load", note="always on: every sub-model keeps all of its state"),
+    Option("no_daemon", note="always so"),
+    Option("compressed", note="always so: compressed data is known by its ending"),
+    *(Option(name, "", "text", _NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
+    *(Option(name, "", "int", _NOT_NEEDED) for name in ("ring_size", "example_queue_limit", "thread_pool_size")),
+    Option("chain_hash", note=_NOT_NEEDED),
+    *(Option(name, note=advice, there=False) for name, advice in ABSENT.items()),
 )
 
 
@@ -144,10 +139,27 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-_TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "texts": str}
+_TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "texts": str, "words": str}
+_FIRST_COUNTS = ("learning_rate", "power_t")
+"""Of options given twice VW takes the first value of these, and refuses all others unless the values agree."""
 
 
-def _finite(name: str, kind: Kind) -> Any:
+class _Once(argparse.Action):
+    """Keeps the value of an option that has only one.
+
+    Raises:
+        UsageError: it is given twice, with values that differ.
+    """
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest)
+        if before is None:
+            setattr(namespace, self.dest, values)
+        elif values != before and self.dest not in _FIRST_COUNTS:
+            raise UsageError(f"--{self.dest}: got {before} and {values}, wanted one value")
+
+
+def _reader(name: str, kind: Kind) -> Any:
     def read(text: str) -> Any:
         try:
             return _TYPES[kind](text)
@@ -165,27 +177,30 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         Values by option name, None, False or an empty list where not given; `files` holds bare words.
 
     Raises:
-        UsageError: an option that is unknown or not there, or a value of the wrong kind.
+        UsageError: an option that is unknown, not there or given twice, or a value of the wrong kind.
 
-    >>> options = parse(["-q", "ab", "-l", "0.1", "train.vw"])
+    >>> options = parse(["-q", "ab", "cd", "-l", "0.1", "train.vw"])
     >>> options.quadratic, options.learning_rate, options.files
-    (['ab'], 0.1, ['train.vw'])
+    (['ab', 'cd'], 0.1, ['train.vw'])
     >>> parse(["--ftrl"])
     Traceback (most recent call last):
     ...
-    hutch.core.errors.UsageError: --ftrl is not there: use the default learner or --sgd
+    hutch.core.errors.UsageError: --ftrl is not there: use the default learner, --sgd, or the `dyadic` layer
     """
     parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False)
     for option in OPTIONS:
         if not option.there:
             continue
         names = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+        read: Any = None if option.kind == "flag" else _reader(option.name, option.kind)
         if option.kind == "flag":
             parser.add_argument(*names, action="store_true")
         elif option.kind == "texts":
-            parser.add_argument(*names, action="append", default=[], type=_finite(option.name, option.kind))
+            parser.add_argument(*names, action="append", default=[], type=read)
+        elif option.kind == "words":
+            parser.add_argument(*names, action="extend", nargs="+", default=[], type=read)
         else:
-            parser.add_argument(*names, type=_finite(option.name, option.kind))
+            parser.add_argument(*names, action=_Once, type=read)
     parser.add_argument("files", nargs="*")
     found, unknown = parser.parse_known_args(list(arguments))
     for word in unknown:
@@ -200,13 +215,15 @@ def refuse(word: str) -> NoReturn:
         UsageError: always; it says what to use instead.
     """
     name = word.lstrip("-").partition("=")[0]
-    for option in OPTIONS:
-        if option.name == name and not option.there:
-            raise UsageError(f"--{name} is not there" + (f": {option.note}" if option.note else " in Hutch"))
+    if name in ABSENT:
+        raise UsageError(f"--{name} is not there" + (f": {ABSENT[name]}" if ABSENT[name] else " in Hutch"))
     valid = [f"--{option.name}" for option in OPTIONS if option.there]
     nearest = did_you_mean(word, valid)
     hint = nearest if nearest.startswith("did") else "`hutch vw --help` lists what there is"
     raise UsageError(f"unknown option {word!r}; {hint}")
+
+
+_SHOWN = {"int": "INT", "float": "FLOAT", "text": "TEXT", "texts": "TEXT", "words": "TEXT..."}
 
 
 def help_text() -> str:
@@ -216,6 +233,6 @@ def help_text() -> str:
     for option in OPTIONS:
         if option.there:
             names = (f"-{option.short}, " if option.short else "") + f"--{option.name}"
-            value = "" if option.kind == "flag" else f" {option.kind.rstrip('s').upper()}"
+            value = "" if option.kind == "flag" else f" {_SHOWN[option.kind]}"
             lines.append(f"  {names + value:44} {option.note}".rstrip())
     return "\n".join(lines)

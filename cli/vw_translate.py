@@ -1,6 +1,5 @@
 """From VW's options to a chain."""
 
-import json
 import re
 from argparse import Namespace
 from collections.abc import Iterable
@@ -22,19 +21,6 @@ _LOSS_OPTIONS = {
 }
 _BASE = ("power_t", "initial_t", "l1", "l2", "sparse_l2", "initial_weight", "min_prediction", "max_prediction")
 _LINKS = ("identity", "logistic", "glf1", "poisson")
-
-
-def base_overrides(options: Namespace, chain: dict[str, Any]) -> list[str]:
-    """What a command line changes in the base learner of a chain that is loaded, as `path=value`.
-
-    Args:
-        options: what `vw_table.parse` returns.
-        chain: of the model, as plain values.
-    """
-    layers = chain["chain"]
-    base = layers[-1] if isinstance(layers[-1], str) else next(iter(layers[-1]))
-    path = f"chain.{len(layers) - 1}.{base}"
-    return [f"{path}.{name}={json.dumps(value)}" for name, value in _linear(options).items()]
 
 
 def decode(text: str) -> str:
@@ -59,8 +45,12 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
-    linear = _linear(options)
+    linear = linear_parameters(options)
+    if options.oaa or options.ect or options.csoaa or options.lrq:
+        linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
+    renamed = _renamed(options)
     layers = [
+        *([{"merge_namespaces": {"names": renamed}}] if renamed else []),
         *_grams(options),
         *_multiclass(options),
         *_scalar_layers(options),
@@ -71,9 +61,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         "hash": options.hash,
         "hash_seed": options.hash_seed,
         "constant": False if options.noconstant else None,
-        "ignore": letters(options.ignore) or None,
-        "keep": letters(options.keep) or None,
-    }
+    } | _left_out(options, renamed)
     chain: dict[str, Any] = {
         "chain": layers,
         "input": {"namespaces": "name" if full_names else "letter"} | _given(given),
@@ -94,7 +82,8 @@ def letters(values: Iterable[str]) -> list[str]:
     return sorted({letter for value in values for letter in decode(value)})
 
 
-def _linear(options: Namespace) -> dict[str, Any]:
+def linear_parameters(options: Namespace) -> dict[str, Any]:
+    """The parameters of the learner that a command line names."""
     found = _given({name: getattr(options, name) for name in _BASE})
     loss = _loss(options)
     if loss != "squared":
@@ -141,6 +130,40 @@ def interactions(options: Namespace) -> list[Any]:
     return found
 
 
+def _renamed(options: Namespace) -> dict[str, str]:
+    """New letters by old ones, `:` for all others; of several `--redefine` the last counts.
+
+    Raises:
+        UsageError: it is not of the form N:=S.
+    """
+    found: dict[str, str] = {}
+    for text in map(decode, options.redefine):
+        new, mark, old = text.partition(":=")
+        if not mark or len(new) > 1:
+            raise UsageError(f"--redefine: got {text!r}, wanted N:=S, a letter for all of the letters S")
+        for letter in old:
+            if letter == ":":
+                found = {":": new or " ", " ": " "}  # all but the anonymous one
+                break
+            found[letter] = new or " "
+    return found
+
+
+def _left_out(options: Namespace, renamed: dict[str, str]) -> dict[str, list[str] | None]:
+    """`--ignore` and `--keep` by the letters of the data: they name what `--redefine` makes of them."""
+    keep = bool(options.keep)
+    named = set(letters(options.keep or options.ignore))
+    if not named or not renamed:
+        return {"keep" if keep else "ignore": sorted(named) or None}
+    others = renamed.get(":")
+    ascii_letters = map(chr, range(1, 128))
+    if others is None or others not in named:
+        found = [letter for letter in ascii_letters if renamed.get(letter, others or letter) in named]
+    else:  # what is left are all others: say the opposite
+        keep, found = not keep, [letter for letter in ascii_letters if renamed.get(letter, others) not in named]
+    return {"keep" if keep else "ignore": found or None}
+
+
 def _loss(options: Namespace) -> Any:
     name = options.loss_function or "squared"
     for option, owner in _LOSS_OPTIONS.items():
@@ -159,15 +182,15 @@ def _grams(options: Namespace) -> list[Any]:
     """One layer for each namespace that `--ngram` names, or one for all."""
     sizes, skips = _numbers("ngram", options.ngram), _numbers("skips", options.skips)
     for namespace in skips:
-        if namespace not in sizes:
+        if namespace and namespace not in sizes or not sizes:
             raise UsageError(f"--skips {namespace}{skips[namespace]} needs --ngram {namespace}N")
     if "" in sizes and len(sizes) > 1:
         raise UsageError("--ngram: got a size for all namespaces and one for some, wanted either")
     found: list[Any] = []
     for namespace, size in sizes.items():
         if size < 2:
-            raise UsageError(f"--ngram: got {size}, wanted at least 2")
-        parameters: dict[str, Any] = {"size": size, "skips": skips.get(namespace, 0)}
+            continue  # a gram of one feature is the feature
+        parameters: dict[str, Any] = {"size": size, "skips": skips.get(namespace, skips.get("", 0))}
         found.append({"ngrams": parameters | ({"namespaces": [namespace]} if namespace else {})})
     return found
 
@@ -187,11 +210,15 @@ def _multiclass(options: Namespace) -> list[Any]:
     asked = [name for name in _MULTICLASS if getattr(options, name) is not None]
     if len(asked) > 1:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+    loaded = options.initial_regressor is not None
     for name, owner in (("error", "ect"), ("probabilities", "oaa"), ("scores", "oaa"), ("named_labels", "oaa")):
-        if getattr(options, name) and asked != [owner]:
+        if getattr(options, name) and asked != [owner] and not loaded:
             raise UsageError(f"--{name} needs --{owner}")
     if not asked:
         return []
+    names = options.named_labels.split(",") if options.named_labels else []
+    if names and len(names) != options.oaa and not loaded:
+        raise UsageError(f"--oaa: got {options.oaa}, wanted {len(names)}: --named_labels names so many")
     [name] = asked
     parameters: dict[str, Any] = {"classes": getattr(options, name)}
     if name != "ect":
@@ -215,12 +242,11 @@ def _scalar_layers(options: Namespace) -> list[Any]:
     if link != "identity" and not options.probabilities:
         found.append({"link": {"function": link}})
     if options.active:
-        if not options.simulation:
-            raise UsageError("--active needs --simulation: to ask people for labels use `hutch active`")
         mellowness = 1.0 if options.mellowness is None else options.mellowness
-        found.append({"active": {"rule": "vw", "mellowness": mellowness}})
-    elif options.simulation or options.mellowness is not None:
-        raise UsageError("--simulation and --mellowness need --active")
+        asking: dict[str, Any] = {} if options.simulation else {"simulation": False}
+        found.append({"active": {"rule": "vw", "mellowness": mellowness} | asking})
+    elif options.simulation or options.mellowness is not None or options.direct:
+        raise UsageError("--simulation, --mellowness and --direct need --active")
     return found
 
 

@@ -1,12 +1,16 @@
 """The constant prediction that would have done best, for the end of VW's report."""
 
 import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.abi import UNLABELED
 from hutch.core.statistics import Statistics
+
+_f = np.float32
+Single = np.float32
 
 
 class BestConstant:
@@ -35,29 +39,80 @@ class BestConstant:
             else:
                 self.labels.append(float(labels[np.argmax(new)]))
 
-    def of(self, loss: str, seen: Statistics) -> tuple[float | None, float | None]:
+    def of(
+        self,
+        loss: str,
+        seen: Statistics,
+        parameters: Mapping[str, float] | None = None,
+        label_range: tuple[float, float] = (-math.inf, math.inf),
+    ) -> tuple[float | None, float | None]:
         """The best constant for a loss, and its loss per unit of importance; None where VW knows neither.
 
         Args:
-            loss: `squared` and `classic` have one for any labels, `hinge` and `logistic` for the labels -1 and 1.
+            loss: `squared` and `classic` have one for any labels, `hinge`, `logistic` and `quantile` for two.
             seen: the counters of the run.
-        """
-        weight = seen.weighted_labeled
-        if not self.labels or weight <= 0:
-            return None, None
-        mean = seen.weighted_labels / weight
-        if loss in ("squared", "classic"):
-            return mean, None if self.many else self._squared_loss(mean)
-        if self.many or loss not in ("hinge", "logistic") or not set(self.labels) <= {-1.0, 1.0}:
-            return None, None
-        positive = (1 + mean) / 2  # share of importance with label 1
-        if loss == "hinge":
-            return (1.0 if positive > 0.5 else -1.0), 2 * min(positive, 1 - positive)
-        if not 0 < positive < 1:
-            return math.copysign(1.0, mean), math.log1p(math.exp(-1.0))
-        entropy = -positive * math.log(positive) - (1 - positive) * math.log1p(-positive)
-        return math.log(positive / (1 - positive)), entropy
+            parameters: of the loss.
+            label_range: that of the predictions; squared loss is linear beyond it.
 
-    def _squared_loss(self, mean: float) -> float:
-        """Variance of labels of at most two values: (high - mean)(mean - low)."""
-        return max(0.0, (max(self.labels) - mean) * (mean - min(self.labels)))
+        Source: VW 9.11.9 (best_constant.cc), in float32.
+        """
+        if not self.labels:
+            return None, None
+        low, high = sorted(map(_f, [*self.labels, 0.0][:2]))
+        weight, total = seen.weighted_labeled, seen.weighted_labels
+        if low == high:
+            return None, None
+        lows = _f(total - float(high) * weight) / (low - high)  # how much importance the lower label has
+        highs = _f(weight) - lows
+        if not lows + highs > 0:
+            return None, None
+        given = dict(parameters or {})
+        if loss in ("squared", "classic"):
+            best = _f(total) / _f(weight)
+        elif self.many or loss not in ("hinge", "logistic", "quantile"):
+            return None, None
+        elif loss == "hinge":
+            best = _f(-1.0 if highs <= lows else 1.0)
+        elif loss == "logistic":
+            low, high = _f(-1), _f(1)
+            best = _f(1.0) if lows <= 0 else _f(-1.0) if highs <= 0 else np.log(highs / lows)
+        else:
+            best = high if _f(given.get("tau", 0.5)) * (lows + highs) < highs else low
+        if self.many:
+            return float(best), None
+        value = _LOSSES[loss]
+        losses = [
+            value(best, label, given, label_range) * share if share > 0 else _f(0)
+            for label, share in ((low, lows), (high, highs))
+        ]
+        return float(best), float((losses[0] + losses[1]) / (lows + highs))
+
+
+def _squared(p: Single, y: Single, parameters: Mapping[str, float], label_range: tuple[float, float]) -> Single:
+    low, high = map(_f, label_range)
+    if low <= p <= high:
+        return (p - y) * (p - y)
+    bound, sign = (low, _f(1)) if p < low else (high, _f(-1))
+    gap, excess = sign * (y - bound), sign * (bound - p)
+    return _f(0) if gap == 0 else _f(float(gap * gap) + 2.0 * float(gap) * float(excess))
+
+
+def _logistic(p: Single, y: Single, parameters: Mapping[str, float], label_range: tuple[float, float]) -> Single:
+    lower, upper = _f(parameters.get("lower", -1.0)), _f(parameters.get("upper", 1.0))
+    share = (y - lower) / (upper - lower)
+    up, down = np.log(_f(1) + np.exp(-p)), np.log(_f(1) + np.exp(p))
+    return _f(share * up + (_f(1) - share) * down)
+
+
+def _quantile(p: Single, y: Single, parameters: Mapping[str, float], label_range: tuple[float, float]) -> Single:
+    error, tau = y - p, _f(parameters.get("tau", 0.5))
+    return tau * error if error > 0 else (tau - _f(1)) * error
+
+
+_LOSSES: dict[str, Callable[[Single, Single, Mapping[str, float], tuple[float, float]], Single]] = {
+    "squared": _squared,
+    "classic": lambda p, y, parameters, label_range: (p - y) * (p - y),
+    "hinge": lambda p, y, parameters, label_range: max(_f(0), _f(1) - y * p),
+    "logistic": _logistic,
+    "quantile": _quantile,
+}

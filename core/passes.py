@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hutch.core.batch import Batch
 from hutch.core.chain import Engine, Outputs
 from hutch.core.progress import Progress
@@ -18,14 +21,22 @@ class Holdout:
         period: those whose number, counted from 1, divides by this; 0: none.
         after: all after this many, `period` then does not count; 0: none.
         patience: stop after so many passes in a row in which the loss on them did not fall.
+        keeps_last: the chain ends as it was after the best pass only if it stopped early, as in VW; else always.
     """
 
     period: int = 0
     after: int = 0
     patience: int = 3
+    keeps_last: bool = False
 
     def __bool__(self) -> bool:
         return self.period > 0 or self.after > 0
+
+    def counted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which examples, by their number in the pass, a loss is told of: those held out, or all without a holdout."""
+        if not self:
+            return np.ones(len(numbers), np.bool_)
+        return numbers > self.after if self.after else numbers % self.period == 0
 
     def __str__(self) -> str:
         return f"all after number {self.after}" if self.after else f"every number divisible by {self.period}"
@@ -63,7 +74,7 @@ def run_passes(
     scores: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> PassesDone:
-    """Run all passes; with a holdout the chain ends as it was after the pass that did best on it.
+    """Run all passes; with a holdout the chain ends as it was after the pass that did best on it (see `Holdout`).
 
     Args:
         engine: the chain.
@@ -77,7 +88,7 @@ def run_passes(
         stopped: whether the batches ended before their time; no pass follows then.
     """
     holdout = holdout or Holdout()
-    best, best_loss, waited, number = None, math.nan, 0, 0
+    best, best_loss, waited, number, early = None, math.nan, 0, 0, False
     row_at = progress.row_at
     for number in range(1, passes + 1):
         progress.pass_number = number
@@ -99,10 +110,11 @@ def run_passes(
         if not math.isnan(loss) and not loss >= best_loss:
             best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
         if holdout and waited >= holdout.patience:
+            early = True
             break
         if number < passes:
             engine.end_pass()
     done = PassesDone(number, progress.statistics, best_loss if holdout else None)
-    if best is not None:
+    if best is not None and (early or not holdout.keeps_last):
         engine.restore(best)
     return done

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from hutch.core.abi import UNLABELED
 from hutch.core.batch import Batch
 from hutch.core.best_constant import BestConstant
@@ -66,8 +68,11 @@ class Schedule:
         return self.step if self.additive else 1.0
 
     def after(self, weight: float) -> float:
-        """Sum of importance at which the row after the one at `weight` is due."""
-        return weight + self.step if self.additive else weight * self.step
+        """Sum of importance at which the row after the one at `weight` is due; rounded to float32, as in VW."""
+        exact = (
+            np.float32(weight) + np.float32(self.step) if self.additive else np.float32(weight) * np.float32(self.step)
+        )
+        return float(exact)
 
 
 def parse_schedule(text: str) -> tuple[Schedule, str | None]:
@@ -211,6 +216,7 @@ def table_footer(
     passes: int = 1,
     best_constant: tuple[float | None, float | None] = (None, None),
     best_holdout: float | None = None,
+    more: Iterable[str] = (),
 ) -> str:
     """What VW prints at the end.
 
@@ -219,6 +225,7 @@ def table_footer(
         passes: how many passes over the data were made.
         best_constant: the best constant and its loss, as `BestConstant.of` tells them.
         best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
+        more: further lines, before the number of features.
     """
     if best_holdout is None:
         average = "n.a." if math.isnan(seen.average_loss) else f"{seen.average_loss:.6f}"
@@ -237,6 +244,7 @@ def table_footer(
     constant, its_loss = best_constant
     lines += [f"best constant = {constant:.6f}"] if constant is not None else []
     lines += [f"best constant's loss = {its_loss:.6f}"] if its_loss is not None else []
+    lines += more
     lines += [f"total feature number = {seen.features}"]
     lines += [f"total queries = {seen.queries}"] if seen.queries else []
     return "\n".join(lines)

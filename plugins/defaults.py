@@ -17,6 +17,7 @@ DEFAULT_PLUGINS: tuple[str, ...] = (
     "hutch.reductions.scoring_filter_tree",
     "hutch.reductions.link",
     "hutch.reductions.low_rank_quadratic",
+    "hutch.reductions.merge_namespaces",
     "hutch.reductions.ngrams",
     "hutch.reductions.nat_oem",
     "hutch.reductions.one_against_all",

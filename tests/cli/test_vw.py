@@ -8,6 +8,7 @@ import yaml
 
 from hutch import Chain
 from hutch.cli.vw import run
+from hutch.cli.vw_absent import ABSENT
 from hutch.cli.vw_docs import page
 from hutch.cli.vw_model_text import hexfloat
 from hutch.cli.vw_table import OPTIONS, help_text, parse
@@ -111,7 +112,12 @@ def test_hexfloat(value, text):
         ("--lrq ab", "wanted two letters and a rank"),
         ("--ngram x", "--ngram: got 'x'"),
         ("--skips 2", "needs --ngram"),
-        ("--active", "hutch active"),
+        ("--l1 0.1 --l1 0.2", "--l1: got 0.1 and 0.2, wanted one value"),
+        ("--redefine ab", "--redefine: got 'ab', wanted N:=S"),
+        ("--redefine xy:=b", "--redefine: got 'xy:=b'"),
+        ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
+        ("--direct", "need --active"),
+        ("--cb_explore 3", "--cb_explore is not there: Hutch learns from labels"),
         ("--mellowness 1", "need --active"),
         ("--passes 0", "--passes: got 0"),
         ("-b 99", "bits"),
@@ -126,17 +132,88 @@ def test_mistakes_are_refused_by_name(data, options, text):
         run(["-d", "train.vw", "--quiet", *options.split()])
 
 
-def test_bits_of_the_model_are_not_changed(data):
-    run(["-d", "train.vw", "-f", "model", "-b", "12", "--quiet"])
-    with pytest.raises(UsageError, match="got 14, but the model has 12"):
-        run(["-d", "train.vw", "-i", "model", "-b", "14", "-t"])
-
-
 def test_every_absent_option_is_refused(data):
-    for option in OPTIONS:
-        if not option.there:
-            with pytest.raises(UsageError, match=f"--{option.name} is not there"):
-                parse([f"--{option.name}"])
+    for name in ABSENT:
+        with pytest.raises(UsageError, match=f"--{name} is not there"):
+            parse([f"--{name}"])
+
+
+def test_options_that_take_several_words_take_all_that_follow():
+    options = parse(["-q", "ab", "cd", "--ignore", "a", "b", "-d", "x", "y"])
+    assert (options.quadratic, options.ignore, options.data, options.files) == (["ab", "cd"], ["a", "b"], ["x"], ["y"])
+
+
+def test_the_first_learning_rate_counts():
+    assert parse(["-l", "0.1", "-l", "0.2"]).learning_rate == 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "renamed", "left_out"),
+    [
+        ("--redefine a:=bc", {"b": "a", "c": "a"}, {}),
+        ("--redefine :=b --redefine b:=c", {"b": " ", "c": "b"}, {}),
+        ("--redefine x:=: --redefine y:=a", {":": "x", " ": " ", "a": "y"}, {}),
+        ("--redefine a:=b --ignore a", {"b": "a"}, {"ignore": ["a", "b"]}),
+        ("--redefine a:=b --keep a", {"b": "a"}, {"keep": ["a", "b"]}),
+        ("--redefine x:=: --redefine y:=a --keep x", {":": "x", " ": " ", "a": "y"}, {"ignore": [" ", "a"]}),
+        ("--redefine x:=: --redefine y:=a --ignore x", {":": "x", " ": " ", "a": "y"}, {"keep": [" ", "a"]}),
+    ],
+)
+def test_renamed_namespaces(options, renamed, left_out):
+    chain = chain_of(parse(options.split()))
+    assert chain["chain"][0] == {"merge_namespaces": {"names": renamed}}
+    assert {key: value for key, value in chain["input"].items() if key != "namespaces"} == left_out
+
+
+def test_namespaces_under_other_names_are_one(data):
+    run(["-d", "train.vw", "--redefine", "c:=ab", "-q", "cc", "-p", "p", "--quiet"])
+    run(["-d", "train.vw", "-q", "aa", "-q", "ab", "-q", "bb", "-p", "q", "--quiet"])
+    np.testing.assert_allclose(predictions("p"), predictions("q"), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("-b 14", "-b: got 14, but the model has 12"),
+        ("--oaa 4", "one_against_all: got classes 4, but the model has 3"),
+        ("--ect 3", "learned without error_correcting_tournament"),
+        ("--hash all", "--hash: got all, but the model has strings"),
+    ],
+)
+def test_options_that_contradict_the_model_are_refused(data, options, text):
+    Path("classes.vw").write_text("1 |f a\n2 |f b\n3 |f c\n")
+    run(["-d", "classes.vw", "-f", "model", "-b", "12", "--oaa", "3", "--quiet"])
+    with pytest.raises(UsageError, match=text):
+        run(["-d", "classes.vw", "-i", "model", *options.split()])
+
+
+def test_a_link_can_be_put_on_a_model(data):
+    run(["-d", "train.vw", "-f", "model", "--loss_function", "logistic", "--quiet", "--lrq", "ab2"])
+    run(["-d", "train.vw", "-i", "model", "-t", "-p", "p", "--quiet"])
+    run(["-d", "train.vw", "-i", "model", "-t", "--link", "logistic", "-p", "q", "-f", "linked", "--quiet"])
+    np.testing.assert_allclose(predictions("q"), 1 / (1 + np.exp(-predictions("p"))), atol=2e-6)
+    run(["-d", "train.vw", "-i", "linked", "-t", "--binary", "-p", "r", "--quiet"])
+    np.testing.assert_array_equal(predictions("r"), 1)
+    assert [layer.name for layer in Chain.load("linked").layers] == ["low_rank_quadratic", "link", "linear"]
+
+
+def test_a_learning_rate_given_with_a_model_counts(data):
+    run(["-d", "train.vw", "-f", "model", "-l", "0.1", "--quiet"])
+    run(["-d", "train.vw", "-i", "model", "-l", "0.3", "-f", "faster", "--quiet"])
+    chain = Chain.load("model")
+    chain.layers[-1].state["learning_rate"] = 0.3
+    chain.learn(LINES)
+    np.testing.assert_array_equal(Chain.load("faster").weights, chain.weights)
+
+
+def test_labels_are_asked_for(data):
+    lines = [f"{label} 't{i} |f x{i % 7}" for i, label in enumerate([1, -1, 1, 1] * 5)]
+    Path("some.vw").write_text("\n".join([*lines, *(f"'q{i} |f x{i % 7} y" for i in range(20))]) + "\n")
+    run(["-d", "some.vw", "--active", "--mellowness", "0.01", "-p", "p", "--quiet"])
+    found = [line.split(" ") for line in Path("p").read_text().splitlines()]
+    assert all(len(words) == 2 for words in found[:20])
+    asked = [words for words in found[20:] if len(words) == 3]
+    assert 0 < len(asked) < 20 and all(float(words[2]) >= 1 for words in asked)
 
 
 def test_names_are_unique():
@@ -171,10 +248,12 @@ def test_audit_shows_features_before_they_are_learned(data, capsys):
 
 
 def test_invert_hash_names_what_was_learned(data):
-    run(["-d", "train.vw", "--invert_hash", "names", "-q", "ab", "--oaa", "2", "--quiet", "--hexfloat_weights"])
+    examples = [line.replace("-1 ", "2 ") for line in LINES]
+    Path("classes.vw").write_text("\n".join(examples) + "\n")
+    run(["-d", "classes.vw", "--invert_hash", "names", "-q", "ab", "--oaa", "2", "--quiet", "--hexfloat_weights"])
     lines = Path("names").read_text().splitlines()
     found = {line.rsplit(":", 2)[0]: line.rsplit(":", 2)[1:] for line in lines[lines.index("l2_state 1") + 1 :]}
     assert {"Constant", "Constant[1]", "a^x0", "a^x0*b^z0", "a^y*b^z3[1]"} <= found.keys()
     chain = Chain.from_config(chain_of(parse(["-q", "ab", "--oaa", "2"])))
-    chain.learn(LINES)
+    chain.learn(examples)
     assert len(found) == np.count_nonzero(chain.weights[:, :3].any(axis=1))

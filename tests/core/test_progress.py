@@ -208,7 +208,9 @@ VW_CONSTANTS = [
     ({1: 21, -1: 39}, "logistic", -0.619039, 0.647447),
     ({1: 24, -1: 16}, "logistic", 0.405465, 0.673012),
     ({1: 1, 0: 1, -1: 1}, "logistic", None, None),
-    ({1: 3, 2: 1}, "quantile", None, None),
+    ({1: 3, 2: 1}, "quantile", 1.0, 0.125),
+    ({0: 39, 1: 21}, "logistic", -0.619039, 0.647447),
+    ({1: 3, 2: 1, 3: 1}, "quantile", None, None),
     ({}, "squared", None, None),
 ]
 

@@ -20,9 +20,6 @@ OUT_OF_SCOPE = ("other/*", "active/a20*", "multi/k26*", "multi/k27*", "multi/k28
 """Other learners and reductions, and a server's transcript."""
 
 DIFFERENT = {
-    "active/a04": "--active without --simulation asks people: `hutch active`",
-    "active/a05": "--active without --simulation asks people: `hutch active`",
-    "active/a06": "--active without --simulation asks people: `hutch active`",
     "interact/n02_textfeat": "--affix is not there",
     "interact/n03_textfeat": "--spelling is not there",
     "interact/n04_textfeat": "--feature_limit is not there",
@@ -35,8 +32,6 @@ DIFFERENT = {
 DIFFERENT_TABLES = {
     "model/t04_options_saved": "the loss is kept in the model",
     "model/t05_preserve_counters": "the table is that of the run",
-    "model/t08_clip_in_test": "VW takes the best constant's loss below 0 when it only tests",
-    "multi/k02_oaa": "the multiclass log loss stands at the end",
     "parse/p06_malformed": "the sum of importances counts what a negative one takes away",
 }
 

@@ -1,0 +1,146 @@
+"""Namespaces under other names: features of several namespaces become those of one, for every layer below.
+
+Names and hashes of features stay; what changes is which namespace they belong to, for interactions and for whatever
+else goes by namespaces. A namespace stands where the first one that became it stood, its features in their order.
+
+Source: VW 9.11.9, `--redefine`.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.abi import (
+    example_at,
+    float32s_at,
+    int64s_at,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    uint32s_at,
+    view,
+)
+from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.hashing import namespace_id
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel_helper import njit
+from hutch.core.reduction import Context, Kernels, Parameters, Reduction
+from hutch.reductions.linear_memory import Buffer, reserve
+
+OTHERS = ":"
+
+
+class MergeNamespacesParameters(Parameters):
+    """Parameters of `merge_namespaces`.
+
+    Attributes:
+        names: new name by old name; the old name `:` stands for every namespace that is not named.
+    """
+
+    names: Annotated[dict[str, str], Field(min_length=1, examples=[{"film": "item"}])]
+
+
+MERGE = np.dtype(
+    [
+        ("old", "u8"),  # address of uint32[count]
+        ("new", "u8"),  # address of uint32[count]
+        ("count", "u8"),
+        ("others", "i8"),  # id of all other namespaces; -1: they stay
+        ("built", "u8"),  # BUFFER of the example anew: starts int64, ids uint32, indices uint32, values float32
+    ]
+)
+merge_at = view(MERGE)
+
+
+@njit
+def _new_id(state, name):  # type: ignore[no-untyped-def]
+    """The id of a namespace below this layer; the constant stays what it is."""
+    found = state.others if state.others >= 0 and name != CONSTANT_NAMESPACE else int64(name)
+    for k in range(int64(state.count)):
+        if uint32s_at(state.old, state.count)[k] == name:
+            found = int64(uint32s_at(state.new, state.count)[k])
+    return found
+
+
+@njit
+def _build(layer, example):  # type: ignore[no-untyped-def]
+    """Write the example anew; leaves it as it is without memory."""
+    state, e = merge_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    count, length = int64(e.namespace_count), int64(e.length)
+    address = reserve(state.built, uint64(8 * (count + 1) + 8 * count + 8 * length))
+    if address == uint64(0):
+        return
+    starts, ids_at = int64s_at(address, count + 1), address + uint64(8 * (count + 1))
+    ids, indices_at = uint32s_at(ids_at, count), ids_at + uint64(8 * count)
+    values_at = indices_at + uint64(4 * length)
+    indices, values = uint32s_at(indices_at, length), float32s_at(values_at, length)
+    old, old_ids = int64s_at(e.namespaces, count + 1), uint32s_at(e.namespace_ids, count)
+    old_indices, old_values = uint32s_at(e.indices, length), float32s_at(e.values, length)
+    made, n = 0, 0
+    for j in range(count):
+        name, seen = _new_id(state, old_ids[j]), False
+        for k in range(made):
+            seen = seen or int64(ids[k]) == name
+        if seen:
+            continue
+        starts[made], ids[made] = n, name
+        made += 1
+        for k in range(j, count):
+            if _new_id(state, old_ids[k]) == name:
+                for i in range(old[k] - old[0], old[k + 1] - old[0]):
+                    indices[n], values[n] = old_indices[i], old_values[i]
+                    n += 1
+    starts[made] = n
+    e.namespaces, e.namespace_ids, e.namespace_count = address, ids_at, uint64(made)
+    e.indices, e.values = indices_at, values_at
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layers below learn from the example with its new namespaces."""
+    _build(layer, example)
+    return learn_next(layer, example, label, importance, offset)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layers below predict the example with its new namespaces."""
+    _build(layer, example)
+    return predict_next(layer, example, label, importance, offset)
+
+
+class MergeNamespaces(Reduction):
+    """Namespaces under other names; stands at the top of a chain."""
+
+    name: ClassVar[str] = "merge_namespaces"
+    Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
+
+    def __init__(self, parameters: MergeNamespacesParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        mode = context.parser.namespaces
+        names = dict(parameters.names)
+        others = names.pop(OTHERS, None)
+        self._old = np.array([namespace_id(name, mode) for name in names], np.uint32)
+        self._new = np.array([namespace_id(name, mode) for name in names.values()], np.uint32)
+        self._built = Buffer()
+        self.state: NDArray[Any] = np.zeros(1, MERGE)
+        state = self.state[0]
+        state["old"], state["new"], state["count"] = self._old.ctypes.data, self._new.ctypes.data, len(names)
+        state["others"] = -1 if others is None else namespace_id(others, mode)
+        state["built"] = self._built.at
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the merging of namespaces."""
+    register(MergeNamespaces)
