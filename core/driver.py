@@ -1,7 +1,7 @@
 """The driver kernel: walks over a batch, lets the chain predict or learn, keeps the statistics."""
 
 import numpy as np
-from numpy import uint64
+from numpy import int64, uint64
 
 from hutch.core.abi import (
     UNLABELED,
@@ -15,8 +15,9 @@ from hutch.core.abi import (
     uint32s_at,
     view,
 )
+from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel_cache import entry
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import helper, inlined
 
 CACHE_LINE = np.uint64(64)
 FETCHED = np.uint64(256)
@@ -26,7 +27,7 @@ RUN = np.dtype(
     [
         ("top", "u8"),  # address of the top LAYER
         ("example", "u8"),  # address of the EXAMPLE record that is filled anew for each
-        ("size", "i8"),  # examples in the batch
+        ("size", "u8"),  # examples in the batch
         ("learning", "i8"),  # 0 predicts only
         ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
         ("period", "i8"),  # examples of the pass whose number divides by this are only tested; 0: none
@@ -46,7 +47,7 @@ RUN = np.dtype(
         ("cost_classes", "u8"),
         ("costs", "u8"),
         ("ignored", "u8"),  # namespace ids to leave out, or with `inverse` the only ones to keep
-        ("ignored_count", "i8"),
+        ("ignored_count", "u8"),
         ("inverse", "i8"),
         ("kept_indices", "u8"),  # room for one example's kept features and namespaces
         ("kept_values", "u8"),
@@ -57,7 +58,7 @@ RUN = np.dtype(
         ("queries", "u8"),
         ("losses", "u8"),
         ("scores", "u8"),  # out: float32 (examples, classes)
-        ("classes", "i8"),
+        ("classes", "u8"),
     ]
 )
 """What `drive` is told; the arrays behind the addresses must live while it runs."""
@@ -65,32 +66,92 @@ RUN = np.dtype(
 run_at = view(RUN)
 
 
-@njit
-def _keep(indices, values, starts, ids, first, last, ignored, inverse, scratch):  # type: ignore[no-untyped-def]
-    """Copy the features of the namespaces that stay; returns how many features and namespaces that are."""
-    kept_indices, kept_values, kept_starts, kept_ids = scratch
-    features, count = 0, 0
+@helper
+def _keep(r, e, first, last):  # type: ignore[no-untyped-def]
+    """Point the example to copies of the features of the namespaces that stay."""
+    indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
+    starts, ids = int64s_at(r.namespace_ptr, last + uint64(1)), uint32s_at(r.namespace_id, last)
+    ignored, count, features = uint32s_at(r.ignored, r.ignored_count), uint64(0), uint64(0)
+    kept_indices, kept_values = uint32s_at(r.kept_indices, uint64(0)), float32s_at(r.kept_values, uint64(0))
+    kept_starts, kept_ids = int64s_at(r.kept_namespaces, uint64(0)), uint32s_at(r.kept_ids, uint64(0))
     for j in range(first, last):
         listed = False
-        for k in range(len(ignored)):
+        for k in range(r.ignored_count):
             listed |= ids[j] == ignored[k]
-        if listed == inverse or ids[j] == 128:  # the constant stays whatever is named
+        if listed == (r.inverse != 0) or ids[j] == CONSTANT_NAMESPACE:  # the constant stays whatever is named
             kept_starts[count], kept_ids[count] = features, ids[j]
-            count += 1
-            for i in range(starts[j], starts[j + 1]):
+            count += uint64(1)
+            for i in range(uint64(starts[j]), uint64(starts[j + uint64(1)])):
                 kept_indices[features], kept_values[features] = indices[i], values[i]
-                features += 1
+                features += uint64(1)
     kept_starts[count] = features
-    return features, count
+    e.indices, e.values, e.length = r.kept_indices, r.kept_values, features
+    e.namespaces, e.namespace_ids, e.namespace_count = r.kept_namespaces, r.kept_ids, count
 
 
-@njit
-def _fetch(shared, indices, start, stop):  # type: ignore[no-untyped-def]
+@inlined
+def _fetch(r, shared, i):  # type: ignore[no-untyped-def]
     """Ask for the rows of an example's features, so that they are at hand when its turn comes."""
-    size = shared.multiplier * shared.stride * uint64(4)
-    for line in range(uint64(0), min(size, FETCHED), CACHE_LINE):
-        for i in range(uint64(start), uint64(stop)):
-            prefetch(shared.weights + uint64(indices[i]) * size + line)
+    row_ptr, size = int64s_at(r.row_ptr, uint64(0)), shared.stride * uint64(4)
+    first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
+    indices, block, mask = uint32s_at(r.indices, last), shared.multiplier * size, shared.mask * size
+    for line in range(uint64(0), min(block, FETCHED), CACHE_LINE):
+        for k in range(first, last):
+            prefetch(weights + (uint64(indices[k]) * block & mask) + line)
+
+
+@inlined
+def _show_costs(r, e, i):  # type: ignore[no-untyped-def]
+    """Point the example to its costs; returns whether one is given."""
+    ends = int64s_at(r.cost_ptr, uint64(0))
+    first, last, given = uint64(ends[i]), uint64(ends[i + uint64(1)]), False
+    e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
+    e.cost_count = last - first
+    for k in range(first, last):
+        given |= float32s_at(r.costs, last)[k] != UNLABELED
+    return given
+
+
+@inlined
+def _show(r, e, i):  # type: ignore[no-untyped-def]
+    """Let the EXAMPLE record be example `i`; returns whether it has a label."""
+    row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
+    start, first, last = uint64(row_ptr[i]), uint64(row_namespaces[i]), uint64(row_namespaces[i + uint64(1)])
+    if r.ignored_count != uint64(0):
+        _keep(r, e, first, last)
+    else:
+        e.indices, e.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
+        e.length = uint64(row_ptr[i + uint64(1)]) - start
+        e.namespaces, e.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
+        e.namespace_count = last - first
+    group = int64s_at(r.group, uint64(0))
+    e.base, e.label = float32s_at(r.base, uint64(0))[i], float32s_at(r.labels, uint64(0))[i]
+    e.importance, e.group = float32s_at(r.importance, uint64(0))[i], group[i]
+    e.last = uint64(i + uint64(1) == r.size or group[i + uint64(1)] != group[i])
+    e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), e.length
+    if r.classes > uint64(0):
+        e.scores = r.scores + uint64(4) * r.classes * i
+    return e.label != UNLABELED if r.cost_ptr == uint64(0) else _show_costs(r, e, i)
+
+
+@inlined
+def _count(r, e, shared, labeled, held_out):  # type: ignore[no-untyped-def]
+    """Take the example into the statistics."""
+    weight = e.importance  # a layer may have changed it: an active layer's decision, a tournament's last match
+    shared.time += weight
+    if held_out and labeled:
+        shared.weighted_holdout += weight
+        shared.sum_loss_holdout += e.loss
+        return
+    if labeled:
+        shared.weighted_labeled += weight
+        if r.cost_ptr == uint64(0):
+            shared.weighted_labels += np.float64(e.label) * weight
+    else:
+        shared.weighted_unlabeled += weight
+    shared.sum_loss += e.loss
+    shared.examples += uint64(1)
+    shared.features += e.features
 
 
 @entry("int64(uint64, int64)")
@@ -105,60 +166,19 @@ def drive(run, start):  # type: ignore[no-untyped-def]
         The number of the next example.
     """
     r = run_at(run)[0]
-    size, learning, dump_at, top, example = r.size, r.learning != 0, r.dump_at, r.top, r.example
+    size, learning, top, example = r.size, r.learning != 0, r.top, r.example
     period, after, counter = r.period, r.after, r.counter + start
-    row_ptr, row_namespaces = int64s_at(r.row_ptr, size + 1), int64s_at(r.row_namespaces, size + 1)
-    features, namespaces = row_ptr[size], row_namespaces[size]
-    indices, values = uint32s_at(r.indices, features), float32s_at(r.values, features)
-    namespace_ptr, namespace_id = int64s_at(r.namespace_ptr, namespaces + 1), uint32s_at(r.namespace_id, namespaces)
-    labels, importance = float32s_at(r.labels, size), float32s_at(r.importance, size)
-    base, group = float32s_at(r.base, size), int64s_at(r.group, size)
-    ignored, inverse = uint32s_at(r.ignored, r.ignored_count), r.inverse != 0
-    scratch = (
-        uint32s_at(r.kept_indices, features),
-        float32s_at(r.kept_values, features),
-        int64s_at(r.kept_namespaces, namespaces + 1),
-        uint32s_at(r.kept_ids, namespaces),
-    )
-    predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
-    queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
-    has_costs = r.cost_ptr != 0
-    cost_ptr = int64s_at(r.cost_ptr, size + 1)
-    cost_values = float32s_at(r.costs, cost_ptr[size] if has_costs else 0)
     e, layer = example_at(example)[0], layer_at(top)[0]
     shared = shared_at(e.shared)[0]
-    filtering = len(ignored) > 0 or inverse
-    e.score_count = uint64(r.classes)
-    for i in range(start, size):
-        if i + 1 < size:
-            _fetch(shared, indices, row_ptr[i + 1], row_ptr[i + 2])
-        first, last = row_namespaces[i], row_namespaces[i + 1]
-        if filtering:
-            length, count = _keep(indices, values, namespace_ptr, namespace_id, first, last, ignored, inverse, scratch)
-            e.indices, e.values = r.kept_indices, r.kept_values
-            e.namespaces, e.namespace_ids = r.kept_namespaces, r.kept_ids
-        else:
-            length, count = row_ptr[i + 1] - row_ptr[i], last - first
-            e.indices = r.indices + uint64(4 * row_ptr[i])
-            e.values = r.values + uint64(4 * row_ptr[i])
-            e.namespaces = r.namespace_ptr + uint64(8 * first)
-            e.namespace_ids = r.namespace_id + uint64(4 * first)
-        e.length, e.namespace_count = uint64(length), uint64(count)
-        label, weight = labels[i], importance[i]
-        labeled = label != UNLABELED
-        if has_costs:
-            e.cost_classes = r.cost_classes + uint64(4 * cost_ptr[i])
-            e.costs = r.costs + uint64(4 * cost_ptr[i])
-            e.cost_count = uint64(cost_ptr[i + 1] - cost_ptr[i])
-            labeled = False
-            for k in range(cost_ptr[i], cost_ptr[i + 1]):
-                labeled |= cost_values[k] != UNLABELED
-        if r.classes > 0:
-            e.scores = r.scores + uint64(4 * r.classes * i)
-        e.base, e.label, e.importance, e.group = base[i], label, weight, group[i]
-        e.last = uint64(i + 1 == size or group[i + 1] != group[i])
-        e.loss, e.query, e.raw = 0.0, np.float32(-1), np.float32(0)
-        e.features, e.number = uint64(length), shared.examples
+    predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
+    queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
+    e.score_count = r.classes
+    for i in range(uint64(start), size):
+        if i + uint64(1) < size:
+            _fetch(r, shared, i + uint64(1))
+        labeled = _show(r, e, i)
+        e.number = shared.examples
+        label, weight = e.label, e.importance
         counter += 1
         held_out = learning and ((period > 0 and counter % period == 0) or (after > 0 and counter > after))
         if learning and labeled and weight > 0 and not held_out:
@@ -166,21 +186,7 @@ def drive(run, start):  # type: ignore[no-untyped-def]
         else:
             predictions[i] = call(layer.predict, top, example, label, weight, uint64(0))
         raw[i], queries[i], losses[i] = e.raw, e.query, e.loss
-        weight = e.importance  # a layer may have changed it: an active layer's decision, a tournament's last match
-        shared.time += weight
-        if held_out and labeled:
-            shared.weighted_holdout += weight
-            shared.sum_loss_holdout += e.loss
-            continue
-        if labeled:
-            shared.weighted_labeled += weight
-            if not has_costs:
-                shared.weighted_labels += np.float64(label) * weight
-        else:
-            shared.weighted_unlabeled += weight
-        shared.sum_loss += e.loss
-        shared.examples += uint64(1)
-        shared.features += e.features
-        if shared.weighted_labeled + shared.weighted_unlabeled >= dump_at:
-            return i + 1
-    return size
+        _count(r, e, shared, labeled, held_out)
+        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+            return int64(i) + 1
+    return int64(size)

@@ -65,7 +65,7 @@ def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any
         root = builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.sqrt.v16f32"), [gradient])
         rate = builder.fmul(builder.fdiv(constant(1), root), builder.fdiv(constant(1), scale))
         share = builder.fdiv(square, builder.fmul(scale, scale))
-        share = builder.select(builder.fcmp_ordered("<=", square, constant(_MOST)), share, constant(1))
+        share = builder.select(builder.fcmp_ordered("<=", square, constant(float(_MOST))), share, constant(1))
         for value, at in zip((builder.fmul(square, rate), rate, share), places, strict=True):
             builder.store(value, at, align=4)
         return context.get_dummy_value()
