@@ -16,6 +16,7 @@ from hutch.core.chain import Outputs
 from hutch.core.errors import UsageError
 from hutch.core.input_files import InputFiles, check_sources
 from hutch.core.losses import LossChoice
+from hutch.core.named_namespaces import NamedNamespaces
 from hutch.core.passes import Holdout, PassesDone, run_passes
 from hutch.core.prediction_text import PredictionText, of_groups, score_lines
 from hutch.core.progress import TABLE_HEADER, Progress, event_json, parse_schedule, table_footer, table_row
@@ -161,6 +162,7 @@ class Run:
             raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
         self.progress = Progress(chain, schedule, [chain.plugins.on_progress], holdout=bool(options.holdout))
         self._sinks: list[Callable[[Batch, Outputs], Any]] = []
+        self._named = NamedNamespaces(chain.layers, chain.parser.namespaces)
         self._strange_labels = 0
         self._strange_label: float | None = None  # the first that the chain is not made for
         self._scores = options.raw is not None and chain.predicts == Predictions.CLASS and chain.score_count > 0
@@ -224,6 +226,7 @@ class Run:
         self.progress.best_constant.observe(batch.labels)
         if self.options.learn and self.progress.pass_number == 1:
             strange = self.chain.strange_labels(batch)
+            self._named.see(batch)
             self._strange_labels += len(strange)
             if len(strange) and self._strange_label is None:
                 self._strange_label = float(strange[0])
@@ -285,14 +288,24 @@ class Run:
             )
         for line in self.files.problems.summary() if self.files.problems else ():
             note(line)
-        if self._strange_label is not None and self.tells_strange_labels:
-            such = f"{self._strange_labels} labels such as {self._strange_label:g}"
-            note(f"{such}: this chain is not made for them, and learned from them all the same")
+        if self.tells_strange_labels:
+            self._report_strange(done)
         if self.options.learn and done.statistics.examples and not done.statistics.weighted_labeled:
             note("no example had a label: nothing was learned")
         if outcome.exit_code:
             saved = f"saved {self.options.model}" if self.options.model else "no model was asked for"
             note(f"interrupted after {done.statistics.examples} examples: {saved}")
+
+    def _report_strange(self, done: PassesDone) -> None:
+        """Say what is not wrong, but most likely not meant."""
+        if not done.statistics.examples:
+            note("no example was read")
+        elif self.options.learn:
+            for line in self._named.missing():
+                note(line)
+        if self._strange_label is not None:
+            such = f"{self._strange_labels} labels such as {self._strange_label:g}"
+            note(f"{such}: this chain is not made for them, and learned from them all the same")
 
 
 _VW_PREDICTIONS = {Predictions.SCALAR: "SCALAR", Predictions.CLASS: "MULTICLASS"}

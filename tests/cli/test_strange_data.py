@@ -1,0 +1,32 @@
+"""What is not wrong, but most likely not meant, is said in a line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "status", "said"),
+    [
+        ("a.vw", "", 0, "no example was read"),
+        ("a.csv", "label,x\n", 0, "no example was read"),
+        ("a.svm", "", 0, "no example was read"),
+        ("a.csv", "", 1, "is empty, wanted a header and records"),
+        ("a.svm", "1 1:2 3:0.5\n", 0, ""),
+    ],
+)
+def test_nothing_to_read_is_said(hutch: Run, tmp_path: Path, name: str, text: str, status: int, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    result = hutch("train", tmp_path / name, "--quiet")
+    assert result.code == status and result.err.strip().endswith(said)
+
+
+def test_a_namespace_that_no_example_has_is_said(hutch: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.vw").write_text("1 |rater ann |film war\n")
+    (tmp_path / "chain.yaml").write_text("chain:\n  - linear: {interactions: [[rater, flim], [':', film]]}\n")
+    result = hutch("train", tmp_path / "a.vw", "-C", tmp_path / "chain.yaml", "--quiet")
+    assert (result.code, result.err) == (0, "chain[0].linear names the namespace 'flim', which no example has\n")
