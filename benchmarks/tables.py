@@ -1,17 +1,20 @@
-"""Learn-ready batches from a table of 1M rows and 10 columns, beside VW's DFtoVW route.
+"""Learn-ready batches from tables of 1M rows and 10 columns, beside VW's DFtoVW route.
 
     python benchmarks/tables.py [--rows N] [--vw PYTHON]
 
 `--vw` is an interpreter with vowpalwabbit and pandas. DFtoVW only makes lines; reading them is a second step that VW's
-users pay too, and that is measured apart, with the same parser that Hutch uses. CPU seconds, best of three.
+users pay too and that is not counted. Frames of pandas, polars, duckdb and Hugging Face datasets are measured if they
+are installed. CPU seconds, best of three, VW's once.
 """
 
 import argparse
+import importlib
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +55,23 @@ def cpu_seconds(run: Callable[[], object], repeats: int = 3) -> float:
     return best
 
 
+def frames(table: pa.Table) -> dict[str, object]:
+    """The table as whatever is installed has it."""
+    found: dict[str, object] = {}
+    makers: dict[str, Callable[[Any], object]] = {
+        "pandas": lambda module: table.to_pandas(),
+        "polars": lambda module: module.from_arrow(table),
+        "duckdb": lambda module: module.from_arrow(table),
+        "datasets": lambda module: module.Dataset(module.table.InMemoryTable(table)),
+    }
+    for name, make in makers.items():
+        try:
+            found[name] = make(importlib.import_module(name))
+        except ImportError:
+            print(f"{name} is not installed")
+    return found
+
+
 def main() -> None:
     """Measure and print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -69,12 +89,13 @@ def main() -> None:
         }
     )
     parser = ParserOptions()
+    tables = {"Arrow table, strings": plain, "Arrow table, dictionaries": coded, **frames(plain)}
 
-    def run(table: pa.Table) -> Callable[[], object]:
+    def run(table: object) -> Callable[[], object]:
         return lambda: sum(len(batch) for batch in to_batches(table, parser, columns))
 
     run(plain.slice(0, 1000))(), run(coded.slice(0, 1000))()  # compiles
-    found = {"Arrow table, strings": cpu_seconds(run(plain)), "Arrow table, dictionaries": cpu_seconds(run(coded))}
+    found = {name: cpu_seconds(run(table)) for name, table in tables.items()}
     if options.vw:
         script = textwrap.dedent(MAKE + VW)
         answer = subprocess.run(
