@@ -174,7 +174,7 @@ def _entries() -> dict[str, Any]:
     from hutch.em.models import ModelEntry
     from hutch.plugins.manager import installed
 
-    entries = installed().registry.em_models
+    entries = dict(installed().registry.em_models)
     for name, entry in entries.items():
         if not isinstance(entry, ModelEntry):
             raise PluginError(f"online EM model {name!r}: got {entry!r}, wanted a hutch.em.models.ModelEntry")

@@ -1,25 +1,35 @@
-"""The plugins that come with Hutch: modules registered through the same door as a stranger's."""
+"""The plugins that come with Hutch: modules registered through the same door as a stranger's.
 
-DEFAULT_PLUGINS: tuple[str, ...] = (
-    "hutch.core.losses",
-    "hutch.core.readers_csv",
-    "hutch.core.readers_parquet",
-    "hutch.core.readers_svmlight",
-    "hutch.em.models",
-    "hutch.reductions.active",
-    "hutch.reductions.binary",
-    "hutch.reductions.cost_sensitive_one_against_all",
-    "hutch.reductions.crowd_em",
-    "hutch.reductions.error_correcting_tournament",
-    "hutch.reductions.dyadic",
-    "hutch.reductions.filter_tree",
-    "hutch.reductions.linear",
-    "hutch.reductions.scoring_filter_tree",
-    "hutch.reductions.link",
-    "hutch.reductions.low_rank_quadratic",
-    "hutch.reductions.merge_namespaces",
-    "hutch.reductions.ngrams",
-    "hutch.reductions.nat_oem",
-    "hutch.reductions.one_against_all",
-    "hutch.reductions.ppca",
-)
+What each registers stands here, so that a module is imported only when one of its names is asked for.
+"""
+
+from collections.abc import Mapping
+
+DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "hutch.core.losses": {
+        "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson"),
+    },
+    "hutch.core.readers_csv": {"readers": (".csv", ".tsv")},
+    "hutch.core.readers_parquet": {"readers": (".parquet",)},
+    "hutch.core.readers_svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
+    "hutch.em.models": {"em_models": ("ppca",)},
+    "hutch.reductions.active": {"reductions": ("active",)},
+    "hutch.reductions.binary": {"reductions": ("binary",)},
+    "hutch.reductions.cost_sensitive_one_against_all": {"reductions": ("cost_sensitive_one_against_all",)},
+    "hutch.reductions.crowd_em": {"reductions": ("crowd_em",)},
+    "hutch.reductions.error_correcting_tournament": {"reductions": ("error_correcting_tournament",)},
+    "hutch.reductions.dyadic": {"reductions": ("dyadic",)},
+    "hutch.reductions.filter_tree": {"reductions": ("filter_tree", "cost_sensitive_filter_tree")},
+    "hutch.reductions.linear": {"reductions": ("linear",)},
+    "hutch.reductions.scoring_filter_tree": {
+        "reductions": ("scoring_filter_tree", "cost_sensitive_scoring_filter_tree"),
+    },
+    "hutch.reductions.link": {"reductions": ("link",)},
+    "hutch.reductions.low_rank_quadratic": {"reductions": ("low_rank_quadratic",)},
+    "hutch.reductions.merge_namespaces": {"reductions": ("merge_namespaces",)},
+    "hutch.reductions.ngrams": {"reductions": ("ngrams",)},
+    "hutch.reductions.nat_oem": {"reductions": ("nat_oem",)},
+    "hutch.reductions.one_against_all": {"reductions": ("one_against_all",)},
+    "hutch.reductions.ppca": {"reductions": ("ppca",)},
+}
+"""Module -> kind of the registry -> names."""

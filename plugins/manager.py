@@ -7,8 +7,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import Distribution, distributions
+from functools import cache, partial
+from importlib.metadata import Distribution, PackageNotFoundError, distributions
 from typing import Any
 
 import pluggy
@@ -78,11 +78,15 @@ class Plugins:
         self._origins: dict[str, tuple[str, str]] = {}
         self._trace = trace
         blocked, wanted = set(block), None if only is None else set(only)
-        for module in DEFAULT_PLUGINS:
+        for module, kinds in DEFAULT_PLUGINS.items():
             if module.rpartition(".")[2] in blocked or module in blocked:
                 self.registry.left_out[module] = _BLOCKED
-            else:
-                self._add(module, importlib.import_module(module), "hutch", _version("hutch"))
+                continue
+            self._origins[module] = ("hutch", _version("hutch"))
+            for kind, registered in kinds.items():
+                self.registry.expect(kind, registered, module, partial(self._load, module))
+        if trace:
+            self._load_all()
         for distribution, entry in _entry_points():
             name, version = distribution.metadata["Name"], distribution.version
             names = {entry.name, name}
@@ -98,11 +102,28 @@ class Plugins:
                 self._leave_out(entry.name, name, version, _reason(error))
                 continue
             self._add(entry.name, plugin, name, version)
-        for name in list(self._origins):
-            self._register(name, self.manager.get_plugin(name))
+        for name in self._origins:
+            if name not in DEFAULT_PLUGINS:
+                self._register(name, self.manager.get_plugin(name))
+
+    def _load(self, module: str) -> None:
+        """Load a default plugin, unless it is loaded."""
+        if self.manager.has_plugin(module):
+            return
+        try:
+            plugin = importlib.import_module(module)
+        except ImportError as error:
+            raise HutchError(f"this installation of hutch is incomplete: {error}") from error
+        self.manager.register(plugin, name=module)
+        self._register(module, plugin)
+
+    def _load_all(self) -> None:
+        for name in self._origins:
+            if name in DEFAULT_PLUGINS:
+                self._load(name)
 
     def _add(self, name: str, plugin: Any, distribution: str, version: str) -> None:
-        if self.manager.has_plugin(name):
+        if name in self._origins:
             taken = " ".join(self._origins[name])
             self._leave_out(name, distribution, version, f"{taken} has a plugin of that name")
             return
@@ -154,7 +175,9 @@ class Plugins:
                 self.manager.hook.hutch_on_progress._remove_plugin(hook.plugin)
 
     def __iter__(self) -> Iterator[Plugin]:
-        for name, plugin in self.manager.list_name_plugin():
+        self._load_all()
+        for name in self._origins:
+            plugin = self.manager.get_plugin(name)
             hooks = tuple(sorted(hook.name for hook in self.manager.get_hookcallers(plugin) or ()))
             yield Plugin(
                 name,
@@ -169,6 +192,7 @@ class Plugins:
         return dict(sorted(set(self._origins.values())))
 
 
+@cache
 def _version(distribution: str) -> str:
     return importlib.metadata.version(distribution)
 
@@ -176,14 +200,20 @@ def _version(distribution: str) -> str:
 def _entry_points() -> Iterator[tuple[Distribution, Any]]:
     """All entry points of the group; of a distribution that is there twice the first on the path counts."""
     seen = set()
-    for distribution in distributions():
-        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"] or "").lower()
-        if name in seen:
+    for found in distributions():
+        if f"[{PROJECT}]" not in (found.read_text("entry_points.txt") or ""):
+            continue
+        name = re.sub(r"[-_.]+", "-", found.metadata["Name"] or "").lower()
+        if not name or name in seen:
             continue
         seen.add(name)
-        for entry in distribution.entry_points:
+        try:
+            first = Distribution.from_name(name)
+        except PackageNotFoundError:  # its directory has another name than itself
+            first = found
+        for entry in first.entry_points:
             if entry.group == PROJECT:
-                yield distribution, entry
+                yield first, entry
 
 
 @cache
@@ -194,20 +224,14 @@ def _installed(block: frozenset[str]) -> Plugins:
 
 
 def installed(block: Iterable[str] = ()) -> Plugins:
-    """The plugins of this process, loaded once.
+    """The plugins of this process, loaded once; those that come with Hutch only when something of theirs is looked up.
 
     `HUTCH_LOAD_PLUGINS=a,b` loads only the third-party plugins named, `HUTCH_TRACE_PLUGINS=1` prints every hook call.
 
     Args:
         block: names of plugins or distributions to leave out.
 
-    Raises:
-        HutchError: a default plugin cannot be loaded.
-
     >>> "linear" in installed().registry.reductions
     True
     """
-    try:
-        return _installed(frozenset(block))
-    except ImportError as error:
-        raise HutchError(f"this installation of hutch is incomplete: {error}") from error
+    return _installed(frozenset(block))

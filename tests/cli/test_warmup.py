@@ -17,7 +17,7 @@ def test_every_kernel_of_the_installed_plugins_is_found() -> None:
 
 def test_pieces_are_kernels_functions_and_command_lines(capsys: pytest.CaptureFixture[str]) -> None:
     warmup.compile_piece("hutch.core.loss_kernels:hinge_value")
-    assert isinstance(hinge_value, AddressKernel) and "dispatcher" in vars(hinge_value)
+    assert isinstance(hinge_value, AddressKernel) and "address" in vars(hinge_value)
     warmup.compile_piece("hutch.cli.warmup:parse_a_line")
     for command in warmup._COMMANDS:
         warmup.compile_piece(command)

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from hutch.core.config import read_chain, validate
-from hutch.core.errors import ConfigError, ModelError
+from hutch.core.errors import ConfigError, ModelError, PluginError
 from hutch.core.model_file import check_plugins
+from hutch.core.registry import Registry
+from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.manager import Plugins
 
 GOOD = """
@@ -217,3 +219,34 @@ def test_a_chain_blocks_plugins(install: Install, tmp_path: Path) -> None:
     found = run("config", "check", str(tmp_path / "chain.yaml"))
     assert found.returncode == 2
     assert "chain.yaml:3:20: chain[0].linear.loss: unknown loss 'my_one'" in found.stderr
+
+
+def test_what_comes_with_hutch_is_imported_when_it_is_asked_for() -> None:
+    code = """
+import sys
+from hutch.plugins.manager import installed
+reductions = installed(["ngrams"]).registry.reductions
+print("ngrams" in reductions, "dyadic" in reductions, "hutch.reductions.dyadic" in sys.modules)
+print(reductions["dyadic"].name, "hutch.reductions.dyadic" in sys.modules, "hutch.reductions.active" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False", "dyadic", "True", "False"]
+
+
+def test_default_plugins_register_what_the_table_says(capsys: pytest.CaptureFixture[str]) -> None:
+    plugins = Plugins(only=[])
+    expected = {(kind, name) for kinds in DEFAULT_PLUGINS.values() for kind, names in kinds.items() for name in names}
+    assert set(plugins.registry.origins) == expected
+    assert [plugin.name for plugin in plugins] == list(DEFAULT_PLUGINS)  # loads them all
+    assert set(plugins.registry.origins) == expected
+    for kind, name in expected:
+        assert getattr(plugins.registry, kind)[name] is not None
+    assert capsys.readouterr().err == ""
+
+
+def test_a_plugin_that_does_not_register_what_it_should_is_named() -> None:
+    registry = Registry()
+    registry.expect("readers", [".x"], "somewhere", lambda: None)
+    assert ".x" in registry.readers
+    with pytest.raises(PluginError, match="'.x' was not registered by the plugin that should"):
+        registry.readers[".x"]
