@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
 import hutch
 from hutch.core.abi import UNLABELED, example_at, float64s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.kernel_helper import njit
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 
 
