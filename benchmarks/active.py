@@ -22,6 +22,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from hutch.active.estimate import LossSums, score_interval
 from hutch.chain import Chain
 
+STREAMS = 1000
 BUDGETS = (0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.50, 0.60, 0.80)
 LINEAR = {"loss": "logistic", "normalized": False, "learning_rate": 0.5}
 _VW = """
@@ -170,7 +171,8 @@ def table(name, lines, seeds, peers, divide=split):
     bar = 1.02 * error
     print("\n| rule | 10% | 20% | 30% | 30% / passive | first | stable |\n|---|---|---|---|---|---|---|")
     for rule in ("budget", "margin", "iwal", "random"):
-        show(rule, curve_of(lines, seeds, divide, rule=rule), bar)
+        show(f"`{rule}`", curve_of(lines, seeds, divide, rule=rule), bar)
+    show("`budget`, `replay: 0`", curve_of(lines, seeds, divide, rule="budget", replay=0), bar)
     if peers:
         few = seeds[:5]
         for kind, grid in (
@@ -224,7 +226,7 @@ def check():
     """Coverage and bias of the loss estimate, and how exactly budgets are spent."""
     for noise in (0.05, 0.005):
         inside, errors = 0, []
-        for seed in range(200):
+        for seed in range(STREAMS):
             chain = build({"budget": 0.1}, seed=seed)
             trace = chain.layers[0].trace(5000)
             chain.learn(stream(seed, 5000, noise))
@@ -233,7 +235,9 @@ def check():
             inside += low <= truth <= high
             errors.append(estimate - truth)
         bias, deviation = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
-        print(f"5,000 lines, 10%, noise {noise}: covers {inside / 200:.3f}, bias {bias:+.4f} (s.e. {deviation:.4f})")
+        print(
+            f"5,000 lines, 10%, noise {noise}: covers {inside / STREAMS:.3f}, bias {bias:+.4f} (s.e. {deviation:.4f})"
+        )
     for change in (None, 25_000):
         parts = []
         for seed in range(3):
