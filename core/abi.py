@@ -228,6 +228,24 @@ def prefetch(typing_context: Any, address: Any) -> Any:
     return types.void(types.uint64), generate
 
 
+@intrinsic
+def foreseeable(typing_context: Any, condition: Any) -> Any:
+    """The condition; a branch on it is worth guessing: what follows need not wait for what it depends on.
+
+    Without it LLVM turns a choice between two values into a selection, and a walk down a tree into a chain of waits.
+    """
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [bit, bit])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.expect.i1")
+        return builder.call(function, [arguments[0], bit(1)])
+
+    return types.boolean(types.boolean), generate
+
+
 @njit(inline="always")
 def learn_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Let the layer below learn; returns its prediction made before."""

@@ -18,10 +18,21 @@ from numpy import uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
-from hutch.core.abi import UNLABELED, example_at, int64s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.abi import (
+    UNLABELED,
+    example_at,
+    foreseeable,
+    int64s_at,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    view,
+)
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import helper, inlined
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.reductions.linear import Linear
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -57,6 +68,10 @@ TOURNAMENT = np.dtype(
         ("players", "u8"),  # address of PLAYER[...]
         ("champions", "u8"),  # address of int64[errors + 1]: last match of each tournament
         ("won", "u8"),  # address of int64[...]: scratch, which of its last matches a class won
+        (
+            "updates",
+            "u8",
+        ),  # address of int64: how often the learner below has changed its weights; 0 if it does not say
     ]
 )
 tournament_at, player_at = view(TOURNAMENT), view(PLAYER)
@@ -109,28 +124,39 @@ def draw_up(classes: int, errors: int) -> tuple[NDArray[Any], NDArray[np.int64]]
     return table, np.array(champions, np.int64)
 
 
-@njit(inline="always")
+@inlined
 def _tournament(layer):  # type: ignore[no-untyped-def]
     return tournament_at(layer_at(layer)[0].state)[0]
 
 
-@njit(inline="always")
+@inlined
 def _player(state, k):  # type: ignore[no-untyped-def]
     return player_at(state.players + uint64(k * _PLAYER_SIZE))[0]
 
 
-@njit(inline="always")
+@inlined
 def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
     """Rows of sub-model k of the layer below."""
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
-@njit
+@inlined
 def _decide(layer, example, importance, problem, offset):  # type: ignore[no-untyped-def]
     return predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, problem))
 
 
-@njit
+@inlined
+def _teach(layer, example, side, importance, problem, offset):  # type: ignore[no-untyped-def]
+    """Teach a match which side wins; returns what it then predicts."""
+    at = _tournament(layer).updates
+    before = int64s_at(at, uint64(1))[0] if at != uint64(0) else 0
+    score = learn_next(layer, example, side, importance, _offset(layer, offset, problem))
+    if at != uint64(0) and int64s_at(at, uint64(1))[0] == before:
+        return score
+    return _decide(layer, example, importance, problem, offset)
+
+
+@helper
 def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
     """The class, from 0, that the matches choose, from the finals down."""
     state = _tournament(layer)
@@ -144,11 +170,11 @@ def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
     while k >= state.classes:
         match = _player(state, k)
         score = _decide(layer, example, importance, k - state.classes, offset)
-        k = match.right if score > state.boundary else match.left
+        k = match.right if foreseeable(score > state.boundary) else match.left
     return k
 
 
-@njit
+@helper
 def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-def]
     """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
     state = _tournament(layer)
@@ -158,8 +184,8 @@ def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-de
     while match != 0:
         side = -_1 if left else _1
         problem = match - state.classes
-        learn_next(layer, example, side, importance, _offset(layer, offset, problem))
-        wins = (_decide(layer, example, importance, problem, offset) - state.boundary) * side > _0
+        score = _teach(layer, example, side, importance, problem, offset)
+        wins = foreseeable((score - state.boundary) * side > _0)
         here = _player(state, match)
         coming = here.winner_to if wins else here.loser_to
         if here.last == 1 or (not wins and coming == 0):
@@ -171,7 +197,7 @@ def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-de
     return count
 
 
-@njit
+@helper
 def _play_finals(layer, example, count, offset):  # type: ignore[no-untyped-def]
     """Teach the finals in which a champion that should win meets one that should not."""
     state, e = _tournament(layer), example_at(example)[0]
@@ -195,7 +221,7 @@ def _play_finals(layer, example, count, offset):  # type: ignore[no-untyped-def]
             j += 1
 
 
-@njit
+@helper
 def _judge(example, label, prediction):  # type: ignore[no-untyped-def]
     e = example_at(example)[0]
     e.loss = np.float64(e.importance) if label != UNLABELED and label != prediction else 0.0
@@ -241,6 +267,7 @@ class ErrorCorrectingTournament(Reduction):
         state["won"] = self._won.ctypes.data
         linked = context.below and getattr(context.below.parameters, "function", None) == "logistic"
         state["boundary"] = 0.5 if linked else 0.0
+        state["updates"] = context.below.updates_at if isinstance(context.below, Linear) else 0
 
     @classmethod
     def width(cls, parameters: TournamentParameters) -> int:

@@ -157,6 +157,11 @@ class Linear(Reduction):
         return Kernels(learn if default else learn_otherwise, predict, importance_to, sensitivity)
 
     @property
+    def updates_at(self) -> int:
+        """Address of an int64: how often the weights have changed."""
+        return int(self.state["updates"].ctypes.data)
+
+    @property
     def stride(self) -> int:
         """4 for (w, G, N, rate), 1 for w alone."""
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1

@@ -31,7 +31,7 @@ LINEAR = np.dtype(
         ("features", "u8"),  # address of the FEATURES record
         ("rates", "u8"),  # address of the RATES record
         ("regularization", "u8"),  # address of float64[2]: contraction and gravity
-        ("updates", "u8"),  # how often the weights have changed
+        ("updates", "i8"),  # how often the weights have changed
         ("learning_rate", "f4"),
         ("power_t", "f4"),
         ("adaptive", "u4"),
@@ -198,7 +198,7 @@ def _move(state, features, shared, update, stride):  # type: ignore[no-untyped-d
             if stride > uint64(1):
                 x *= weights[at + uint64(3)]
             weights[at] += update * x
-    state.updates += uint64(1)
+    state.updates += 1
     regularization = float64s_at(state.regularization, uint64(2))
     if regularization[0] < 1e-9 or regularization[1] > 1e3:
         _materialise(weights, np.int64(stride), regularization)
