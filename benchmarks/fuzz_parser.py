@@ -1,10 +1,16 @@
-"""Compare the text parser with its plain reference on bytes, without end or for a number of inputs.
+"""Compare the text parser with a plain reference on bytes, without end or for a number of inputs.
 
-    python benchmarks/fuzz_parser.py [--plain INPUTS] [--seed N] [ARGUMENTS OF LIBFUZZER]
+    python benchmarks/fuzz_parser.py --inputs 10000000 [--seed N]
+    python benchmarks/fuzz_parser.py [ARGUMENTS OF LIBFUZZER]
 
-With atheris (`pip install atheris`) libFuzzer mutates the inputs; `--plain` mutates them with NumPy instead. The first
-byte of an input chooses the options, the rest is text. It lies in memory with exactly the promised padding and a page
-that cannot be read behind it, then before it, so that a read out of bounds ends the process.
+The first way makes inputs of a grammar and damages them, with NumPy, and compares with a reference that is compiled:
+some 100,000 inputs a second, of which every thousandth is also read by the reference in Python of the tests. The second
+way needs atheris (`pip install atheris`): libFuzzer searches for inputs that reach new places of the reference in
+Python; what kernels do it cannot see, for they are machine code that no compiler of its own has prepared.
+
+An input lies in memory with exactly the promised padding and a page that cannot be touched behind it, then before it,
+so that a read out of bounds ends the process. Labels, numbers to the bit, namespaces, tags, costs, groups, and the
+places of problems must agree.
 """
 
 import argparse
@@ -16,32 +22,37 @@ import mmap
 import sys
 import tempfile
 import time
+from itertools import count
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import fuzz_inputs
+import fuzz_reference
 import numpy as np
+from fuzz_reference import Options, Result
+from numba import njit
+from numpy.typing import NDArray
 
-from hutch.core.text_parser import PADDING, TextParser
+from hutch.core.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
+from hutch.core.kernel_helper import intrinsic
+from hutch.core.text_label import parse_label
+from hutch.core.text_parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
+from hutch.core.text_slow import parse_line
+from hutch.core.text_state import Buffers, state_at
 
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "core"
 LONGEST = 4096
-SEEDS = (
-    b"1 2 0.5 'tag|a:2 x:0.5 12:1e-3 y |b x z:-0.25\n",
-    b"-1 |f 44647:0.0448 38977:0.0513 420:0.1120\n\n1 |\n|f a\n",
-    b"1 |i 001715609f 0110c3fe87 |c 131f81cc8e 145b1261b1 |i 022fcc2f42\r\n",
-    b"1:0.5 2:3 3 shared|f a:12345678.125 bbbbbbbbbbbbbbbbbbbbbbb:0x10 c:+3 d:inf\n",
-    b"\xef\xbb\xbf3 1.5 't\t|n:nan a:1e39 \t b::2 c:3|d e:. f:- g: h\n",
-)
+BATCH = 100_000
+SAMPLED = 1000
+"""Every so many inputs are also read by the reference in Python."""
+uint8s_at = array_at(np.uint8)
 
 
-def module(name: str) -> ModuleType:
-    """A module of the tests."""
-    spec = importlib.util.spec_from_file_location(name, TESTS / f"{name}.py")
-    assert spec and spec.loader
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[name] = found
-    spec.loader.exec_module(found)
-    return found
+@intrinsic
+def call_parser(typing_context: Any, kernel: Any, state: Any, size: Any) -> Any:
+    """Call the parser's kernel at an address."""
+    return caller_of("int64(uint64, int64)")
 
 
 class Guarded:
@@ -56,69 +67,186 @@ class Guarded:
             if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), page, 0):
                 raise OSError(ctypes.get_errno(), "mprotect failed")
 
-    def place(self, text: bytes, last: bool) -> np.ndarray:
-        """The text with its padding at the beginning or the end of the memory."""
-        start = self.size - PADDING - len(text) if last else PADDING
-        self.bytes[start : start + len(text)] = np.frombuffer(text, np.uint8)
-        return self.bytes[start : start + len(text)]
+
+@njit
+def same(ours, theirs, length):
+    """Whether an array of ours begins as theirs; numbers by value, NaN never occurs."""
+    for i in range(length):
+        if ours[i] != theirs[i]:
+            return False
+    return True
+
+
+@njit
+def agrees(state, out):
+    """Whether a state holds what the reference has found."""
+    s = state_at(state)[0]
+    counts = out.counts
+    examples, features, namespaces, tags, costs = counts[0], counts[1], counts[2], counts[3], counts[4]
+    good = s.examples == examples and s.features == features and s.namespaces == namespaces and s.tags == tags
+    good = good and s.costs == costs and s.line == counts[5] and s.group == counts[6]
+    if not good:
+        return False
+    room = s.room
+    good = same(int64s_at(s.row_ptr, room), out.row_ptr, examples + 1)
+    good &= same(uint32s_at(s.indices, room), out.indices, features)
+    good &= same(uint32s_at(s.values, room), out.values.view(np.uint32), features)
+    good &= same(int64s_at(s.row_namespaces, room), out.row_namespaces, examples + 1)
+    good &= same(int64s_at(s.namespace_ptr, room), out.namespace_ptr, namespaces + 1)
+    good &= same(uint32s_at(s.namespace_id, room), out.namespace_id, namespaces)
+    good &= same(uint32s_at(s.labels, room), out.labels.view(np.uint32), examples)
+    good &= same(uint32s_at(s.importance, room), out.importance.view(np.uint32), examples)
+    good &= same(uint32s_at(s.base, room), out.base.view(np.uint32), examples)
+    good &= same(int64s_at(s.group_of, room), out.group, examples)
+    good &= same(int64s_at(s.tag_ptr, room), out.tag_ptr, examples + 1)
+    good &= same(uint8s_at(s.tag_bytes, room), out.tags, tags)
+    good &= same(int64s_at(s.cost_ptr, room), out.cost_ptr, examples + 1)
+    good &= same(uint32s_at(s.cost_classes, room), out.cost_classes, costs)
+    good &= same(float32s_at(s.cost_values, room), out.costs, costs)
+    kinds = len(out.problem_counts)
+    found = int64s_at(s.problem_counts, kinds)
+    places = int64s_at(s.problem_places, kinds * fuzz_reference.KEPT * 3)
+    for kind in range(kinds):
+        good &= found[kind] == out.problem_counts[kind]
+        for i in range(min(found[kind], fuzz_reference.KEPT)):
+            for j in range(3):
+                good &= places[(kind * fuzz_reference.KEPT + i) * 3 + j] == out.problem_places[kind, i, j]
+    return good
+
+
+@njit
+def first_difference(parser, state, counters, found, memory, texts, ends, out, options):
+    """Number of the first input on which parser and reference differ; the number of inputs if there is none.
+
+    Args:
+        parser: address of the parser's kernel.
+        state: address of its `STATE` record.
+        counters: those of the record that a new text sets to 0.
+        found: the counts of problems, likewise.
+        memory: between two pages that cannot be touched; what is left of other inputs is around each.
+        texts: all inputs, one after the other.
+        ends: where each ends.
+        out: where the reference writes.
+        options: of both.
+    """
+    s, begin = state_at(state)[0], 0
+    for i in range(len(ends)):
+        text, size = texts[begin : ends[i]], ends[i] - begin
+        begin = ends[i]
+        fuzz_reference.parse(out, text, size, options)
+        for place in (len(memory) - PADDING - size, PADDING):
+            memory[place : place + size] = text
+            counters[:] = 0
+            found[:] = 0
+            s.text = np.int64(memory.ctypes.data) + place
+            if call_parser(parser, state, size) != 0 or not agrees(state, out):
+                return i
+    return len(ends)
+
+
+class Comparison:
+    """Parser and reference of one set of options.
+
+    Args:
+        options: of both.
+        memory: where the parser reads.
+    """
+
+    def __init__(self, options: ParserOptions, memory: Guarded) -> None:
+        self.options = options
+        self._memory = memory
+        self._numbers = Options.of(options)
+        self._out: Result = fuzz_reference.empty(LONGEST)
+        self._buffers = Buffers(
+            mask=self._numbers.mask,
+            seed=self._numbers.seed,
+            hash_all=self._numbers.hash_all,
+            by_letter=self._numbers.by_letter,
+            constant=self._numbers.constant,
+            label_kind=LABEL_KINDS[options.label],
+        )
+        self._buffers.begin(np.zeros(8 * LONGEST, np.uint8))  # room for texts of delimiters only
+        self._buffers.record["parse_line"], self._buffers.record["parse_label"] = (
+            parse_line.address,
+            parse_label.address,
+        )
+
+    def first_difference(self, texts: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
+        """See the kernel of this name."""
+        buffers = self._buffers
+        counters = buffers.record.view(np.int64)[:8]
+        found = (counters, buffers.found.counts, self._memory.bytes, texts, ends, self._out, self._numbers)
+        return int(first_difference(np.uint64(_parse.address), np.uint64(buffers.address), *found))
+
+
+def module(name: str) -> ModuleType:
+    """A module of the tests."""
+    spec = importlib.util.spec_from_file_location(name, TESTS / f"{name}.py")
+    assert spec and spec.loader
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[name] = found
+    spec.loader.exec_module(found)
+    return found
 
 
 class Target:
-    """What is fuzzed."""
+    """What is fuzzed: an input's first byte chooses the options, the rest is text."""
 
     def __init__(self) -> None:
         self._tests = module("test_text_parser_reference")
-        self._memory = Guarded()
-        self._fast = [TextParser(options) for options in self._tests.CONFIGURATIONS]
+        memory = Guarded()
+        self.comparisons = [Comparison(options, memory) for options in self._tests.CONFIGURATIONS]
+        self._used = [TextParser(options) for options in self._tests.CONFIGURATIONS]
 
     def __call__(self, data: bytes) -> None:
-        """Parse in three ways; raises AssertionError if they differ."""
+        """Parse in all ways; raises AssertionError if they differ."""
         if len(data) < 2:
             return
-        number = data[0] % len(self._fast)
+        number = data[0] % len(self.comparisons)
         text = data[1:LONGEST]
         text = text if text.endswith(b"\n") else text + b"\n"
-        options = self._fast[number].options
-        found = []
-        for last in (True, False):
-            parser = TextParser(options)
-            found.append(self._tests.rows(parser.parse(self._memory.place(text, last), padded=True)))
-        plain = self._tests.reference.ReferenceParser(options)
+        comparison = self.comparisons[number]
+        texts = np.frombuffer(text, np.uint8)
+        assert comparison.first_difference(texts, np.array([len(text)])) == 1, f"options {number}, text {text!r}"
+        plain = self._tests.reference.ReferenceParser(comparison.options)
         wanted = self._tests.expected(plain.parse(text))
-        assert found[0] == wanted and found[1] == wanted, f"options {number}, text {text!r}"
-        used = self._fast[number]
+        used = self._used[number]
         used.start("again")  # a parser with a past must not be influenced by it
         before = used.problems.counts.copy()
         again = self._tests.rows(used.parse(text))
         for row in (*again, *wanted):
             row.pop("group")
-        assert again == wanted, f"after other texts: options {number}, text {text!r}"
+        assert again == wanted, f"options {number}, text {text!r}"
         kinds = [kind for kind, _ in plain.problems]
         assert np.array_equal(used.problems.counts - before, np.bincount(kinds, minlength=len(before))), f"{text!r}"
 
 
-def mutated(rng: np.random.Generator, corpus: list[bytes]) -> bytes:
-    """One of the corpus with pieces copied, cut, swapped with another's, and bytes changed."""
-    text = bytearray(corpus[rng.integers(len(corpus))])
-    alphabet = b" \t\r\n:|'.-+eE0123456789abcxn\x00\xff\xc3\xa9"
-    for _ in range(rng.integers(1, 8)):
-        at, length = int(rng.integers(len(text) + 1)), int(rng.integers(1, 12))
-        kind = rng.integers(4)
-        if kind == 0:
-            text[at : at + length] = b""
-        elif kind == 1:
-            other = corpus[rng.integers(len(corpus))]
-            start = int(rng.integers(len(other)))
-            text[at:at] = other[start : start + length]
-        elif kind == 2:
-            text[at:at] = bytes([alphabet[rng.integers(len(alphabet))]]) * int(rng.integers(1, 3))
-        elif at < len(text):
-            text[at] = alphabet[rng.integers(len(alphabet))]
-    return bytes(text)
+def of_a_grammar(target: Target, inputs: int, seed: int) -> None:
+    """Compare on so many inputs; the process ends with a message at the first difference."""
+    start, done = time.perf_counter(), 0
+    for batch in count():
+        rng = np.random.default_rng((seed, batch))
+        texts, ends = fuzz_inputs.inputs(rng, BATCH)
+        sizes = np.diff(ends, prepend=0)
+        comparison = target.comparisons[batch % len(target.comparisons)]
+        assert sizes.max() < LONGEST
+        differs = comparison.first_difference(texts, ends)
+        pieces = [bytes(texts[ends[i] - sizes[i] : ends[i]]) for i in range(0, len(ends), SAMPLED)]
+        if differs < len(ends):
+            text = bytes(texts[ends[differs] - sizes[differs] : ends[differs]])
+            sys.exit(f"seed {seed}, batch {batch}, {comparison.options}: they differ on {text!r}")
+        for piece in pieces:
+            target(bytes([batch % len(target.comparisons)]) + piece)
+        done += len(ends)
+        seconds = time.perf_counter() - start
+        if batch % 10 == 9 or done >= inputs:
+            print(f"{done} inputs without a difference, seed {seed}, {seconds:.0f} s", flush=True)
+        if done >= inputs:
+            return
 
 
 def with_libfuzzer(target: Target, arguments: list[str]) -> None:
-    """Let libFuzzer choose inputs that reach new places of the reference; kernels cannot tell it where they were."""
+    """Let libFuzzer choose inputs that reach new places of the reference in Python."""
     import atheris
 
     for scope in (sys.modules["reference_parser"], sys.modules["reference_parser"].ReferenceParser):
@@ -126,9 +254,10 @@ def with_libfuzzer(target: Target, arguments: list[str]) -> None:
             if inspect.isfunction(value) and value.__module__ == "reference_parser":
                 setattr(scope, name, atheris.instrument_func(value))
     with tempfile.TemporaryDirectory() as corpus:
-        for number, seed in enumerate(SEEDS):
-            for options in range(7):
-                Path(corpus, f"{number}-{options}").write_bytes(bytes([options]) + seed)
+        for options in range(len(target.comparisons)):
+            texts, ends = fuzz_inputs.inputs(np.random.default_rng(options), 100)
+            for number, (start, stop) in enumerate(zip(np.r_[0, ends[:-1]], ends, strict=True)):
+                Path(corpus, f"{number}-{options}").write_bytes(bytes([options]) + bytes(texts[start:stop]))
         atheris.Setup([sys.argv[0], *arguments, corpus], target)
         atheris.Fuzz()
 
@@ -136,18 +265,15 @@ def with_libfuzzer(target: Target, arguments: list[str]) -> None:
 def main() -> None:
     """Fuzz."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("--plain", type=int, metavar="INPUTS", help="without atheris, so many inputs")
+    arguments.add_argument("--inputs", type=int, help="without atheris, so many inputs")
     arguments.add_argument("--seed", type=int, default=1)
     options, rest = arguments.parse_known_args()
     faulthandler.enable()
     target = Target()
-    if options.plain is None:
+    if options.inputs is None:
         with_libfuzzer(target, rest)
-        return
-    rng, start = np.random.default_rng(options.seed), time.perf_counter()
-    for _ in range(options.plain):
-        target(bytes([rng.integers(256)]) + mutated(rng, list(SEEDS)))
-    print(f"{options.plain} inputs without a difference in {time.perf_counter() - start:.0f} s")
+    else:
+        of_a_grammar(target, options.inputs, options.seed)
 
 
 if __name__ == "__main__":
