@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +41,8 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _temporary(path: Path) -> tuple[int, str]:
+    import tempfile
+
     if path.is_dir():
         raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
     if path.exists() and not os.access(path, os.W_OK):  # a rename would replace it all the same

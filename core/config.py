@@ -16,11 +16,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hutch.core import config_yaml
 from hutch.core.config_check import Checker
+from hutch.core.config_document import Document
 from hutch.core.config_errors import shown
 from hutch.core.config_override import apply_override
-from hutch.core.config_yaml import Document
 from hutch.core.errors import ConfigError, at
 from hutch.core.registry import Registry
 from hutch.core.roles import Roles
@@ -125,9 +124,9 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     if isinstance(source, Mapping):
         document = Document(copy.deepcopy(dict(source)), "")
     elif isinstance(source, str) and _is_yaml(source):
-        document = config_yaml.read(source, "<chain>")
+        document = _parsed(source, "<chain>")
     elif isinstance(source, str | Path):
-        document = config_yaml.read(_text(Path(source)), str(source))
+        document = _parsed(_text(Path(source)), str(source))
     else:
         wanted = "the path of a YAML file, YAML text, or a mapping such as {'chain': ['linear']}"
         raise ConfigError(f"got {shown(source)}, wanted {wanted}")
@@ -136,6 +135,12 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     for override in overrides:
         apply_override(document, override, SECTIONS)
     return document
+
+
+def _parsed(text: str, name: str) -> Document:
+    from hutch.core.config_yaml import read  # not at the top: a mapping needs no YAML
+
+    return read(text, name)
 
 
 def _is_yaml(source: str) -> bool:
@@ -202,4 +207,6 @@ def load_chain(
 
 def to_yaml(config: ChainConfig, defaults: bool = True) -> str:
     """The chain as YAML, with all defaults spelled out or only with what was given; reading it gives it back."""
-    return config_yaml.write(config.to_dict(defaults))
+    from hutch.core.config_yaml import write
+
+    return write(config.to_dict(defaults))

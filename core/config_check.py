@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from hutch.core.config_document import Document, Path, Place
 from hutch.core.config_errors import loss_mistakes, messages, shown
 from hutch.core.config_override import layer_name
-from hutch.core.config_yaml import Document, Path, Place
 from hutch.core.errors import ConfigError
 from hutch.core.losses import LossChoice
 from hutch.core.registry import Registry

@@ -4,9 +4,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from hutch.core import config_yaml
+from hutch.core.config_document import Document, Place
 from hutch.core.config_errors import shown
-from hutch.core.config_yaml import Document, Place
 from hutch.core.errors import ConfigError, did_you_mean
 
 
@@ -28,6 +27,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     Raises:
         ConfigError: no value, a value that is not YAML, or a path that leads nowhere.
 
+    >>> from hutch.core import config_yaml
     >>> document = config_yaml.read("chain: [linear]", "chain.yaml")
     >>> apply_override(document, "linear.learning_rate=1e-2", ["chain"])
     >>> document.value
@@ -50,8 +50,10 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     else:
         near = did_you_mean(parts[0], [*sections, *(name for name in names if name)])
         raise ConfigError(place.says(f"unknown path {parts[0]!r}; {near}"))
+    from hutch.core.config_yaml import scalar
+
     try:
-        new = config_yaml.scalar(value)
+        new = scalar(value)
     except ConfigError:
         raise ConfigError(place.says(f"got {value!r}, wanted a YAML value")) from None
     _put(document.value, path, new, place)

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,7 +21,7 @@ from hutch.core.errors import at
 from hutch.core.kernel_helper import Deferred
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_IMPORTS = re.compile(r"^ *from hutch\.(\w+)(?:\.(\w+))? import (\([^)]*\)|.*)", re.MULTILINE)
+_IMPORTS = re.compile(r"from hutch\.(\w+)(?:\.(\w+))? import (\([^)]*\)|.*)")  # fast: begins with plain letters
 _ROOT = Path(__file__).resolve().parent.parent
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
 _C_TYPES: dict[str, Any] = {
@@ -81,6 +80,8 @@ def _home() -> Path:
 
 @cache
 def _usable(directory: Path) -> bool:
+    import tempfile
+
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

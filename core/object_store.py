@@ -42,13 +42,13 @@ def enabled() -> bool:
 @cache
 def build_key() -> str:
     """Names everything but the sources that machine code depends on: versions, processor, Numba's settings."""
-    from importlib.metadata import version
+    from importlib.metadata import distribution
 
     import llvmlite.binding as llvm
 
     parts = [
         sys.implementation.cache_tag,
-        *(version(name) for name in ("numba", "llvmlite", "numpy")),
+        *(distribution(name).read_text("METADATA") or "" for name in ("numba", "llvmlite", "numpy")),  # the versions
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),

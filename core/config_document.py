@@ -1,0 +1,58 @@
+"""Values written in a file, and where each of them stands."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from hutch.core.errors import at
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and list positions from the top of the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is written: a source and, in a file, line and column counted from 1."""
+
+    source: str
+    line: int | None = None
+    column: int | None = None
+
+    def says(self, text: str) -> str:
+        """The message `text` at this place."""
+        return at(self.source, self.line, self.column, text)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorts messages as they stand in the file; what has no line comes last."""
+        return (self.line if self.line is not None else 1 << 60, self.column or 0)
+
+
+@dataclass(slots=True)
+class Document:
+    """A YAML document as plain values, with the place of every key and value.
+
+    Attributes:
+        value: dicts, lists and scalars.
+        name: file name, or what stands for one.
+        keys: path -> place of the key (of the item, in a list).
+        values: path -> place of the value.
+    """
+
+    value: Any
+    name: str
+    keys: dict[Path, Place] = field(default_factory=dict)
+    values: dict[Path, Place] = field(default_factory=dict)
+
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Place of the value at `path` (or of its key), or of the nearest thing around it that is written down."""
+        for table in (self.keys, self.values) if key else (self.values,):
+            if path in table:
+                return table[path]
+        return self.place(path[:-1]) if path else Place(self.name)
+
+    def written_at(self, path: Path, place: Place) -> None:
+        """Everything at and below `path` is now written at `place`."""
+        for table in (self.keys, self.values):
+            for known in [known for known in table if known[: len(path)] == path]:
+                del table[known]
+            table[path] = place
