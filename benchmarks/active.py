@@ -3,7 +3,7 @@
     python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check]
 
 Digits and breast cancer come with scikit-learn, the text is simulated. The SMS Spam Collection is not shipped: `--sms`
-is its file (River's `datasets.SMSSpam` downloads it). VW is a wheel: `--peers` names a Python that has it. A seed is
+is its file (River's `datasets.SMSSpam` downloads it), which then is all that is measured. VW is a wheel: `--peers` names a Python that has it. A seed is
 another order and another split into 80% train and 20% test; with `--orders` another order of one split of the digits.
 `--check` instead measures the interval of the loss estimate and how exactly a budget is spent.
 """
@@ -262,11 +262,12 @@ def main():
     if options.orders:
         table("digits, odd or even, one split", digits(), seeds, None, reorder)
         return
+    if options.sms:
+        table("SMS spam", sms(options.sms), seeds, options.peers)
+        return
     for name, lines in (("digits, odd or even", digits()), ("breast cancer", cancer()), ("simulated text", text())):
         table(name, lines, seeds, options.peers)
     class_table(ten_digits(), seeds)
-    if options.sms:
-        table("SMS spam", sms(options.sms), seeds, options.peers)
 
 
 if __name__ == "__main__":
