@@ -3,9 +3,10 @@
     python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check]
 
 Digits and breast cancer come with scikit-learn, the text is simulated. The SMS Spam Collection is not shipped: `--sms`
-is its file (River's `datasets.SMSSpam` downloads it), which then is all that is measured. VW is a wheel: `--peers` names a Python that has it. A seed is
-another order and another split into 80% train and 20% test; with `--orders` another order of one split of the digits.
-`--check` instead measures the interval of the loss estimate and how exactly a budget is spent.
+is its file (River's `datasets.SMSSpam` downloads it), which then is all that is measured. VW is a wheel: `--peers`
+names a Python that has it. A seed is another order and another split into 80% train and 20% test; with `--orders`
+another order of one split of the digits. `--check` instead measures the interval of the loss estimate and how exactly a
+budget is spent.
 """
 
 import argparse
