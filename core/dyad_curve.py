@@ -16,13 +16,29 @@ from math import exp, expm1, hypot, inf, log, log1p, sqrt
 from hutch.core.kernel_helper import helper, njit
 
 _LARGEST_EXPONENT = 700.0
+PRECISE, ROUGH = 1e-6, 2e-3
+"""A step of Halley's method, relative to the whole, after which the root is good enough: the error is its cube."""
+_SMALL = 2.0  # steps of nearly all examples
 _DEAD = 17.0  # c + c e^-2s still differs from c
+
+
+@helper
+def _both(s):  # type: ignore[no-untyped-def]
+    """e^-2s - 1 and e^2s - 1 for a small s, by one exponential, without loss of digits."""
+    long = expm1(2.0 * abs(s))
+    short = -long / (1.0 + long)
+    return (short, long) if s > 0.0 else (long, short)
 
 
 @helper
 def fall_(s, c, d, X):  # type: ignore[no-untyped-def]
     """p(0) - p(s): three terms of the sign of s, so nothing cancels. A zero coefficient never meets an infinity."""
     fall = s * X
+    if abs(s) < _SMALL:
+        if c > 0.0 or d > 0.0:
+            down, up = _both(s)
+            fall += d * up - c * down
+        return fall
     if c > 0.0:
         fall -= c * expm1(-2.0 * s)
     if d > 0.0:
@@ -61,16 +77,42 @@ def _distance_without_linear(fall, c, d):  # type: ignore[no-untyped-def]
 
 
 @helper
-def distance_(fall, c, d, X, m):  # type: ignore[no-untyped-def]
-    """The s > 0 at which the curve has fallen by `fall` > 0; `m` is the curve's constant less the level wanted.
+def _distance_near(fall, c, d, X, precision):  # type: ignore[no-untyped-def]
+    """The same by Halley's method from s = 0; 0 if that does not settle within a few steps."""
+    K = 2.0 * (c + d) + X
+    s = fall / K
+    bend = 1.0 - 2.0 * (d - c) * s / K
+    s = s / bend if bend > 0.4 else s
+    for _ in range(4):
+        if not 0.0 < s < _SMALL:
+            return 0.0
+        down, up = _both(s)
+        excess = (d * up - c * down) + s * X - fall
+        rise, decay = 2.0 * d * (1.0 + up), 2.0 * c * (1.0 + down)
+        slope = (rise + decay) + X
+        bend = slope * slope - (rise - decay) * excess
+        change = excess * slope / bend if bend > 0.4 * slope * slope else excess / slope
+        s -= change
+        if abs(change) <= precision * s:
+            return s
+    return 0.0
 
-    Newton's method with Halley's correction inside a bracket: of the exponential and the linear part one carries at
-    least half of the fall. About 3.4 iterations.
+
+@helper
+def distance_(fall, c, d, X, m, precision):  # type: ignore[no-untyped-def]
+    """The s > 0 at which the curve has fallen by `fall` > 0; `m` is the curve's constant less the level wanted;
+    `precision` is one of PRECISE and ROUGH.
+
+    Where s is not small, Newton's method with Halley's correction inside a bracket: of the exponential and the linear
+    part one carries at least half of the fall.
     """
+    if c == 0.0 and d == 0.0 and X > 0.0:
+        return fall / X
+    near = _distance_near(fall, c, d, X, precision)
+    if near > 0.0:
+        return near
     if X == 0.0:
         return _distance_without_linear(fall, c, d)
-    if c == 0.0 and d == 0.0:
-        return fall / X
     high = min(_distance_without_linear(fall, c, d), fall / X)
     low = min(_distance_without_linear(0.5 * fall, c, d), 0.5 * fall / X)
     if not high < inf:
@@ -121,12 +163,18 @@ def _polished(s, c, d, X, m):  # type: ignore[no-untyped-def]
 @helper
 def inverse_(y, U, V, X, wx):  # type: ignore[no-untyped-def]
     """The s at which p(s) = y; inf or -inf where p never gets there."""
+    return inverse_to_(y, U, V, X, wx, PRECISE)
+
+
+@helper
+def inverse_to_(y, U, V, X, wx, precision):  # type: ignore[no-untyped-def]
+    """The same to the precision of `distance_`."""
     c, d, m = 0.25 * U, 0.25 * V, wx - y
     fall = (c - d) + m
     if fall > 0.0:
-        return distance_(fall, c, d, X, m)
+        return distance_(fall, c, d, X, m, precision)
     if fall < 0.0:
-        return -distance_(-fall, d, c, X, -m)
+        return -distance_(-fall, d, c, X, -m, precision)
     return 0.0
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hutch.core.dyad_curve import curve_, distance_
+from hutch.core.dyad_curve import PRECISE, curve_, distance_
 from hutch.core.dyad_linear import slope_
 from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
@@ -202,7 +202,7 @@ def way_to_(way, end, optimum):  # type: ignore[no-untyped-def]
 @helper
 def way_to_zero_(way, bound):  # type: ignore[no-untyped-def]
     """The same way, ended where F changes its sign before s = `bound`, if it does; for losses known by F alone."""
-    bound = min(bound, distance_(_FARTHEST, way.c, way.d, way.X, _FARTHEST - (way.c - way.d)))
+    bound = min(bound, distance_(_FARTHEST, way.c, way.d, way.X, _FARTHEST - (way.c - way.d), PRECISE))
     if _steepness(way, bound) > 0.0:
         return way
     low, high = 0.0, bound

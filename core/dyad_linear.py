@@ -21,7 +21,7 @@ from hutch.core.loss_kinds import (
     KIND_QUANTILE,
 )
 
-_HIGHEST = 600.0  # e^600 times any importance is still finite
+_HIGHEST, _FARTHEST = 600.0, 1e300  # a step stays finite whatever is asked of it
 
 
 @helper
@@ -93,12 +93,12 @@ def linear_distance_(kind, p, y, E, K):  # type: ignore[no-untyped-def]
         if y == 0.0:
             growth = K * E * exp(p)
             if not growth > 0.0:
-                return E * exp(min(p, _HIGHEST))
+                return min(E * exp(min(p, _HIGHEST)), _FARTHEST)
             return log1p(growth) / K if growth < inf else (p + log(K * E)) / K
         gap = p - log(y)
         part = y * _times_decay(E, K * y)
         if not K * part > 0.0:
-            return part * abs(expm1(min(gap, _HIGHEST)))
+            return min(part * abs(expm1(min(gap, _HIGHEST))), _FARTHEST)
         if gap > _HIGHEST:
             return (gap + log(K * part)) / K
         rise = expm1(gap) * (K * part)

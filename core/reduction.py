@@ -97,6 +97,11 @@ class Reduction(ABC):
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
+        differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
+            first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
+            the two predictions, EXAMPLE.base added once.
+        exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw then is
+            what `predict` said before of this one, EXAMPLE.updated what it says now.
         statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
         known_failures: the checks of `hutch.plugins.checks` that it fails on purpose, each with the reason.
         parameters: the validated parameters of this layer.
@@ -112,6 +117,8 @@ class Reduction(ABC):
     is_base: ClassVar[bool] = False
     calls: ClassVar[tuple[str, ...]] = ()
     whole_groups: ClassVar[bool] = False
+    differences: ClassVar[bool] = False
+    exact_updates: ClassVar[bool] = False
     statistics: ClassVar[tuple[str, ...]] = ()
     known_failures: ClassVar[Mapping[str, str]] = {}
 

@@ -22,7 +22,7 @@ from hutch.core.hooks import hookimpl
 from hutch.core.loss_kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
 from hutch.core.losses import LossChoice
 from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.reductions import dyadic_implicit, dyadic_rates, dyadic_steps
+from hutch.reductions import dyadic_fading, dyadic_implicit, dyadic_rates, dyadic_steps
 from hutch.reductions.dyadic_implicit import Raters
 from hutch.reductions.dyadic_kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic_state import DYADIC, LEARNED
@@ -49,6 +49,8 @@ class DyadicParameters(Parameters):
         learning_rate: multiplies every rate.
         power_t, initial_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t, t0 being initial_t.
         l2: decay of the features of an example, per unit of learning rate and importance; not with `posterior`.
+        decay: decay of all weights and factors, whether or not their features occur, per unit of learning rate and
+            importance of any example; not with `posterior`.
         shift: added to every coordinate of a and b, so that zero is no fixed point.
         spread: standard deviation of a factor when it is first touched; None: what suits the rates.
         precision: with `posterior`, prior precision of a factor, in standardised labels.
@@ -68,6 +70,7 @@ class DyadicParameters(Parameters):
     power_t: Annotated[float, Field(ge=0, le=1)] = 0.5
     initial_t: Positive = 1e4
     l2: NonNegative = 0.0
+    decay: NonNegative = 0.0
     shift: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     spread: NonNegative | None = None
     precision: Positive = 9.0
@@ -87,8 +90,9 @@ class DyadicParameters(Parameters):
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
         if self.rates == "posterior" and self.loss.name not in ("squared", "classic"):
             raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power' or 'adaptive'")
-        if self.chosen_rates == "posterior" and self.l2 > 0:
-            raise ValueError("l2: got it with rates 'posterior', which have their own prior; see precision")
+        for name in ("l2", "decay"):
+            if self.chosen_rates == "posterior" and getattr(self, name) > 0:
+                raise ValueError(f"{name}: got it with rates 'posterior', which have their own prior; see precision")
         if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
             raise ValueError("implicit: got it without rates 'posterior' and a rank, wanted both")
         return self
@@ -126,7 +130,8 @@ class Dyadic(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
-    known_failures = {"submodels": "labels are measured in units of the mean and spread that all sub-models have seen"}
+    differences = True
+    exact_updates = True
     parameters: DyadicParameters
 
     def __init__(self, parameters: DyadicParameters, context: Context) -> None:
@@ -140,43 +145,60 @@ class Dyadic(Reduction):
         letters = mode == "letter"
         patterns = [[WILDCARD if n == ":" else namespace_id(n, mode) for n in term] for term in p.interactions]
         terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
-        self._features = Features(terms, ())
         self._loss = self.loss(p.loss)
         self._pairs = np.array(ids, np.uint32)
-        self._ranges = np.zeros((len(ids), 4), np.int64)
-        self._scratch = [np.zeros((len(ids), 2)), np.ones(len(ids)), np.zeros((len(ids), 2, max(p.rank, 1)))]
-        self.learned = np.zeros(1, LEARNED)
+        self.learned = np.zeros(context.submodels, LEARNED)
         self.learned["noise"], self.learned["pace"] = _NOISE_AT_FIRST, 1.0
         for kind in ("left", "right", "other"):
             self.learned[f"{kind}_precision"] = _PRECISION_AT_FIRST
-        self.state = np.zeros(1, DYADIC)
-        record = self.state[0]
-        addresses = (self._loss, self._features.record, self._pairs, self._ranges, *self._scratch, self.learned)
-        names = ("loss", "features", "pairs", "ranges", "metric", "balance", "sides", "learned")
-        for name, array in zip(names, addresses, strict=True):
-            record[name] = array.ctypes.data
-        rates = p.chosen_rates
-        record["pair_count"] = len(ids) if p.rank or rates == "posterior" else 0
-        record["rank"] = p.rank
-        record["head"], record["rates"] = dyadic_rates.HEADS[rates], dyadic_rates.RATES[rates]
-        record["seed"] = context.seed
-        step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
-        record["step"], record["generic_step"] = step.address, generic_step.address if generic_step else 0
-        for name, kernel in dyadic_rates.kernels_of(int(record["rates"]), p.l2).items():
-            record[name] = kernel.address
-        record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
-        record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
-        record["initial_t"], record["l2"], record["shift"] = p.initial_t, p.l2, p.shift
-        record["spread"], record["precision"] = p.chosen_spread, p.precision
-
         self._raters: Raters | None = None
         if p.implicit:
             if context.submodels > 1:
                 raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
             self._raters, self._bag = Raters(p.rank, 1 << context.bits, context.seed), np.zeros(p.rank)
+        self._scratch: list[Any] = []
+        self.state, self._rival = self._record(terms), self._record(terms)
+        self.state["rival"] = self._rival.ctypes.data
+
+    def _record(self, terms: Terms | None) -> NDArray[Any]:
+        """A DYADIC array of length 1, with features and scratch of its own."""
+        p, pairs = self.parameters, len(self._pairs)
+        features = Features(terms, ())
+        scratch = {
+            "ranges": np.zeros((pairs, 4), np.int64),
+            "metric": np.zeros((pairs, 2)),
+            "balance": np.ones(pairs),
+            "sides": np.zeros((pairs, 2, max(p.rank, 1))),
+        }
+        self._scratch.append((features, scratch))
+        state = np.zeros(1, DYADIC)
+        record = state[0]
+        addresses = {"loss": self._loss, "features": features.record, "pairs": self._pairs, "learned": self.learned}
+        for name, array in {"self": state, **addresses, **scratch}.items():
+            record[name] = array.ctypes.data
+        rates = p.chosen_rates
+        record["pair_count"] = pairs if p.rank or rates == "posterior" else 0
+        record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
+        record["head"] = dyadic_rates.HEADS[rates] + (dyadic_fading.TIME if p.decay else 0)
+        if terms is None and pairs == 1 and not p.decay and not p.implicit:
+            record["plain"] = 2 if rates == "power" else 1
+        record["seed"] = self.context.seed
+        step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
+        record["step"], record["generic_step"] = step.address, generic_step.address if generic_step else 0
+        for name, kernel in dyadic_rates.kernels_of(int(record["rates"]), p.l2).items():
+            record[name] = kernel.address
+        for name, kernel in (dyadic_fading.KERNELS if p.decay else {}).items():
+            record[name] = kernel.address
+        record["undecayed"] = not record["decay"] and not p.decay and not p.l2
+        record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
+        record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
+        record["initial_t"], record["l2"], record["all_decay"] = p.initial_t, p.l2, p.decay
+        record["shift"], record["spread"], record["precision"] = p.shift, p.chosen_spread, p.precision
+        if self._raters:
             record["implicit"], record["bag"] = self._raters.record.ctypes.data, self._bag.ctypes.data
             for name, kernel in dyadic_implicit.KERNELS.items():
                 record[name] = kernel.address
+        return state
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -219,9 +241,10 @@ class Dyadic(Reduction):
     def end_pass(self) -> None:
         record, learned = self.state[0], self.learned
         if record["rates"] == dyadic_rates.POSTERIOR:
-            dyadic_rates.end_pass(self._weights, learned, _NOISE_SHARE)
-            passes = float(self.context.shared["pass"][0])
-            learned["pace"] = 1.0 / (1.0 + 0.1 * passes)
+            multiplier = int(self.context.shared["multiplier"][0])
+            for offset in range(len(learned)):
+                dyadic_rates.end_pass(self._weights[offset::multiplier], learned[offset], _NOISE_SHARE)
+            learned["pace"] = 1.0 / (1.0 + 0.1 * float(self.context.shared["pass"][0]))
         if self._raters:
             noise, pace = float(learned["noise"][0]), float(learned["pace"][0])
             self._raters.end_pass(self._weights, int(record["head"]), float(record["precision"]), noise, pace)

@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 
 from hutch.core.abi import float32s_at, int64s_at, kernel, view
 from hutch.core.kernel_cache import AddressKernel
-from hutch.reductions.dyadic_rates import COUNT_BEFORE, PRECISION_BEFORE
+from hutch.reductions.dyadic_rates import COUNT_BEFORE, KIND, LEFT, PRECISION_BEFORE
 from hutch.reductions.dyadic_state import (
-    TOUCHED,
-    TOUCHED_LEFT,
     bag_of,
     balance_of,
+    dyadic_at,
     gathered,
     metric_of,
     ranges_of,
     shared_of,
     side_of,
-    state_of,
 )
 
 IMPLICIT = np.dtype(
@@ -54,9 +52,9 @@ _MOST_RATERS = 300  # of an item; more are sampled, as every example of the item
 
 
 @kernel
-def gather_raters(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def gather_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Sum up the factors of the item's raters."""
-    state = state_of(layer)
+    state = dyadic_at(record)[0]
     raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
     state.bag_length = 0
     if raters.known == 0 or ranges[2] == ranges[3]:
@@ -81,9 +79,9 @@ def gather_raters(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def move_raters(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def move_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The raters' part in a step; in the first pass, remember who rated."""
-    state = state_of(layer)
+    state = dyadic_at(record)[0]
     raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
     rows = gathered(state, example)[2]
     if raters.known == 0:
@@ -167,7 +165,7 @@ class Raters:
             self._take_up(np.unique(self._log[: int(self.record[0]["log_used"])]))
         if not self.record[0]["known"]:
             return
-        left = weights[weights[:, TOUCHED] == TOUCHED_LEFT].astype(np.float64)
+        left = weights[weights[:, KIND] == LEFT].astype(np.float64)
         variance = np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise))
         arrays = self._arrays
         seen = weights[arrays["raters"], COUNT_BEFORE].astype(np.float64) / noise

@@ -4,6 +4,10 @@ One example sees the model through U, V, X and w·x (see `core.dyad_curve`). Wit
 rates for the linear weights, a' = -alpha F b, b' = -beta F a: q a and b / q with q = (beta / alpha)^(1/4) move at the
 common rate r = √(alpha beta), so the closed forms hold for t = r s with X / r in place of X. Several dyads whose r
 differ learn at the geometric mean of theirs.
+
+The offset of `learn` and `importance_to` may name two sub-models (see `hutch.core.reduction`): the prediction is then
+the difference of theirs. The flow moves the second, the rival, by -s where it moves the first by s; that swaps the
+rival's U and V, so that the difference is a dyadic model itself, of U + V', V + U' and X + X'.
 """
 
 import math
@@ -12,20 +16,24 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.abi import UNLABELED, call, call_loss, example_at, kernel, layer_at, loss_at
+from hutch.core.dyad_linear import slope_
 from hutch.core.dyad_step import importance_to_
 from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
+from hutch.reductions.dyadic_plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic_rates import POSTERIOR, POWER, factor_rate, rate_of
 from hutch.reductions.dyadic_state import (
     balance_of,
     compute_sides,
     find_sides,
+    first_of,
     gathered,
-    learned_at,
+    learned_of,
     linear_score,
     metric_of,
     ranges_of,
-    score_dyads,
+    rival_of,
+    rival_offset,
     shared_of,
     shrink_sides,
     side_of,
@@ -35,37 +43,46 @@ from hutch.reductions.dyadic_state import (
 )
 from hutch.reductions.linear_features import features_at, gather, scratch_of
 
-_0, _1 = np.float32(0), np.float32(1)
+_0, _1, _NOTHING = np.float32(0), np.float32(1), np.uint64(0)
 
 
 @helper
-def _unit(state):  # type: ignore[no-untyped-def]
+def _unit(state, offset):  # type: ignore[no-untyped-def]
     """Mean and standard deviation of the labels, by which they are standardised under posterior rates."""
     if state.rates != POSTERIOR:
         return 0.0, 1.0
-    learned = learned_at(state.learned)[0]
+    learned = learned_of(state, offset)
     variance = learned.label_squares / learned.label_weight if learned.label_weight > 0.0 else 0.0
     return learned.label_mean, math.sqrt(variance) if variance > 0.0 else 1.0
 
 
 @helper
-def _score(layer, example, offset):  # type: ignore[no-untyped-def]
-    """Gather the features and set w·x and the dyads' part of the prediction, both in standardised labels."""
-    state = state_of(layer)
+def _gather(state, example, offset):  # type: ignore[no-untyped-def]
+    """Gather the features and find the sides."""
     gather(features_at(state.features)[0], example, offset)
     find_sides(state, example)
-    if state.gather_bag != uint64(0):
-        call(state.gather_bag, layer, example, _0, _0, uint64(0))
-    weights, stride, rows, values, n = gathered(state, example)
-    state.linear = linear_score(weights, stride, rows, values, n)
-    state.dyads = score_dyads(state, weights, stride, rows, values)
+    if state.gather_bag != _NOTHING:
+        call(state.gather_bag, state.self, example, _0, _0, offset)
 
 
 @helper
-def _report(state, example, label, importance):  # type: ignore[no-untyped-def]
+def _score(state, example, offset):  # type: ignore[no-untyped-def]
+    """Set w·x and the dyads' part of the prediction, both in standardised labels, and the sides; features gathered."""
+    weights, stride, rows, values, n = gathered(state, example)
+    factor_values = values
+    if state.fade != _NOTHING:
+        call(state.fade, state.self, example, _0, _0, offset)
+        features = features_at(state.features)[0]
+        values, factor_values = scratch_of(features, 1), scratch_of(features, 2)
+    state.linear = linear_score(weights, stride, rows, values, n)
+    state.dyads = compute_sides(state, weights, stride, rows, factor_values)
+
+
+@helper
+def _report(state, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Write the prediction in the labels' own unit and its loss into the example; returns it clipped."""
     e = example_at(example)[0]
-    mean, deviation = _unit(state)
+    mean, deviation = _unit(state, offset)
     prediction = mean + deviation * (state.linear + state.dyads) + np.float64(e.base)
     e.raw = np.float32(prediction)
     if state.clip == 1:
@@ -76,6 +93,16 @@ def _report(state, example, label, importance):  # type: ignore[no-untyped-def]
         value = loss_at(state.loss)[0].value
         e.loss = np.float64(importance) * call_loss(value, prediction, np.float64(label), 0.0, 0.0, state.loss)
     return prediction
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """a·b + w·x; features never seen have a factor of zeros."""
+    state = state_of(layer)
+    if state.plain == 0 or not score_plainly(state, example, offset):
+        _gather(state, example, offset)
+        _score(state, example, offset)
+    return np.float32(_report(state, example, label, importance, offset))
 
 
 @helper
@@ -91,13 +118,14 @@ def _set_kind(state, label):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _measure(layer, example, state, values, n):  # type: ignore[no-untyped-def]
-    """Set `square`, `scale` and the metric of the sides; with power rates every feature has the rate 1."""
-    if state.measure != uint64(0):
-        call(state.measure, layer, example, _0, _0, uint64(0))
+def _measure(state, example, importance, offset):  # type: ignore[no-untyped-def]
+    """Set `square`, `variance` and the metric of the sides; with power rates every feature has the rate 1."""
+    if state.measure != _NOTHING:
+        call(state.measure, state.self, example, _0, importance, offset)
         return
+    _, _, _, values, n = gathered(state, example)
     ranges, metric = ranges_of(state), metric_of(state)
-    state.square, state.scale = 0.0, 1.0
+    state.square, state.variance = 0.0, 0.0
     for i in range(n):
         state.square += np.float64(values[i]) * np.float64(values[i])
     for k in range(2 * state.pair_count):
@@ -107,17 +135,32 @@ def _measure(layer, example, state, values, n):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _see(layer, example, state, score, dyads, values, n):  # type: ignore[no-untyped-def]
-    """Set U, V, X and w·x as the dyads' common measure sees the sides, of which `dyads` is the sum of products."""
-    _measure(layer, example, state, values, n)
+def _set_scale(state, offset):  # type: ignore[no-untyped-def]
+    """Set what all rates must be multiplied by, of both records if there are two; both have been measured."""
+    state.scale = 1.0
+    if state.rates == POSTERIOR:
+        learned = learned_of(state, first_of(offset))
+        noise, variance = learned.noise, state.variance
+        if rival_offset(offset) >= 0:
+            rival = rival_of(state)
+            noise = 0.5 * (noise + learned_of(state, uint64(rival_offset(offset))).noise)
+            variance += rival.variance
+        state.scale = learned.pace / (noise + variance)
+    if rival_offset(offset) >= 0:
+        rival_of(state).scale = state.scale
+
+
+@helper
+def _see(state):  # type: ignore[no-untyped-def]
+    """Set U and V as the pairs' balanced sides have them, and the product of the pairs' rates."""
     metric, balance = metric_of(state), balance_of(state)
-    U, V, product, count = 0.0, 0.0, 1.0, 0
+    U, V, product, present = 0.0, 0.0, 1.0, 0
     for d in range(state.pair_count):
         alpha, beta = metric[2 * d], metric[2 * d + 1]
         if not (alpha > 0.0 and beta > 0.0):
             continue
-        count += 1
-        product *= math.sqrt(alpha) * math.sqrt(beta)
+        present += 1
+        product *= math.sqrt(alpha) * math.sqrt(beta) if alpha != beta else alpha
         q = math.sqrt(math.sqrt(beta / alpha)) if alpha != beta else 1.0
         balance[d] = q
         a, b = side_of(state, 2 * d), side_of(state, 2 * d + 1)
@@ -125,15 +168,30 @@ def _see(layer, example, state, score, dyads, values, n):  # type: ignore[no-unt
             u, v = q * a[j] + b[j] / q, q * a[j] - b[j] / q
             U += u * u
             V += v * v
-    state.common = state.scale * (product if count <= 1 else product ** (1.0 / count))
-    state.U, state.V, state.X = U, V, state.scale * state.square / state.common
-    state.wx = score + (dyads - 0.25 * (U - V))
+    state.U, state.V, state.product, state.present = U, V, product, present
 
 
 @helper
-def _apply(state, weights, stride, rows, values, n, keep, linear_rates):  # type: ignore[no-untyped-def]
-    """Make the step; `keep` is what all weights are multiplied by before and after it."""
-    learned, power = learned_at(state.learned)[0], state.rates == POWER
+def _join(state, example, deviation, offset):  # type: ignore[no-untyped-def]
+    """Set U, V, X and w·x as the step sees them, those of the difference if there is a rival."""
+    score = state.linear + state.dyads + np.float64(example_at(example)[0].base) / deviation
+    square, product, present = state.square, state.product, state.present
+    if rival_offset(offset) >= 0:
+        rival = rival_of(state)
+        score -= rival.linear + rival.dyads
+        state.U, state.V = state.U + rival.V, state.V + rival.U
+        square, product, present = square + rival.square, product * rival.product, present + rival.present
+    state.common = state.scale * (product if present <= 1 else product ** (1.0 / present))
+    state.X = state.scale * square / state.common
+    state.wx = score - 0.25 * (state.U - state.V)
+
+
+@helper
+def _move(state, example, keep):  # type: ignore[no-untyped-def]
+    """Move the weights by the step; `keep` is what all of them are multiplied by before and after it."""
+    weights, stride, rows, values, n = gathered(state, example)
+    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    learned, power = learned_of(state, state.offset), state.rates == POWER
     reach = state.t * state.scale / state.common
     for i in range(n):
         at = uint64(rows[i]) * stride
@@ -159,88 +217,147 @@ def _apply(state, weights, stride, rows, values, n, keep, linear_rates):  # type
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """a·b + w·x; features never seen have a factor of zeros."""
-    state = state_of(layer)
-    _score(layer, example, offset)
-    return np.float32(_report(state, example, label, importance))
-
-
-@kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then make the importance-aware step."""
     state = state_of(layer)
     e, shared = example_at(example)[0], shared_of(example)
     if state.clip == 1 and shared.fixed_range == 0:
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
-    prediction = call(layer_at(layer)[0].predict, layer, example, label, importance, offset)
+    prediction = call(layer_at(layer)[0].predict, layer, example, label, importance, first_of(offset))
+    if rival_offset(offset) >= 0:
+        raw = e.raw
+        call(layer_at(layer)[0].predict, layer, example, UNLABELED, importance, uint64(rival_offset(offset)))
+        e.raw = raw - e.raw + e.base
+        prediction = e.raw
     _set_kind(state, label)
+    e.updated = e.raw
     if not (importance > _0 and abs(state.label) < math.inf):
         return prediction
-    e.updated = e.raw
-    if state.kind == KIND_HINGE and state.l2 == 0.0 and state.label * np.float64(e.raw) >= 1.0:
+    if state.kind == KIND_HINGE and state.undecayed == 1 and state.label * np.float64(e.raw) >= 1.0:
         return prediction
-    _train(layer, example, importance)
+    if state.plain == 2 and state.left != SEVERAL and rival_offset(offset) < 0:
+        train_plainly(state, example, importance, offset)
+    else:
+        _train(layer, example, label, importance, offset)
     return prediction
 
 
 @helper
-def _train(layer, example, importance):  # type: ignore[no-untyped-def]
+def _begin(state, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Everything before the regularisation of a step, for one sub-model."""
+    state.offset = offset
+    _gather(state, example, offset)
+    state.rate = rate_of(state, shared_of(example).examples)
+    weights, stride, rows, _, _ = gathered(state, example)
+    if state.settle != _NOTHING:
+        call(state.settle, state.self, example, _0, _0, offset)
+    touch_sides(state, weights, stride, rows)
+    if state.settle != _NOTHING:
+        call(state.settle, state.self, example, _0, importance, offset)
+    if state.see != _NOTHING:
+        call(state.see, state.self, example, label, importance, offset)
+    _measure(state, example, importance, offset)
+
+
+@helper
+def _regularise(state, example, importance, keep, again):  # type: ignore[no-untyped-def]
+    """Half of the decay of a sub-model's features before the step; afterwards all that the step must know is set."""
+    weights, stride, rows, values, n = gathered(state, example)
+    if state.decay != _NOTHING:
+        call(state.decay, state.self, example, _0, importance, state.offset)
+    if again or state.decay != _NOTHING:
+        state.linear = linear_score(weights, stride, rows, values, n)
+    state.dyads = compute_sides(state, weights, stride, rows, values)
+    if keep != 1.0:
+        state.linear, state.dyads = keep * state.linear, shrink_sides(state, keep)
+    _see(state)
+
+
+@helper
+def _finish(state, example, slope, importance, keep):  # type: ignore[no-untyped-def]
+    """The step of one sub-model, and what follows it."""
+    _move(state, example, keep)
+    if state.move_bag != _NOTHING:
+        call(state.move_bag, state.self, example, _0, importance, state.offset)
+    if state.decay != _NOTHING:
+        call(state.decay, state.self, example, _0, importance, state.offset)
+    if state.settle != _NOTHING:
+        call(state.settle, state.self, example, _0, importance, state.offset)
+    if state.observe != _NOTHING:
+        call(state.observe, state.self, example, np.float32(slope), importance, state.offset)
+
+
+@helper
+def _train(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The step of one example: in standardised labels, around it half of its decay each."""
     state, e, h = state_of(layer), example_at(example)[0], np.float64(importance)
-    weights, stride, rows, values, n = gathered(state, example)
-    touch_sides(state, weights, stride, rows)
-    if state.see != uint64(0):
-        call(state.see, layer, example, np.float32(state.label), importance, uint64(0))
-    mean, deviation = _unit(state)
-    state.label, base = (state.label - mean) / deviation, np.float64(e.base) / deviation
-    linear = state.linear
-    state.error = state.label - (linear + state.dyads + base)
-    state.rate = rate_of(state, shared_of(example).examples)
-    keep = 1.0
-    if state.decay != uint64(0):
-        _measure(layer, example, state, values, n)
-        call(state.decay, layer, example, _0, importance, uint64(0))
-        linear = linear_score(weights, stride, rows, values, n)
-    dyads = compute_sides(state, weights, stride, rows, values)
-    if state.rates == POWER and state.l2 > 0.0:
-        keep = math.exp(-0.5 * state.rate * h * state.l2)
-    if keep != 1.0:
-        linear, dyads = keep * linear, shrink_sides(state, keep)
-    _see(layer, example, state, linear + base, dyads, values, n)
+    first, other = first_of(offset), rival_offset(offset)
+    _begin(state, example, label if other < 0 else UNLABELED, importance, first)
+    if other >= 0:
+        _begin(rival_of(state), example, UNLABELED, importance, uint64(other))
+    _set_scale(state, offset)
+    mean, deviation = _unit(state, first)
+    state.label = (state.label - mean) / deviation if other < 0 else state.label / deviation
+    state.error = state.label - (np.float64(e.raw) - mean) / deviation
+    keep = math.exp(-0.5 * state.rate * h * state.l2) if state.rates == POWER and state.l2 > 0.0 else 1.0
+    again = other >= 0 or state.settle != _NOTHING
+    _regularise(state, example, importance, keep, again)
+    if other >= 0:
+        _regularise(rival_of(state), example, importance, keep, again)
+    _join(state, example, deviation, offset)
     state.budget = state.rate * h * state.common
     step = state.generic_step if state.kind == KIND_GENERIC else state.step
-    call(step, layer, example, _0, importance, uint64(0))
-    _apply(state, weights, stride, rows, values, n, keep, scratch_of(features_at(state.features)[0], 0))
-    if state.move_bag != uint64(0):
-        call(state.move_bag, layer, example, _0, importance, uint64(0))
-    if state.decay != uint64(0):
-        call(state.decay, layer, example, _0, importance, uint64(0))
-    if state.observe != uint64(0):
-        call(state.observe, layer, example, _0, importance, uint64(0))
-    shrink, grow = state.shrink, state.grow
-    fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
-    e.updated = e.raw - np.float32(deviation * fall)
+    call(step, state.self, example, _0, importance, first)
+    slope = 0.0
+    if state.rates != POWER:
+        record = loss_at(state.loss)[0]
+        p, loss = 0.25 * (state.U - state.V) + state.wx, (record.derivative, state.loss)
+        slope = slope_(state.kind, p, state.label, record.parameter, loss)
+    _finish(state, example, slope, importance, keep)
+    if other >= 0:
+        rival = rival_of(state)
+        rival.t, rival.shrink, rival.grow, rival.error = -state.t, state.grow, state.shrink, state.error
+        rival.common = state.common
+        _finish(rival, example, slope, importance, keep)
+    if state.undecayed == 1:
+        shrink, grow = state.shrink, state.grow
+        fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
+        e.updated = e.raw - np.float32(deviation * fall)
+    else:
+        _look_again(layer, example, offset)
+
+
+@helper
+def _look_again(layer, example, offset):  # type: ignore[no-untyped-def]
+    """Report the prediction after a step that decayed weights too."""
+    e = example_at(example)[0]
+    raw, loss, other = e.raw, e.loss, rival_offset(offset)
+    call(layer_at(layer)[0].predict, layer, example, UNLABELED, _1, first_of(offset))
+    e.updated = e.raw
+    if other >= 0:
+        call(layer_at(layer)[0].predict, layer, example, UNLABELED, _1, uint64(other))
+        e.updated += e.base - e.raw
+    e.raw, e.loss = raw, loss
 
 
 @helper
 def _look(layer, example, offset):  # type: ignore[no-untyped-def]
     """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
-    state = state_of(layer)
-    _score(layer, example, offset)
-    weights, stride, rows, values, n = gathered(state, example)
-    compute_sides(state, weights, stride, rows, values)
-    mean, deviation = _unit(state)
-    _see(
-        layer,
-        example,
-        state,
-        state.linear + np.float64(example_at(example)[0].base) / deviation,
-        state.dyads,
-        values,
-        n,
-    )
-    return mean, deviation
+    state, first, other = state_of(layer), first_of(offset), rival_offset(offset)
+    _gather(state, example, first)
+    _score(state, example, first)
+    _measure(state, example, _1, first)
+    _see(state)
+    if other >= 0:
+        rival = rival_of(state)
+        _gather(rival, example, uint64(other))
+        _score(rival, example, uint64(other))
+        _measure(rival, example, _1, uint64(other))
+        _see(rival)
+    _set_scale(state, offset)
+    mean, deviation = _unit(state, first)
+    _join(state, example, deviation, offset)
+    return mean if other < 0 else 0.0, deviation
 
 
 @kernel

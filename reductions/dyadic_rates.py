@@ -7,47 +7,45 @@ Rates within a factor must be equal, else the step has no closed form. Three kin
 * `adaptive`: learning_rate / √(1 + G), with G the sum of squared gradients of the weight or, averaged over the rank, of
   the factor (AdaGrad by blocks). A row holds both G.
 * `posterior`, for squared loss: the variance of the weight or factor given what it has seen, as a Kalman filter whose
-  covariance is one number a block. A row holds count and precision of this pass and of the one before. The partner's
-  variance acts as decay: E[(y - a·b)²] over a posterior of b is (y - a·E[b])² + Var(b) |a|².
+  covariance is one number a block. A row holds which part of the model it belongs to, and count and precision of this
+  pass and of the one before. The partner's variance acts as decay: E[(y - a·b)²] over a posterior of b is
+  (y - a·E[b])² + Var(b) |a|².
 
-Rates are read before the step, so that for one example a step of importance h is a semigroup in h.
+Rates are read before the step, so that for one example a step of importance h is a semigroup in h. The kernels take the
+address of a DYADIC record in place of a layer's, and the offset of its sub-model.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-from numpy import uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import kernel, loss_at
-from hutch.core.dyad_linear import slope_
+from hutch.core.abi import UNLABELED, example_at, int64s_at, kernel, uint32s_at
+from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel_cache import AddressKernel
 from hutch.core.kernel_helper import helper
 from hutch.reductions.dyadic_state import (
-    TOUCHED,
-    TOUCHED_CONSTANT,
-    TOUCHED_LEFT,
-    TOUCHED_RIGHT,
     WEIGHT,
+    dyadic_at,
     gathered,
-    learned_at,
+    learned_of,
     metric_of,
     ranges_of,
     side_of,
-    state_of,
     storable,
-    touch_linear,
 )
 from hutch.reductions.linear_features import features_at, scratch_of
 
 POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
 RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
-HEADS = {"power": 2, "adaptive": 4, "posterior": 6}
+HEADS = {"power": 1, "adaptive": 3, "posterior": 6}
 """Floats of a row before the factor."""
 
-LINEAR_GRADIENT, FACTOR_GRADIENT = 2, 3
-COUNT, COUNT_BEFORE, PRECISION, PRECISION_BEFORE = 2, 3, 4, 5
+LINEAR_GRADIENT, FACTOR_GRADIENT = 1, 2
+KIND, COUNT, COUNT_BEFORE, PRECISION, PRECISION_BEFORE = 1, 2, 3, 4, 5
+LEFT, RIGHT, OTHER, CONSTANT = 1, 2, 3, 4
 
 _0 = np.float32(0)
 _CONSTANT_PACE = 1e-3  # labels are centred, so the constant has little to do
@@ -70,6 +68,7 @@ def _most(weights, at, slot):  # type: ignore[no-untyped-def]
 
 @helper
 def factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+    """The rate of the factor of the row at `at`, the common rate apart."""
     if state.rates == POSTERIOR:
         return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
     if state.rates == ADAPTIVE:
@@ -79,16 +78,17 @@ def factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
 
 @helper
 def _linear_precision(learned, kind):  # type: ignore[no-untyped-def]
-    if kind == np.float32(TOUCHED_LEFT):
+    if kind == np.float32(LEFT):
         return learned.left_precision
-    return learned.right_precision if kind == np.float32(TOUCHED_RIGHT) else learned.other_precision
+    return learned.right_precision if kind == np.float32(RIGHT) else learned.other_precision
 
 
 @helper
-def _linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+def linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+    """The rate of the linear weight of the row at `at`, the common rate apart."""
     if state.rates == POSTERIOR:
-        kind = weights[at + uint64(TOUCHED)]
-        if kind == np.float32(TOUCHED_CONSTANT):
+        kind = weights[at + uint64(KIND)]
+        if kind == np.float32(CONSTANT):
             return _CONSTANT_PACE
         return 1.0 / (_linear_precision(learned, kind) + _most(weights, at, COUNT) / learned.noise)
     if state.rates == ADAPTIVE:
@@ -97,33 +97,51 @@ def _linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def see(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Posterior rates: take a label into the running moments, and mark the features that stand in no side."""
-    state = state_of(layer)
+def see(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Posterior rates: take a label into the running moments, and mark features by the part of the model they are in.
+
+    UNLABELED takes no label in: of a difference of two sub-models, only the unit of the labels matters.
+    """
+    state, e = dyadic_at(record)[0], example_at(example)[0]
     weights, stride, rows, _, n = gathered(state, example)
-    learned, y, h = learned_at(state.learned)[0], np.float64(label), np.float64(importance)
-    learned.label_weight += h
-    off = y - learned.label_mean
-    learned.label_mean += off * h / learned.label_weight
-    learned.label_squares += h * off * (y - learned.label_mean)
-    touch_linear(example, weights, stride, rows, n)
+    learned, y, h, ranges = learned_of(state, offset), np.float64(label), np.float64(importance), ranges_of(state)
+    if label != UNLABELED:
+        learned.label_weight += h
+        off = y - learned.label_mean
+        learned.label_mean += off * h / learned.label_weight
+        learned.label_squares += h * off * (y - learned.label_mean)
+    for k in range(2 * state.pair_count):
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            _mark(weights, uint64(rows[i]) * stride, LEFT if k % 2 == 0 else RIGHT)
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    last = int64(e.namespace_count) - 1
+    constant = int64(-1)
+    if last >= 0 and uint32s_at(e.namespace_ids, e.namespace_count)[last] == CONSTANT_NAMESPACE:
+        constant = starts[last] - starts[0]
+    for i in range(n):
+        _mark(weights, uint64(rows[i]) * stride, CONSTANT if i == constant else OTHER)
     return _0
 
 
+@helper
+def _mark(weights, at, kind):  # type: ignore[no-untyped-def]
+    if weights[at + uint64(KIND)] == _0:
+        weights[at + uint64(KIND)] = np.float32(kind)
+
+
 @kernel
-def measure(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Set the rates of the features, the metric of the sides, and `square` and `scale` of the record.
+def measure(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Set the rates of the features, the metric of the sides, and `square` and `variance` of the record.
 
     The rates of the linear features, float32, are left in the first scratch of the features.
     """
-    state = state_of(layer)
+    state = dyadic_at(record)[0]
     weights, stride, rows, values, n = gathered(state, example)
     linear_rates = scratch_of(features_at(state.features)[0], 0)
-    learned = learned_at(state.learned)[0]
-    ranges, metric = ranges_of(state), metric_of(state)
-    X, noise = 0.0, learned.noise
+    learned, ranges, metric = learned_of(state, offset), ranges_of(state), metric_of(state)
+    X, variance = 0.0, 0.0
     for i in range(n):
-        rate = _linear_rate(state, learned, weights, uint64(rows[i]) * stride)
+        rate = linear_rate(state, learned, weights, uint64(rows[i]) * stride)
         linear_rates[i] = np.float32(rate)
         X += rate * np.float64(values[i]) * np.float64(values[i])
     for k in range(2 * state.pair_count):
@@ -134,26 +152,26 @@ def measure(layer, example, label, importance, offset):  # type: ignore[no-untyp
         if k == 1 and state.bag_length > 0:
             metric[k] += state.bag_rate
         if k % 2 == 1:
-            noise += state.rank * metric[k - 1] * metric[k]
-    state.square, state.scale = X, (learned.pace / noise if state.rates == POSTERIOR else 1.0)
+            variance += state.rank * metric[k - 1] * metric[k]
+    state.square, state.variance = X, variance
     return _0
 
 
 @kernel
-def decay(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def decay(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Half of the regularisation of one example, to be applied before and after its step."""
-    state = state_of(layer)
+    state = dyadic_at(record)[0]
     weights, stride, rows, _, n = gathered(state, example)
     linear_rates = scratch_of(features_at(state.features)[0], 0)
-    learned, h = learned_at(state.learned)[0], np.float64(importance)
+    learned, h = learned_of(state, offset), np.float64(importance)
     ranges, metric = ranges_of(state), metric_of(state)
     half = 0.5 * h * (state.scale * state.rate)
     for i in range(n):
         at = uint64(rows[i]) * stride
         strength = state.l2
         if state.rates == POSTERIOR:
-            kind = weights[at + uint64(TOUCHED)]
-            if kind == np.float32(TOUCHED_CONSTANT):
+            kind = weights[at + uint64(KIND)]
+            if kind == np.float32(CONSTANT):
                 continue
             strength = learned.noise * _linear_precision(learned, kind) / _count_with(weights, at, h)
         weights[at] *= np.float32(math.exp(-half * np.float64(linear_rates[i]) * strength))
@@ -183,25 +201,22 @@ def _add(weights, slot, amount):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def observe(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def observe(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Count the example: what it says of the size of gradients, or of the certainty of weights.
 
-    The sides and the state that the record holds are those before the step.
+    The sides that the record holds are those before the step; `label` is the slope of the loss there.
     """
-    state = state_of(layer)
+    state = dyadic_at(record)[0]
     weights, stride, rows, values, n = gathered(state, example)
     ranges, metric, h = ranges_of(state), metric_of(state), np.float64(importance)
-    record, learned, slope = loss_at(state.loss)[0], learned_at(state.learned)[0], 1.0
-    posterior = state.rates == POSTERIOR
+    learned, slope, posterior = learned_of(state, offset), np.float64(label), state.rates == POSTERIOR
     if posterior:
         learned.error += h * state.error * state.error
         learned.error_weight += h
-    else:
-        loss = (record.derivative, state.loss)
-        slope = slope_(state.kind, 0.25 * (state.U - state.V) + state.wx, state.label, record.parameter, loss)
     for i in range(n):
         square = np.float64(values[i]) * np.float64(values[i]) * h
-        _add(weights, uint64(rows[i]) * stride + uint64(2), square if posterior else square * slope * slope)
+        at = uint64(rows[i]) * stride + uint64(COUNT if posterior else LINEAR_GRADIENT)
+        _add(weights, at, square if posterior else square * slope * slope)
     for k in range(2 * state.pair_count):
         if ranges[2 * k] == ranges[2 * k + 1]:
             continue
@@ -229,27 +244,26 @@ def kernels_of(rates: int, l2: float) -> dict[str, AddressKernel]:
     return needed
 
 
-def end_pass(weights: NDArray[np.float32], learned: NDArray[Any], noise_share: float) -> None:
+def end_pass(weights: NDArray[np.float32], learned: Any, noise_share: float) -> None:
     """Posterior rates when a pass ends: sums of the pass become those of the pass before, precisions are re-estimated.
 
     Args:
-        weights: float32 (rows, stride).
-        learned: LEARNED array of length 1.
+        weights: float32 (rows, stride) of one sub-model; a view, changed in place.
+        learned: its LEARNED record.
         noise_share: part of the first pass's squared error that counts as noise.
     """
-    record = learned[0]
-    seen = np.flatnonzero(weights[:, TOUCHED])
+    seen = np.flatnonzero(weights[:, KIND])
     rows = weights[seen, : PRECISION_BEFORE + 1]
-    if not record["error_weight"] > 0:
+    if not learned["error_weight"] > 0:
         return
     if not rows[:, COUNT_BEFORE].any():
-        record["noise"] = max(noise_share * record["error"] / record["error_weight"], 1e-6)
+        learned["noise"] = max(noise_share * learned["error"] / learned["error_weight"], 1e-6)
     rows[:, [COUNT_BEFORE, PRECISION_BEFORE]] = rows[:, [COUNT, PRECISION]]
     rows[:, [COUNT, PRECISION]] = 0
     weights[seen, : PRECISION_BEFORE + 1] = rows
-    for name, kind in (("left", TOUCHED_LEFT), ("right", TOUCHED_RIGHT)):
-        own = rows[rows[:, TOUCHED] == kind].astype(np.float64)
+    for name, kind in (("left", LEFT), ("right", RIGHT)):
+        own = rows[rows[:, KIND] == kind].astype(np.float64)
         if len(own):
-            variance = 1 / (record[f"{name}_precision"] + own[:, COUNT_BEFORE] / record["noise"])
-            record[f"{name}_precision"] = 1 / max(np.mean(own[:, WEIGHT] ** 2 + variance), 1e-6)
-    record["error"] = record["error_weight"] = 0
+            variance = 1 / (learned[f"{name}_precision"] + own[:, COUNT_BEFORE] / learned["noise"])
+            learned[f"{name}_precision"] = 1 / max(np.mean(own[:, WEIGHT] ** 2 + variance), 1e-6)
+    learned["error"] = learned["error_weight"] = 0

@@ -1,8 +1,8 @@
 """What the kernels of the dyadic learner see: its record, the layout of a row, the sides of an example.
 
-A row of the weight table is (w, touched, …, factor of `rank` numbers): the linear weight of a feature, which part of
-the model touched it first, whatever the rates keep (see `dyadic_rates`), and the feature's vector. A side of a dyad is
-a = shift + Σ x_f A_f over the features f of its namespace, so that p = a·b - shift² rank + w·x.
+A row of the weight table is (w, …, factor of `rank` numbers): the linear weight of a feature, whatever the rates keep
+(see `dyadic_rates`), and the feature's vector; zeros alone are the vector of a feature never touched. A side of a dyad
+is a = shift + Σ x_f A_f over the features f of its namespace, so that p = a·b - shift² rank + w·x.
 """
 
 import math
@@ -11,12 +11,12 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
-from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel_helper import helper, njit
 from hutch.reductions.linear_features import features_at, rows_of, values_of
 
 DYADIC = np.dtype(
     [
+        ("self", "u8"),  # address of this record
         ("loss", "u8"),  # address of the LOSS record
         ("features", "u8"),  # address of the FEATURES record
         ("pairs", "u8"),  # address of uint32[pair_count, 2]: namespace ids of the sides
@@ -24,7 +24,8 @@ DYADIC = np.dtype(
         ("metric", "u8"),  # address of float64[pair_count, 2]: |x|² of each side, weighted by the rates
         ("balance", "u8"),  # address of float64[pair_count]: q, see `measure`
         ("sides", "u8"),  # address of float64[pair_count, 2, rank]: a and b
-        ("learned", "u8"),  # address of the LEARNED record
+        ("learned", "u8"),  # address of the LEARNED records, one a sub-model
+        ("rival", "u8"),  # address of a second DYADIC record, of the sub-model whose prediction is subtracted
         ("step", "u8"),  # address of the kernel that makes the step; see `dyadic_steps`
         ("generic_step", "u8"),  # the same for labels that the closed form does not know
         ("see", "u8"),  # addresses of the kernels of the rates, see `dyadic_rates`; 0 where there is nothing to do
@@ -41,25 +42,36 @@ DYADIC = np.dtype(
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
         ("rates", "i8"),
+        ("plain", "i8"),  # 1: `dyadic_plain` may do for predictions, 2: for steps too
         ("clip", "i8"),  # 1: predictions are clipped to the labels' range
         ("seed", "u8"),
         ("learning_rate", "f8"),
         ("power_t", "f8"),
         ("initial_t", "f8"),
         ("l2", "f8"),
+        ("all_decay", "f8"),  # decay of all weights, whether or not their features occur
+        ("fade", "u8"),  # addresses of the kernels of `dyadic_fading`; 0 without it
+        ("settle", "u8"),
+        ("undecayed", "i8"),  # 1: a step is all that changes weights
         ("shift", "f8"),
         ("spread", "f8"),  # standard deviation of a factor at first touch
         ("precision", "f8"),  # tau, prior precision of a factor
         ("tolerance", "f8"),  # of generic steps
-        ("kind", "i8"),  # from here on what concerns the present example: kind of its loss
+        ("offset", "u8"),  # from here on what concerns the present example: the sub-model
+        ("left", "i8"),  # by `dyadic_plain`: the feature of each side, -1 for none, -2 for several
+        ("right", "i8"),
+        ("kind", "i8"),  # of its loss
         ("label", "f8"),  # standardised
         ("linear", "f8"),  # w·x as predicted
         ("dyads", "f8"),  # the dyads' part of the prediction
         ("error", "f8"),  # label - prediction
         ("square", "f8"),  # |x|² of the linear features, weighted by their rates
+        ("variance", "f8"),  # of the dyads' part of the prediction
         ("scale", "f8"),  # what all rates of features must be multiplied by
         ("rate", "f8"),  # the rate common to all features
-        ("common", "f8"),  # r, at which both sides move
+        ("product", "f8"),  # of the rates r at which the pairs present move, and how many there are
+        ("present", "i8"),
+        ("common", "f8"),  # the geometric mean of those rates
         ("budget", "f8"),  # rate · importance · r
         ("U", "f8"),
         ("V", "f8"),
@@ -83,16 +95,17 @@ LEARNED = np.dtype(
         ("other_precision", "f8"),
         ("error", "f8"),  # progressive squared error of this pass, and its weight
         ("error_weight", "f8"),
+        ("clock", "f8"),  # sum of rate · importance, by which what is not touched decays
     ]
 )
-"""What the learner keeps beside the weight table; saved with the model."""
+"""What a sub-model keeps beside the weight table; saved with the model."""
 
-TOUCHED_LEFT, TOUCHED_RIGHT, TOUCHED_OTHER, TOUCHED_CONSTANT = 1, 2, 3, 4
-WEIGHT, TOUCHED = 0, 1
+WEIGHT = 0
 
 dyadic_at, learned_at = view(DYADIC), view(LEARNED)
 
 _MOST = 1e37
+_LEARNED_SIZE = np.uint64(LEARNED.itemsize)
 
 
 @njit(inline="always")
@@ -105,6 +118,30 @@ def state_of(layer):  # type: ignore[no-untyped-def]
 def shared_of(example):  # type: ignore[no-untyped-def]
     """The SHARED record."""
     return shared_at(example_at(example)[0].shared)[0]
+
+
+@njit(inline="always")
+def rival_of(state):  # type: ignore[no-untyped-def]
+    """The DYADIC record of the sub-model whose prediction is subtracted."""
+    return dyadic_at(state.rival)[0]
+
+
+@helper
+def first_of(offset):  # type: ignore[no-untyped-def]
+    """The offset of the sub-model itself."""
+    return offset & uint64(0xFFFFFFFF)
+
+
+@helper
+def rival_offset(offset):  # type: ignore[no-untyped-def]
+    """The offset of the sub-model whose prediction is subtracted, -1 for none."""
+    return int64(offset >> uint64(32)) - 1
+
+
+@njit(inline="always")
+def learned_of(state, offset):  # type: ignore[no-untyped-def]
+    """The LEARNED record of the sub-model at an offset."""
+    return learned_at(state.learned + _LEARNED_SIZE * offset)[0]
 
 
 @helper
@@ -180,31 +217,23 @@ def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
 
 
 @helper
+def touch(state, weights, stride, row):  # type: ignore[no-untyped-def]
+    """Give a feature its first factor, if it has none."""
+    at, touched = uint64(row) * stride + uint64(state.head), False
+    for d in range(state.rank):
+        touched |= weights[at + uint64(d)] != np.float32(0)
+    if not touched:
+        for d in range(state.rank):
+            weights[at + uint64(d)] = np.float32(state.spread * normal_of(state.seed, uint64(row), d))
+
+
+@helper
 def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
     """Give the features of the sides their first factors."""
     ranges = ranges_of(state)
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
-            at = uint64(rows[i]) * stride
-            if weights[at + uint64(TOUCHED)] == np.float32(0):
-                weights[at + uint64(TOUCHED)] = np.float32(TOUCHED_LEFT if k % 2 == 0 else TOUCHED_RIGHT)
-                for d in range(state.rank):
-                    first = state.spread * normal_of(state.seed, uint64(rows[i]), d)
-                    weights[at + uint64(state.head + d)] = np.float32(first)
-
-
-@helper
-def touch_linear(example, weights, stride, rows, n):  # type: ignore[no-untyped-def]
-    """Mark the features that stand in no side."""
-    e = example_at(example)[0]
-    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
-    ids = uint32s_at(e.namespace_ids, e.namespace_count)
-    last = int64(e.namespace_count) - 1
-    constant = starts[last] - starts[0] if last >= 0 and ids[last] == CONSTANT_NAMESPACE else int64(-1)
-    for i in range(n):
-        slot = uint64(rows[i]) * stride + uint64(TOUCHED)
-        if weights[slot] == np.float32(0):
-            weights[slot] = np.float32(TOUCHED_CONSTANT if i == constant else TOUCHED_OTHER)
+            touch(state, weights, stride, rows[i])
 
 
 @helper
@@ -239,29 +268,6 @@ def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-unty
             for d in range(state.rank):
                 total += other[d] * side[d]
             total -= state.shift * state.shift * state.rank
-    return total
-
-
-@helper
-def score_dyads(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
-    """What `compute_sides` returns, without the sides where every one has a single feature."""
-    ranges, total = ranges_of(state), 0.0
-    if state.bag_length > 0:
-        return compute_sides(state, weights, stride, rows, values)
-    for k in range(2 * state.pair_count):
-        if ranges[2 * k + 1] - ranges[2 * k] > 1:
-            return compute_sides(state, weights, stride, rows, values)
-    head, rank, shift = uint64(state.head), state.rank, state.shift
-    for k in range(0, 2 * state.pair_count, 2):
-        i, j = ranges[2 * k], ranges[2 * k + 2]
-        if ranges[2 * k + 1] == i:
-            continue
-        left, right = uint64(rows[i]) * stride + head, uint64(rows[j]) * stride + head
-        x, z = np.float64(values[i]), np.float64(values[j])
-        for d in range(rank):
-            a = x * np.float64(weights[left + uint64(d)]) + shift
-            total += a * (z * np.float64(weights[right + uint64(d)]) + shift)
-        total -= shift * shift * rank
     return total
 
 

@@ -1,7 +1,7 @@
 """The steps of the dyadic learner, each a kernel met by address: a chain compiles those of its own loss alone.
 
-Each reads the example as the step sees it from the learner's record (kind, label, budget, U, V, X and w·x) and leaves
-there t, the step in the dyads' own measure, and its `growth_`.
+Each takes the address of a DYADIC record in place of a layer's, reads the example as the step sees it there (kind,
+label, budget, U, V, X and w·x), and leaves there t, the step in the dyads' own measure, and its `growth_`.
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from hutch.core.abi import kernel, loss_at
-from hutch.core.dyad_curve import growth_
+from hutch.core.dyad_curve import PRECISE, ROUGH, growth_
 from hutch.core.dyad_linear import slope_
 from hutch.core.dyad_step import (
     TOLERANCE_EXACT,
@@ -22,7 +22,7 @@ from hutch.core.dyad_step import (
 from hutch.core.kernel_cache import AddressKernel
 from hutch.core.kernel_helper import helper
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC, KIND_QUANTILE
-from hutch.reductions.dyadic_state import state_of
+from hutch.reductions.dyadic_state import dyadic_at
 
 _0 = np.float32(0)
 
@@ -37,49 +37,50 @@ def _loss_of(state):  # type: ignore[no-untyped-def]
 @helper
 def _make(state, t):  # type: ignore[no-untyped-def]
     state.t = t
-    state.shrink, state.grow = growth_(t)
+    state.shrink, state.grow = growth_(t) if state.U > 0.0 or state.V > 0.0 else (0.0, 0.0)
 
 
 @kernel
-def straight(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def straight(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Hinge and quantile loss."""
-    s = state_of(layer)
+    s = dyadic_at(record)[0]
     tau, loss = _loss_of(s)
-    _make(s, step_straight(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
+    precision = PRECISE if s.tolerance == TOLERANCE_EXACT else ROUGH
+    _make(s, step_straight(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss, precision))
     return _0
 
 
 @kernel
-def smooth_fast(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def smooth_fast(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Losses with a closed form for a constant metric, to three digits."""
-    s = state_of(layer)
+    s = dyadic_at(record)[0]
     tau, loss = _loss_of(s)
     _make(s, step_smooth_fast(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
     return _0
 
 
 @kernel
-def smooth_exact(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def smooth_exact(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The same losses to full precision."""
-    s = state_of(layer)
+    s = dyadic_at(record)[0]
     tau, loss = _loss_of(s)
     _make(s, step_smooth_exact(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
     return _0
 
 
 @kernel
-def generic(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def generic(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Losses known by their derivative, to the precision that the record asks for."""
-    s = state_of(layer)
+    s = dyadic_at(record)[0]
     tau, loss = _loss_of(s)
     _make(s, step_generic(s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss, s.tolerance))
     return _0
 
 
 @kernel
-def gradient(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def gradient(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """A plain gradient step of any loss."""
-    s = state_of(layer)
+    s = dyadic_at(record)[0]
     tau, loss = _loss_of(s)
     slope = slope_(s.kind, 0.25 * (s.U - s.V) + s.wx, s.label, tau, loss)
     s.t = s.budget * slope if abs(slope) < math.inf else 0.0

@@ -22,6 +22,7 @@ from hutch.core.abi import (
     UNLABELED,
     example_at,
     float32s_at,
+    float64s_at,
     importance_to_next,
     int64s_at,
     kernel,
@@ -111,9 +112,11 @@ TREE = np.dtype(
         ("classes", "i8"),
         ("matches", "u8"),  # address of int64[classes - 1, 2]
         ("parents", "u8"),  # address of int64[2 classes - 1]: the match a player plays, -1 for the champion
+        ("exact_updates", "i8"),  # of the layer below
+        ("differences", "i8"),  # of the layer below
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
-        ("scores", "u8"),  # address of float64[classes]: scratch of the tree that scores
+        ("scores", "u8"),  # address of float64[classes]: scratch
     ]
 )
 tree_at = view(TREE)
@@ -157,6 +160,14 @@ def _descend(layer, example, offset):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _score_again(layer, example, k, offset):  # type: ignore[no-untyped-def]
+    """The raw prediction of sub-model k, which has just learned."""
+    if _tree(layer).exact_updates == 1:
+        return np.float64(example_at(example)[0].updated)
+    return _score(layer, example, k, offset)
+
+
+@njit
 def _tournament(layer, example, costs, offset, learning, importance):  # type: ignore[no-untyped-def]
     """Play all matches from the leaves up among the classes of finite cost; returns the champion, from 0.
 
@@ -175,7 +186,10 @@ def _tournament(layer, example, costs, offset, learning, importance):  # type: i
         if learning and weight > _0:
             cheaper = _1 if costs[right] < costs[left] else -_1
             learn_next(layer, example, cheaper, weight, _offset(layer, offset, match))
-        winners[match] = right if _score(layer, example, match, offset) > 0.0 else left
+            score = _score_again(layer, example, match, offset)
+        else:
+            score = _score(layer, example, match, offset)
+        winners[match] = right if score > 0.0 else left
     return winners[tree.classes - 2]
 
 
@@ -206,32 +220,69 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 @njit
 def _train(layer, example, player, importance, offset):  # type: ignore[no-untyped-def]
-    """Learn the matches of a class, from its leaf up to the first that it loses."""
-    tree = _tree(layer)
+    """Learn the matches of a class, from its leaf up to the first that it loses.
+
+    Returns:
+        How many they are, and whether the class would have won them before. `winners` holds the matches, `scores` what
+        decided them then.
+    """
+    tree, e = _tree(layer), example_at(example)[0]
     players, parents = _players(tree), int64s_at(tree.parents, uint64(2 * tree.classes - 1))
-    match = parents[player]
+    learned, before = int64s_at(tree.winners, uint64(tree.classes - 1)), float64s_at(tree.scores, uint64(tree.classes))
+    match, count, won = parents[player], 0, True
     while match >= 0:
         right = players[2 * match + 1] == player
         learn_next(layer, example, _1 if right else -_1, importance, _offset(layer, offset, match))
+        learned[count], before[count] = match, np.float64(e.raw)
+        won &= (before[count] > 0.0) == right
+        count += 1
         player = tree.classes + match
         following = parents[player]
-        if following < 0 or (_score(layer, example, match, offset) > 0.0) != right:
-            return
+        if following < 0 or (_score_again(layer, example, match, offset) > 0.0) != right:
+            return count, won and following < 0
         match = following
+    return count, won
+
+
+@njit
+def _descend_again(layer, example, count, offset):  # type: ignore[no-untyped-def]
+    """What `_descend` would have returned before the matches that `_train` has learned."""
+    tree = _tree(layer)
+    players, player = _players(tree), 2 * tree.classes - 2
+    learned, before = int64s_at(tree.winners, uint64(tree.classes - 1)), float64s_at(tree.scores, uint64(tree.classes))
+    while player >= tree.classes:
+        match = player - tree.classes
+        if count > 0 and learned[count - 1] == match:
+            count -= 1
+            score = before[count]
+        else:
+            score = _score(layer, example, match, offset)
+        player = players[2 * match + (1 if score > 0.0 else 0)]
+    return player
 
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict, then learn the matches of the label, or all of them from a soft label."""
+    """Predict, then learn the matches of the label, or all of them from a soft label.
+
+    Where the layer below allows it, the matches on the label's way are predicted when they are learned, not before.
+    """
     e, tree = example_at(example)[0], _tree(layer)
-    winner = _descend(layer, example, offset)
+    known = e.targets == uint64(0) and _1 <= label <= np.float32(tree.classes) and label == np.floor(label)
+    if known and tree.exact_updates == 1:
+        winner = int64(label) - 1
+        count, won = _train(layer, example, winner, importance, offset)
+        if not won:
+            winner = _descend_again(layer, example, count, offset)
+    else:
+        winner = _descend(layer, example, offset)
+        if known:
+            _train(layer, example, int64(label) - 1, importance, offset)
     if e.targets != uint64(0):
         targets, costs = float32s_at(e.targets, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
         for k in range(tree.classes):
             costs[k] = _1 - targets[k]
         _tournament(layer, example, costs, offset, True, importance)
-    elif _1 <= label <= np.float32(tree.classes) and label == np.floor(label):
-        _train(layer, example, int64(label) - 1, importance, offset)
     e.loss = np.float64(importance) if label != winner + 1 else 0.0
     e.raw = np.float32(winner + 1)
     return e.raw
@@ -300,12 +351,15 @@ class FilterTree(Reduction):
         self._parents = np.full(2 * n - 1, -1, np.int64)
         for match, players in enumerate(self._matches):
             self._parents[players] = match
-        self._winners, self._costs = np.zeros(n - 1, np.int64), np.zeros(n, np.float32)
+        self._winners, self._costs, self._scores = np.zeros(n - 1, np.int64), np.zeros(n, np.float32), np.zeros(n)
         self.state = np.zeros(1, TREE)
         record = self.state[0]
         record["classes"] = n
         record["matches"], record["parents"] = self._matches.ctypes.data, self._parents.ctypes.data
-        record["winners"], record["costs"] = self._winners.ctypes.data, self._costs.ctypes.data
+        if context.below is not None:
+            record["exact_updates"], record["differences"] = context.below.exact_updates, context.below.differences
+        for name, array in (("winners", self._winners), ("costs", self._costs), ("scores", self._scores)):
+            record[name] = array.ctypes.data
 
     @classmethod
     def width(cls, parameters: FilterTreeParameters) -> int:

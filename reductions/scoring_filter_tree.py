@@ -3,8 +3,9 @@
 A match is decided by the difference of its players' scores, so the champion of any tournament is the class of the
 greatest score: the tree decides only which pairs of classes are trained. A match learns that the score of the cheaper
 player should exceed the other's, the loss being that of the difference of the two scores. Its gradient flow moves both
-scores; it is followed in three importance-aware steps, half of one score, the other, and the other half of the first
-(Strang's splitting), each of which sees the other score as its base. Any learner of scalars will do below.
+scores. The dyadic learner follows it exactly: the difference of two dyadic models is one. Of any other learner of
+scalars it is followed in three importance-aware steps, half of one score, the other, and the other half of the first
+(Strang's splitting), each of which sees the other score as its base.
 """
 
 from collections.abc import Callable
@@ -43,14 +44,27 @@ def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
+@njit(inline="always")
+def _pair(layer, offset, first, second):  # type: ignore[no-untyped-def]
+    """The offset that names two sub-models, of which the second's prediction is subtracted."""
+    return _offset(layer, offset, first) | ((_offset(layer, offset, second) + uint64(1)) << uint64(32))
+
+
+@njit
+def _rescore(layer, example, k, offset):  # type: ignore[no-untyped-def]
+    """Compute one score anew."""
+    tree, e = _tree(layer), example_at(example)[0]
+    predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
+    float64s_at(tree.scores, uint64(tree.classes))[k] = np.float64(e.raw)
+
+
 @njit
 def _score_all(layer, example, offset):  # type: ignore[no-untyped-def]
     """Compute all scores."""
     tree, e = _tree(layer), example_at(example)[0]
     scores = float64s_at(tree.scores, uint64(tree.classes))
     for k in range(tree.classes):
-        predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
-        scores[k] = np.float64(e.raw)
+        _rescore(layer, example, k, offset)
     if e.score_count == uint64(tree.classes):
         out = float32s_at(e.scores, e.score_count)
         for k in range(tree.classes):
@@ -71,20 +85,22 @@ def _best(tree, costs):  # type: ignore[no-untyped-def]
 def _step(layer, example, k, opponent, direction, importance, offset):  # type: ignore[no-untyped-def]
     """Move the score of class k against the opponent's, which stays; keeps the score up to date."""
     tree, e = _tree(layer), example_at(example)[0]
-    scores, at = float64s_at(tree.scores, uint64(tree.classes)), _offset(layer, offset, k)
-    base = e.base
-    e.base = np.float32(-scores[opponent])
-    learn_next(layer, example, direction, importance, at)
+    e.base = np.float32(-float64s_at(tree.scores, uint64(tree.classes))[opponent])
+    learn_next(layer, example, direction, importance, _offset(layer, offset, k))
     e.base = _0
-    predict_next(layer, example, UNLABELED, _1, at)
-    scores[k] = np.float64(e.raw)
-    e.base = base
+    _rescore(layer, example, k, offset)
 
 
 @njit
 def _match(layer, example, winner, loser, importance, offset):  # type: ignore[no-untyped-def]
-    """Learn that the first class should beat the second; who moves first changes from example to example."""
-    if example_at(example)[0].number & uint64(1) == uint64(0):
+    """Learn that the first class should beat the second; of split steps, the first is the other's each second time."""
+    e = example_at(example)[0]
+    if _tree(layer).differences == 1:
+        learn_next(layer, example, _1, importance, _pair(layer, offset, winner, loser))
+        if e.updated != e.raw:
+            _rescore(layer, example, winner, offset)
+            _rescore(layer, example, loser, offset)
+    elif e.number & uint64(1) == uint64(0):
         _step(layer, example, winner, loser, _1, _HALF * importance, offset)
         _step(layer, example, loser, winner, -_1, importance, offset)
         _step(layer, example, winner, loser, _1, _HALF * importance, offset)
@@ -186,7 +202,8 @@ def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-u
 def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The least importance of a label that lifts another class to the best score.
 
-    Both scores move: with h and g to move either alone, 1 / (1/h + 1/g); exact where they move at constant speed.
+    Both scores move. Where steps are split, with h and g to move either alone, it is taken for 1 / (1/h + 1/g): exact
+    where they move at constant speed.
     """
     tree, e = _tree(layer), example_at(example)[0]
     scores, costs = float64s_at(tree.scores, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
@@ -196,7 +213,11 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
     _score_all(layer, example, offset)
     best = _best(tree, costs)
     for k in range(tree.classes):
-        if k != best:
+        if k == best:
+            continue
+        if tree.differences == 1:
+            least = min(least, importance_to_next(layer, example, _1, _0, _pair(layer, offset, k, best)))
+        else:
             e.base = np.float32(-scores[best])
             up = importance_to_next(layer, example, _1, _0, _offset(layer, offset, k))
             e.base = np.float32(-scores[k])
