@@ -77,6 +77,7 @@ def main() -> NoReturn:
     gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use to look for garbage
     if sys.argv[1:2] in _WITHOUT_BLAS:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would spin from NumPy's import on, for nothing
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in all that is installed
     warnings.formatwarning = lambda message, *_: f"{message}\n"
     app(prog_name="hutch")
     sys.exit(0)

@@ -44,11 +44,14 @@ def build_key() -> str:
     """Names everything but the sources that machine code depends on: versions, processor, Numba's settings."""
     from importlib.metadata import distribution
 
+    import llvmlite
     import llvmlite.binding as llvm
 
     parts = [
         sys.implementation.cache_tag,
-        *(distribution(name).read_text("METADATA") or "" for name in ("numba", "llvmlite", "numpy")),  # the versions
+        distribution("numba").read_text("METADATA") or "",  # with the version; to parse it would take longer
+        llvmlite.__version__,
+        np.__version__,
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),

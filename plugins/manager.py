@@ -75,33 +75,33 @@ class Plugins:
         self.manager.add_hookspecs(hookspecs)
         self.registry = Registry()
         self.failures: dict[str, str] = {}
-        self._origins: dict[str, tuple[str, str]] = {}
+        self._origins: dict[str, Distribution] = {}
         self._trace = trace
         blocked, wanted = set(block), None if only is None else set(only)
+        hutch = importlib.metadata.distribution("hutch")
         for module, kinds in DEFAULT_PLUGINS.items():
             if module.rpartition(".")[2] in blocked or module in blocked:
                 self.registry.left_out[module] = _BLOCKED
                 continue
-            self._origins[module] = ("hutch", _version("hutch"))
+            self._origins[module] = hutch
             for kind, registered in kinds.items():
                 self.registry.expect(kind, registered, module, partial(self._load, module))
         if trace:
             self._load_all()
         for distribution, entry in _entry_points():
-            name, version = distribution.metadata["Name"], distribution.version
-            names = {entry.name, name}
+            names = {entry.name, distribution.metadata["Name"]}
             if names & blocked:
-                self.registry.left_out[f"{entry.name} ({name} {version})"] = _BLOCKED
+                self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = _BLOCKED
                 continue
             if wanted is not None and not names & wanted:
-                self.registry.left_out[f"{entry.name} ({name} {version})"] = "not named in HUTCH_LOAD_PLUGINS"
+                self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = "not named in HUTCH_LOAD_PLUGINS"
                 continue
             try:
                 plugin = entry.load()
             except _ANYTHING as error:
-                self._leave_out(entry.name, name, version, _reason(error))
+                self._leave_out(entry.name, distribution, _reason(error))
                 continue
-            self._add(entry.name, plugin, name, version)
+            self._add(entry.name, plugin, distribution)
         for name in self._origins:
             if name not in DEFAULT_PLUGINS:
                 self._register(name, self.manager.get_plugin(name))
@@ -122,23 +122,22 @@ class Plugins:
             if name in DEFAULT_PLUGINS:
                 self._load(name)
 
-    def _add(self, name: str, plugin: Any, distribution: str, version: str) -> None:
+    def _add(self, name: str, plugin: Any, distribution: Distribution) -> None:
         if name in self._origins:
-            taken = " ".join(self._origins[name])
-            self._leave_out(name, distribution, version, f"{taken} has a plugin of that name")
+            self._leave_out(name, distribution, f"{_title(self._origins[name])} has a plugin of that name")
             return
         try:
             self.manager.register(plugin, name=name)
             self.manager.check_pending()
         except (pluggy.PluginValidationError, ValueError) as error:
             self.manager.unregister(name=name) if self.manager.has_plugin(name) else None
-            self._leave_out(name, distribution, version, str(error))
+            self._leave_out(name, distribution, str(error))
             return
-        self._origins[name] = (distribution, version)
+        self._origins[name] = distribution
 
-    def _leave_out(self, name: str, distribution: str, version: str, why: str) -> None:
-        _warn(f"plugin {name!r} ({distribution} {version}) left out: {why}")
-        self.registry.left_out[f"{name} ({distribution} {version})"] = " ".join(why.split())
+    def _leave_out(self, name: str, distribution: Distribution, why: str) -> None:
+        _warn(f"plugin {name!r} ({_title(distribution)}) left out: {why}")
+        self.registry.left_out[f"{name} ({_title(distribution)})"] = " ".join(why.split())
 
     def _register(self, plugin_name: str, plugin: Any) -> None:
         others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
@@ -158,9 +157,8 @@ class Plugins:
                 self._blame(plugin_name, implementation, error)
 
     def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
-        distribution, version = self._origins[plugin_name]
         what = f"failed in {function.__name__}{inspect.signature(function)}: {_reason(error)}"
-        _warn(f"plugin {plugin_name!r} ({distribution} {version}) {what}")
+        _warn(f"plugin {plugin_name!r} ({_title(self._origins[plugin_name])}) {what}")
         self.failures.setdefault(plugin_name, " ".join(what.split()))
 
     def on_progress(self, event: Any) -> None:
@@ -181,7 +179,8 @@ class Plugins:
             hooks = tuple(sorted(hook.name for hook in self.manager.get_hookcallers(plugin) or ()))
             yield Plugin(
                 name,
-                *self._origins[name],
+                self._origins[name].metadata["Name"],
+                self._origins[name].version,
                 hooks,
                 str(getattr(plugin, "__file__", None) or inspect.getfile(type(plugin))),
                 self.failures.get(name, ""),
@@ -189,12 +188,12 @@ class Plugins:
 
     def versions(self) -> dict[str, str]:
         """Version of every distribution that has a plugin loaded; it goes into the model file."""
-        return dict(sorted(set(self._origins.values())))
+        found = {id(distribution): distribution for distribution in self._origins.values()}
+        return dict(sorted((distribution.metadata["Name"], distribution.version) for distribution in found.values()))
 
 
-@cache
-def _version(distribution: str) -> str:
-    return importlib.metadata.version(distribution)
+def _title(distribution: Distribution) -> str:
+    return f"{distribution.metadata['Name']} {distribution.version}"
 
 
 def _entry_points() -> Iterator[tuple[Distribution, Any]]:

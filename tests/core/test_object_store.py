@@ -126,11 +126,14 @@ def test_another_processor_or_version_has_another_key(monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr("llvmlite.binding.get_host_cpu_name", lambda: "other")
         keys.add(object_store.build_key.__wrapped__())
+    for version in ("numpy.__version__", "llvmlite.__version__"):
+        with monkeypatch.context() as patch:
+            patch.setattr(version, "other")
+            keys.add(object_store.build_key.__wrapped__())
     with monkeypatch.context() as patch:
-        patch.setattr("importlib.metadata.Distribution.read_text", lambda self, name: "Version: 1")
         patch.setattr("importlib.metadata.PathDistribution.read_text", lambda self, name: "Version: 1")
         keys.add(object_store.build_key.__wrapped__())
-    assert len(keys) == 3
+    assert len(keys) == 5
 
 
 def test_settings_of_numba_are_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
