@@ -72,7 +72,12 @@ def loss_while_learning(bench: Bench) -> None:
         learned_from, got = _judged(engine, piece, learn=True)
         if np.array_equal(predicted, learned_from):  # else the layer draws, or learns on the way
             good = bool(np.allclose(got, wanted, rtol=1e-3, atol=1e-6))
-            expect(good, "loss while learning", got[-1], f"{wanted[-1]:g} as when predicting")
+            expect(
+                good,
+                "loss while learning",
+                got[-1],
+                f"{wanted[-1]:g}, that of the example's own label as when predicting",
+            )
 
 
 def _loss_of_labels(bench: Bench, engine: Engine, records: list[Record]) -> None:
