@@ -88,7 +88,8 @@ class BatchCache:
         self._sources = list(sources)
         self._options = {**asdict(options), "strict": None}
         self._index: list[dict[str, tuple[int, int, str]]] = []
-        self._checked = False
+        self._mapped: mmap.mmap | None = None
+        self._views: list[Batch] = []
         self._begun = time.time()
         self._before: list[dict[str, Any]] = []
         if os.path.exists(path) and not _is_cache(path):
@@ -122,21 +123,28 @@ class BatchCache:
         Raises:
             DataError: the file is damaged.
         """
-        with open(self.path, "rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        for arrays in self._index:
-            try:
-                batch = Batch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
-                if not self._checked:
-                    _check(batch, int(self._options["bits"]))
-            except (ValueError, KeyError, TypeError) as error:
-                raise DataError(at(self.path, None, None, f"is damaged, delete it: {error}")) from None
-            yield batch
-            offsets = [offset for offset, _, _ in arrays.values()]
-            start = min(offsets) // mmap.PAGESIZE * mmap.PAGESIZE
-            if hasattr(mapped, "madvise"):  # what has been read need not stay in memory
+        if self._mapped is None:
+            with open(self.path, "rb") as file:
+                self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._views = []
+        mapped = self._mapped
+        passing = len(mapped) > IN_MEMORY and hasattr(mapped, "madvise")
+        for number, arrays in enumerate(self._index):
+            if number == len(self._views):
+                self._views.append(self._view(mapped, arrays))
+            yield self._views[number]
+            if passing:  # what has been read need not stay in memory
+                offsets = [offset for offset, _, _ in arrays.values()]
+                start = min(offsets) // mmap.PAGESIZE * mmap.PAGESIZE
                 mapped.madvise(mmap.MADV_DONTNEED, start, max(offsets) - start + 1)
-        self._checked = True
+
+    def _view(self, mapped: mmap.mmap, arrays: dict[str, tuple[int, int, str]]) -> Batch:
+        try:
+            batch = Batch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
+            _check(batch, int(self._options["bits"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(at(self.path, None, None, f"is damaged, delete it: {error}")) from None
+        return batch
 
     @contextmanager
     def writing(self) -> Iterator["CacheWriter"]:
@@ -151,7 +159,7 @@ class BatchCache:
             index = {"options": self._options, "sources": self._before, "batches": writer.index}
             text = json.dumps(index).encode()
             file.write(text + len(text).to_bytes(8, "little") + _MAGIC)
-            self._index, self._checked = writer.index, False
+            self._index, self._mapped = writer.index, None
         self.ready = bool(self._index)
 
     def _stayed(self, source: str, before: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,16 +94,17 @@ def run_passes(
     for number in range(1, passes + 1):
         progress.pass_number = number
         before = progress.statistics
-        row_at = engine.run(
-            batches,
-            learn=learn,
-            sink=sink,
-            row=progress.row,
-            row_at=row_at,
-            holdout_period=0 if holdout.after else holdout.period,
-            holdout_after=holdout.after,
-            scores=scores,
-        )
+        with closing(batch for batch in batches) as one_pass:  # whoever works ahead of an error ends with it
+            row_at = engine.run(
+                one_pass,
+                learn=learn,
+                sink=sink,
+                row=progress.row,
+                row_at=row_at,
+                holdout_period=0 if holdout.after else holdout.period,
+                holdout_after=holdout.after,
+                scores=scores,
+            )
         if stopped():
             break
         loss = (progress.statistics - before).holdout_loss

@@ -20,8 +20,8 @@ from hutch.core.pipeline import ahead, in_order
 from hutch.core.text_fast import FEED
 from hutch.core.text_parser import PADDING, ParserOptions, TextParser
 
-CHUNK_BYTES = 1 << 19
-"""Default size of a chunk: half a megabyte stays in the second-level cache."""
+CHUNK_BYTES = 1 << 20
+"""Default size of a chunk: caches hold what is made of it, and what Python does for each is little beside that."""
 _COMPRESSED_BYTES = 1 << 14  # a piece this small cannot unpack to more than some hundred megabytes
 
 _PIECES_AHEAD = 8

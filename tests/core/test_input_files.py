@@ -1,9 +1,14 @@
 import gzip
+import hashlib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
+import zstandard
 
+from hutch.core import input_files
 from hutch.core.batch import Batch
 from hutch.core.errors import DataError
 from hutch.core.input_files import InputFiles, check_sources
@@ -72,3 +77,28 @@ def test_all_missing_sources_are_named_at_once(tmp_path: Path) -> None:
         f"{tmp_path / 'none'}: no such file",
         f"{tmp_path}: is a directory, wanted a file of examples",
     ]
+
+
+@pytest.mark.parametrize("name", ["plain.vw", "packed.vw.gz", "packed.vw.zst"])
+def test_nothing_depends_on_the_number_of_threads(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    ends = {0: " y\n\n", 5: " y:1x\n"}  # a blank line after some, a problem in others
+    text = "".join(
+        f"{i % 3} {i % 2} 'tag{i}|f {i % 7} x{i % 5}:{value} |g {i % 11}{ends.get(i % 999, chr(10))}"
+        for i, value in enumerate(rng.normal(size=60_000).tolist())
+    ).encode()
+    pack = {"plain.vw": bytes, "packed.vw.gz": gzip.compress, "packed.vw.zst": zstandard.compress}[name]
+    (tmp_path / name).write_bytes(pack(text))
+    found = []
+    for threads in (0, 1, 2, 6):
+        monkeypatch.setattr(input_files, "THREADS", threads)
+        told: list[Problem] = []
+        files = InputFiles([str(tmp_path / name)] * 2, ParserOptions(), {}, told.append)
+        digest = hashlib.sha256()
+        for batch in files:
+            for field in fields(Batch):
+                digest.update(getattr(batch, field.name).tobytes())
+        assert files.problems is not None
+        found.append((digest.hexdigest(), told, files.problems.counts.tolist()))
+    assert all(one == found[0] for one in found[1:])
+    assert [problem.line for problem in found[0][1]] == [7 + 1000 * k for k in range(5)]

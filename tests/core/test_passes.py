@@ -1,11 +1,15 @@
 import math
 from collections.abc import Iterator
+from pathlib import Path
+from threading import active_count
 
 import numpy as np
 import pytest
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
+from hutch.core.chain import Outputs
+from hutch.core.input_files import InputFiles
 from hutch.core.passes import Holdout, run_passes
 from hutch.core.progress import Progress, Schedule
 from hutch.core.text_parser import ParserOptions, TextParser
@@ -97,3 +101,17 @@ def test_no_pass_follows_a_stop() -> None:
 def test_a_holdout_says_what_it_is(holdout: Holdout, text: str) -> None:
     assert holdout and str(holdout) == text
     assert not Holdout()
+
+
+def test_an_error_while_learning_ends_the_threads_that_read_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "data.vw"
+    path.write_bytes(LINES * 20_000)
+    before, seen = active_count(), []
+
+    def fail(batch: Batch, outputs: Outputs) -> None:
+        seen.append(active_count())
+        raise RuntimeError("no room")
+
+    with pytest.raises(RuntimeError, match="no room") as caught:
+        run(chain(), InputFiles([str(path)], ParserOptions(), {}), sink=fail)  # type: ignore[arg-type]
+    assert seen[0] > before and active_count() == before, caught
