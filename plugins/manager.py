@@ -5,7 +5,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import Distribution, PackageNotFoundError, distributions
@@ -186,9 +186,14 @@ class Plugins:
                 self.failures.get(name, ""),
             )
 
-    def versions(self) -> dict[str, str]:
-        """Version of every distribution that has a plugin loaded; it goes into the model file."""
-        found = {id(distribution): distribution for distribution in self._origins.values()}
+    def versions(self, of: Set[str] | None = None) -> dict[str, str]:
+        """Version of every distribution that has a plugin loaded.
+
+        Args:
+            of: names of plugins; None for all.
+        """
+        names = self._origins.keys() if of is None else self._origins.keys() & of
+        found = {id(self._origins[name]): self._origins[name] for name in names}
         return dict(sorted((distribution.metadata["Name"], distribution.version) for distribution in found.values()))
 
 

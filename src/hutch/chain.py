@@ -234,8 +234,7 @@ class Chain(Engine):
         parameters = (value for layer in self.config.chain for _, value in layer.parameters)
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
-        versions = {plugin.distribution: plugin.version for plugin in self.plugins if plugin.name in origins}
-        return {"chain": self.config.to_dict(), "plugins": versions}
+        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
