@@ -1,30 +1,25 @@
 """Files, compressed files and standard input as chunks of whole lines, in bounded memory."""
 
 import errno
-import io
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.errors import DataError, at
-from hutch.core.pipeline import ahead, in_order
+from hutch.core.packed import ENDINGS, Decompressed
+from hutch.core.pipeline import in_order
 from hutch.core.text_fast import FEED
 from hutch.core.text_parser import PADDING, ParserOptions, TextParser
 
 CHUNK_BYTES = 1 << 20
 """Default size of a chunk: caches hold what is made of it, and what Python does for each is little beside that."""
-_COMPRESSED_BYTES = 1 << 14  # a piece this small cannot unpack to more than some hundred megabytes
-
-_PIECES_AHEAD = 8
 
 Source = str | os.PathLike[str]
 
@@ -51,80 +46,6 @@ class Chunk(NamedTuple):
     def data(self) -> memoryview:
         """The bytes as they are in the source; only its last chunk may lack the line feed."""
         return self.text.data[: self.size]
-
-
-class _Decoder(Protocol):
-    """What zlib's and zstandard's decompression objects share."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
-def _gzip_decoder() -> _Decoder:
-    return zlib.decompressobj(wbits=31)
-
-
-def _zstd_decoder() -> _Decoder:
-    return zstandard.ZstdDecompressor().decompressobj()
-
-
-_DECODERS = {".gz": ("gzip", _gzip_decoder), ".zst": ("zstd", _zstd_decoder)}
-
-
-class _Decompressed(io.RawIOBase):
-    """A compressed file, which may consist of several members or frames, as the bytes it stands for.
-
-    A thread of its own unpacks it, a few pieces ahead.
-    """
-
-    def __init__(self, raw: Any, name: str, suffix: str) -> None:
-        self._raw = raw
-        self._name = name
-        self._format, self._new_decoder = _DECODERS[suffix]
-        self._pieces = ahead(self._unpack(), _PIECES_AHEAD)
-        self._piece = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with what is there, at least one byte; 0 at the end."""
-        while not self._piece:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._piece = memoryview(piece)
-        size = min(len(buffer), len(self._piece))
-        buffer[:size] = self._piece[:size]
-        self._piece = self._piece[size:]
-        return size
-
-    def close(self) -> None:
-        """Let the thread end."""
-        self._pieces.close()
-        super().close()
-
-    def _unpack(self) -> Iterator[bytes]:
-        decoder, begun = self._new_decoder(), False
-        while data := self._raw.read(_COMPRESSED_BYTES):
-            while data:
-                if decoder.eof:
-                    data = data.lstrip(b"\0")  # padding after a member is allowed
-                    if not data:
-                        break
-                    decoder = self._new_decoder()
-                begun = True
-                try:
-                    yield decoder.decompress(data)
-                except (zlib.error, zstandard.ZstdError) as error:
-                    raise DataError(at(self._name, None, None, f"corrupt {self._format} data: {error}")) from None
-                data = decoder.unused_data if decoder.eof else b""
-                begun = not decoder.eof
-        if begun:
-            raise DataError(at(self._name, None, None, f"truncated {self._format} data: the file ends too early"))
 
 
 class Chunks:
@@ -159,8 +80,8 @@ class Chunks:
                 with ExitStack() as stack:
                     raw = stack.enter_context(open(source, "rb", buffering=0))
                     suffix = os.path.splitext(source)[1].lower()
-                    packed = suffix in _DECODERS
-                    stream = stack.enter_context(_Decompressed(raw, source, suffix)) if packed else raw
+                    packed = suffix in ENDINGS
+                    stream = stack.enter_context(Decompressed(raw, source, suffix)) if packed else raw
                     place = (lambda base=before, raw=raw: base + raw.tell()) if raw.seekable() else (lambda: 0)
                     yield from self._lines(stream, source, number, buffers, place)
                     before = place()
