@@ -123,6 +123,19 @@ def test_namespaces_that_a_layer_makes_are_there() -> None:
     chain.learn(LINES * 2)
 
 
+def test_progress_is_told_of() -> None:
+    events: list[Any] = []
+    chain = Chain.from_config(LOGISTIC)
+    chain.learn(LINES, on_progress=events.append)
+    assert [event.examples for event in events] == [1, 2, 4, 8, 16, 32]
+    assert events[-1].average_loss < events[0].average_loss
+    silent = learned()
+    np.testing.assert_array_equal(silent.predict(LINES), chain.predict(LINES))
+    assert silent.statistics == chain.statistics
+    chain.learn(LINES[:4], on_progress=events.append)
+    assert [event.examples for event in events[6:]] == [1, 2, 4]
+
+
 @pytest.mark.parametrize("text", ["chain: [linear]", "{chain: [linear]}", '{"chain": ["linear"]}', "chain:\n- linear"])
 def test_yaml_as_text(text: str) -> None:
     assert [layer.name for layer in Chain.from_config(text).layers] == ["linear"]

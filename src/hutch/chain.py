@@ -19,6 +19,7 @@ from hutch.core.input_files import InputFiles, check_sources
 from hutch.core.losses import LossChoice
 from hutch.core.model_file import check_plugins, load_model, save_model
 from hutch.core.named_namespaces import NamedNamespaces
+from hutch.core.progress import Progress, ProgressEvent, Schedule
 from hutch.core.roles import Roles
 from hutch.core.sources import to_batches
 from hutch.core.text_parser import ParserOptions
@@ -113,6 +114,7 @@ class Chain(Engine):
         importance: Any = None,
         *,
         columns: Roles | Mapping[str, Any] | None = None,
+        on_progress: Callable[[ProgressEvent], Any] | None = None,
         **unknown: Never,
     ) -> NDArray[np.float32]:
         """Learn, example by example.
@@ -125,6 +127,8 @@ class Chain(Engine):
             importance: importances of a matrix's rows, shape (examples,); None: 1.
             columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
                 `hutch.core.roles.Roles`; None: as the chain says.
+            on_progress: called with a `hutch.core.progress.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with
+                the hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
             The prediction of each example made before it was learned (progressive), float32 (examples).
@@ -139,7 +143,9 @@ class Chain(Engine):
                 example has.
         """
         _refuse("learn", unknown)
-        found = self._collect(self.batches(examples, labels, importance, columns=columns), True)
+        batches = self.batches(examples, labels, importance, columns=columns)
+        views = [on_progress, self.plugins.on_progress] if on_progress else []
+        found = self._collect(batches, True, Progress(self, Schedule(), views) if views else None)
         if self._named and self.statistics.examples >= _ENOUGH:
             for text in self._named.missing():
                 warn(text)
@@ -195,10 +201,12 @@ class Chain(Engine):
         finally:
             self.shared[...] = kept
 
-    def _collect(self, batches: Iterable[Batch], learn: bool) -> NDArray[np.float32]:
+    def _collect(self, batches: Iterable[Batch], learn: bool, progress: Progress | None = None) -> NDArray[np.float32]:
         found = []
+        row, row_at = (progress.row, progress.row_at) if progress else (None, np.inf)
         for batch in batches:
-            found.append(self.run_batch(batch, learn=learn)[0].predictions)  # a layer that refuses a label says so
+            outputs, row_at = self.run_batch(batch, learn=learn, row=row, row_at=row_at)  # a layer may refuse a label
+            found.append(outputs.predictions)
             if learn and self._named:
                 self._named.see(batch)
             if learn and not self._warned and len(strange := self.strange_labels(batch)):
@@ -300,4 +308,4 @@ def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
         raise TypeError(f"{method}() got an unexpected keyword argument {name!r}; {near}")
 
 
-_ARGUMENTS = ("labels", "importance", "columns")
+_ARGUMENTS = ("labels", "importance", "columns", "on_progress")
