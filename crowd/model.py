@@ -140,8 +140,17 @@ class CrowdModel(ABC):
             labels: if there is a history, read with its classes and workers.
             history: counts of earlier runs; they act as prior.
         """
-        state = self.start(labels, history)
-        objective, iteration, converged = 0.0, 0, False
+        return self.improve(labels, self.start(labels, history))
+
+    def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
+        """Iterate until nothing changes any more, or as often as allowed.
+
+        Args:
+            labels: as in `fit`.
+            state: changed in place.
+            done: iterations that were spent on it before.
+        """
+        objective, iteration, converged = 0.0, done, False
         while iteration < self.parameters.iterations and len(labels) and not converged:
             self.maximise(labels, state)
             objective, change = self.expect(labels, state, learned=True)

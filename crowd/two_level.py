@@ -7,17 +7,27 @@ from pydantic import Field
 
 from hutch.crowd import two_level_kernels as kernels
 from hutch.crowd.labels import Labels
-from hutch.crowd.model import Array, CrowdModel, Parameters, State, grown
+from hutch.crowd.model import Array, CrowdModel, Fit, Parameters, State, grown
 
 if TYPE_CHECKING:
     from hutch.crowd.two_level_stream import TwoLevelStream
+
+CLARITIES = (0.15, 0.05)
+"""What `clarity` may be if it is not given; the first if nothing is chosen."""
+_TRIAL = 4  # iterations after which one of them is chosen
+_STRONG = 3.0  # log-probability by which another must be ahead of the first: "strong" evidence (Kass, Raftery, 1995)
 
 
 class TwoLevelParameters(Parameters):
     """Parameters of `TwoLevel`."""
 
     iterations: int = Field(12, ge=1, description="EM iterations at most")
-    clarity: float = Field(0.15, ge=0, le=1, description="share of answers to a murky item that its class decides")
+    clarity: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of answers to a murky item that its class decides; none: .15, in batch .15 or .05",
+    )
     habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
     class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
     decay: float = Field(0.8, ge=0.5, le=1, description="online: the step is (labels of the worker)^-decay")
@@ -30,6 +40,9 @@ class TwoLevel(CrowdModel):
     The rows' prior lies between the population's confusion and a coin of the worker's own skill, with strengths that
     are learned: where the evidence of a worker is thin it is close to one-coin, where it is rich it is Dawid-Skene. The
     murky level stands for Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
+
+    How murky murky items are differs from crowd to crowd. In batch, that one of `CLARITIES` is taken under which each
+    label is foretold best by the other labels, the first in doubt; what is true plays no part in it.
     """
 
     name = "two_level"
@@ -53,6 +66,30 @@ class TwoLevel(CrowdModel):
         state.scratch["shares"] = np.empty((workers, classes, classes))
         kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
         return state
+
+    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+        """Batch EM, after a choice of `clarity` unless it or a history is given, or the iterations are too few."""
+        given = self.parameters.clarity is not None or history is not None
+        if given or not len(labels) or self.parameters.iterations <= _TRIAL:
+            return super().fit(labels, history)
+        (foretold, state), *others = (self._try(labels, clarity) for clarity in CLARITIES)
+        _, state = max([(foretold + _STRONG, state), *others], key=lambda trial: trial[0])
+        return self.improve(labels, state, done=_TRIAL)
+
+    def _try(self, labels: Labels, clarity: float) -> tuple[float, State]:
+        """The state after `_TRIAL` iterations, and how well it foretells labels."""
+        options = {"clarity": clarity, "iterations": _TRIAL, "tolerance": 0.0}
+        model = TwoLevel(**self.parameters.model_dump() | options)
+        state = model.start(labels, None)
+        model.improve(labels, state, done=1)
+        model.maximise(labels, state)
+        foretold = kernels.held_out(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, model.class_prior(state)[None],
+            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["shares"]),
+            state.items["posterior"],
+        )  # fmt: skip
+        model.expect(labels, state, learned=True)
+        return foretold, state
 
     def maximise(self, labels: Labels, state: State) -> None:
         """Counts, then strengths, skills, population, and the priors of classes and levels."""
@@ -88,7 +125,7 @@ class TwoLevel(CrowdModel):
 
     def informative(self, state: State) -> Array:
         """1 for a clear item, `clarity` for a murky one."""
-        return level_weight(state.items["posterior"], self.parameters.clarity)
+        return level_weight(state.items["posterior"], state.shared["strengths"][kernels.CLARITY])
 
     def confusions(self, state: State) -> Array:
         """Predictive rows of a clear item."""
@@ -113,9 +150,12 @@ def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, h
     """
     count = len(classes)
     old = history or State([], [])
-    strengths = np.array([2.0, 2.0, 0.7, parameters.habit_strength, parameters.clarity])
+    clarity = CLARITIES[0] if parameters.clarity is None else parameters.clarity
+    strengths = np.array([2.0, 2.0, 0.7, parameters.habit_strength, clarity])
     if history:
         strengths[:3] = history.shared["strengths"][:3]
+        if parameters.clarity is None:
+            strengths[kernels.CLARITY] = history.shared["strengths"][kernels.CLARITY]
     population = np.where(np.eye(count), 0.7 if count > 1 else 1.0, 0.3 / max(count - 1, 1))
     known = len(old.classes)
     habit = np.full(count, 1 / max(count, 1))

@@ -240,6 +240,37 @@ def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, share
 
 
 @compiled
+def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, q):  # type: ignore[no-untyped-def]
+    """Log-probability of each label given the other labels of its item and of its worker, summed over all.
+
+    Without its own share in the counts, the rest of an item foretells a label l as 1 / E[1 / p(l | class, level)], the
+    mean over the posterior that knows l, too.
+
+    Args: as for `expect`; the labels are in the counts.
+    """
+    own, clear, fresh = np.empty(classes), np.empty(classes), np.empty(2 * classes)
+    clarity, total = crowd.strengths[CLARITY], 0.0
+    for item in range(len(item_ptr) - 1):
+        posterior = q[item]
+        begin_posterior(prior[min(item, len(prior) - 1)], levels, gold[item], classes, fresh)
+        for reading in range(2):
+            for place in range(item_ptr[item], item_ptr[item + 1]):
+                slot, label = np.int64(workers[place]), np.int64(labels[place])
+                own_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
+                habit = likelihood(slot, label, classes, crowd, own, own_habit, clear)
+                if reading == 0:
+                    take_label(clear, habit, clarity, classes, fresh)
+                    continue
+                inverse, other = 0.0, (1.0 - clarity) * habit
+                for k in range(classes):
+                    inverse += fresh[k] / clear[k] + fresh[classes + k] / (clarity * clear[k] + other)
+                total -= math.log(inverse)
+            if reading == 0:
+                end_posterior(fresh)
+    return total
+
+
+@compiled
 def fit_strengths(crowd, classes, used):  # type: ignore[no-untyped-def]
     """Re-estimate skills, strengths, the population's confusion and habit from the counts, in place.
 

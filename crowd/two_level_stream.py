@@ -243,7 +243,7 @@ class TwoLevelStream(Stream):
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior()[None], level_prior(state),
             classes, crowd, np.zeros(0), False, q,
         )  # fmt: skip
-        return q[:, :classes] + q[:, classes:], level_weight(q, self._parameters.clarity), objective
+        return q[:, :classes] + q[:, classes:], level_weight(q, crowd.strengths[CLARITY]), objective
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Predictive rows of a clear item."""
