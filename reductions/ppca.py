@@ -2,7 +2,7 @@
 
 The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
 the posterior means of `rank` latent variables. The model takes the exact natural steps of `hutch.em.natural`, a block
-of rows at a time, from labelled lines and from unlabelled ones.
+of rows at a time, from labelled lines and from unlabelled ones; or, for comparison, those of plain online EM.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hutch.core.abi import (
     example_at,
@@ -24,7 +24,7 @@ from hutch.core.abi import (
     shared_at,
 )
 from hutch.core.batch import Batch
-from hutch.core.constraint import CLASS, KL
+from hutch.core.constraint import CLASS, CONSTRAINT, COUNTS, KL
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hashing import hash_feature, hash_namespace, namespace_id
 from hutch.core.hooks import hookimpl
@@ -32,10 +32,16 @@ from hutch.core.kernel_cache import compiled
 from hutch.core.reduction import Context, Kernels, Parameters, Reduction
 from hutch.em.alignment import alignment_size
 from hutch.em.natural_kernel import workspace_size
+from hutch.em.online_kernel import statistics_size
 from hutch.em.ppca import PPCAParameters
+from hutch.reductions.boundary import Boundaries, Source
 from hutch.reductions.linear_memory import Buffer
 from hutch.reductions.ppca_learn import prepare, score_row
+from hutch.reductions.ppca_plain import plain_workspace_size
 from hutch.reductions.ppca_state import (
+    BY_CLASS,
+    EXACT,
+    PLAIN,
     PPCA,
     is_unlabeled,
     place_of,
@@ -63,8 +69,17 @@ class PPCALayerParameters(Parameters):
         keep: the layer below sees the namespace, too.
         block: rows learned at a time; what waits is learned when the example after the last one comes.
         warm_up: rows of the first block, which sets mean and scale; no latent features before.
-        exponent: steps fade as samples^-exponent: 1 counts all rows alike, less forgets.
+        mode: `step`, exact natural steps; `class`, those of each class on its own, merged to show, where the stream
+            brings one class after the other; `plain` online EM.
+        exponent: steps fade as samples^-exponent: 1 (the default of the exact steps) counts all rows alike, less
+            forgets; plain online EM wants 0.6 to 0.9 (default 0.8).
         scale: of the steps; below 1 with a small exponent.
+        boundary: of classes, in mode class: where the number of the block of lines, the label or the first feature of
+            `class_namespace` changes, or where the likelihood of rows drops; `group` if not given.
+        class_namespace: for boundary namespace.
+        threshold: of boundary drift; lower finds more boundaries, true and false.
+        past: weight of the past in mode class, in what is shown and not in what is kept: below 1 follows the present.
+        balanced: in mode class, weigh classes alike instead of rows.
     """
 
     namespace: Annotated[str, Field(examples=["words"])]
@@ -75,8 +90,24 @@ class PPCALayerParameters(Parameters):
     keep: bool = False
     block: Annotated[int, Field(ge=1, le=256)] = 10
     warm_up: Annotated[int, Field(ge=1, le=256)] = 20
-    exponent: Annotated[float, Field(ge=0, le=1)] = 1.0
+    mode: Literal["step", "class", "plain"] = "step"
+    exponent: Annotated[float, Field(ge=0, le=1)] | None = None
     scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+    boundary: Source | None = None
+    class_namespace: str | None = None
+    threshold: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 6.0
+    past: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    balanced: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> "PPCALayerParameters":
+        if self.mode != "class":
+            for name, default in (("boundary", None), ("past", 1.0), ("balanced", False)):
+                if getattr(self, name) != default:
+                    raise ValueError(f"{name}: mode {self.mode!r} has no use for it; wanted mode class with it")
+        if (self.boundary == "namespace") != (self.class_namespace is not None):
+            raise ValueError("class_namespace: belongs to boundary 'namespace', and that to it; got one of the two")
+        return self
 
 
 @kernel
@@ -85,11 +116,11 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     learning = shared_at(e.shared)[0].testing == uint64(0)
     if learning:
-        prepare(s, e)
+        prepare(s, e, label)
     if not read_row(s, e):
         return predict_next(layer, example, label, importance, offset)
     if learning and is_unlabeled(e, label):
-        score_row(s)
+        score_row(s, e)
         take_row(s, e)
     read = show_latent(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
@@ -101,10 +132,10 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Let the layer below learn from latent features, and learn the row."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    prepare(s, e)
+    prepare(s, e, label)
     if not read_row(s, e):
         return learn_next(layer, example, label, importance, offset)
-    score_row(s)
+    score_row(s, e)
     take_row(s, e)
     read = show_latent(s, e)
     prediction = learn_next(layer, example, label, importance, offset)
@@ -180,6 +211,7 @@ class PPCALayer(Reduction):
         }
         rows = p.rank + max(capacity, p.rank + 1)
         size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
+        size = max(size, plain_workspace_size(p.rank, p.dimension) if p.mode == "plain" else 0)
         self._row, self._workspace = np.zeros(p.dimension), np.zeros(size)
         self._built, self._met = Buffer(), 0
         self.state: NDArray[Any] = np.zeros(1, PPCA)
@@ -187,14 +219,33 @@ class PPCALayer(Reduction):
         s["namespace"], s["output"] = (namespace_id(name, parser.namespaces) for name in (p.namespace, p.output))
         s["first"] = hash_namespace(p.namespace, parser.hash_seed, parser.hash) & mask
         s["hashed"] = p.features == "hashed"
-        for name in ("dimension", "rank", "block", "warm_up", "keep", "exponent", "scale"):
+        for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "balanced"):
             s[name] = getattr(p, name)
+        s["mode"], s["dial"] = {"step": EXACT, "class": BY_CLASS, "plain": PLAIN}[p.mode], p.past
+        s["exponent"] = (0.8 if p.mode == "plain" else 1.0) if p.exponent is None else p.exponent
+        self._boundaries: Boundaries | None = None
+        if p.mode == "plain":
+            self._prepare_plain()
         s["output_indices"], s["row"] = self._indices.ctypes.data, self._row.ctypes.data
         s["workspace"], s["workspace_size"] = self._workspace.ctypes.data, len(self._workspace)
         s["built"] = self._built.at
         for name, array in self._arrays.items():
             s[name] = array.ctypes.data
         s["report"] = s["current"]
+        if p.mode == "class":
+            own = np.zeros(1, CONSTRAINT)
+            own["beta"], own["mode"] = COUNTS, CLASS
+            self._hold(own)
+            self._boundaries = Boundaries(own, p.boundary or "group", p.class_namespace, p.threshold, parser)
+            s["boundary"] = self._boundaries.record.ctypes.data
+
+    def _prepare_plain(self) -> None:
+        """Statistics, and where their learning starts."""
+        p, size = self.parameters, statistics_size(self.parameters.rank, self.parameters.dimension)
+        self._start = np.random.default_rng(self.context.seed).standard_normal((p.rank, p.dimension))
+        self._arrays["statistics"], self._held = np.zeros(size), np.zeros(size)
+        self.state["start"], self.state["held"] = self._start.ctypes.data, self._held.ctypes.data
+        self.state["statistics_size"] = size
 
     def _check(self) -> None:
         p, parser, bits = self.parameters, self.context.parser, self.context.bits
@@ -234,6 +285,11 @@ class PPCALayer(Reduction):
         return int(self.state["samples"][0])
 
     @property
+    def boundaries(self) -> int:
+        """How many classes have ended, in mode class."""
+        return self._boundaries.count if self._boundaries else 0
+
+    @property
     def model(self) -> PPCAParameters:
         """A snapshot of the model of the rows, its axes in their own order."""
         dimension, sketch = self.parameters.dimension, self._arrays.get("report", self._arrays["current"])
@@ -241,17 +297,32 @@ class PPCALayer(Reduction):
         return PPCAParameters(mean, loadings.reshape(-1, dimension).copy(), float(noise[0]))
 
     def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold the steps near an anchor; in class mode that takes two more sketches."""
-        if constraint["form"][0] != KL:
+        """Hold the steps near an anchor.
+
+        Raises:
+            ConfigError: mode class has its anchor; exact steps cannot be pulled afterwards.
+        """
+        mode = self.parameters.mode
+        if mode == "class":
+            raise ConfigError("ppca.mode: class needs no nat_oem to hold to the classes before; wanted step or plain")
+        if constraint["form"][0] != KL and mode != "plain":
             raise ConfigError(
                 "nat_oem.form: implicit and literal pull parameters after an M-step, but the exact steps of ppca solve "
-                "M-step and constraint in one; wanted kl"
+                "M-step and constraint in one; wanted kl, or ppca.mode plain"
             )
+        self._hold(constraint)
+
+    def _hold(self, constraint: NDArray[Any]) -> None:
+        """Exact steps keep two more sketches in class mode, plain ones always their anchor."""
+        self._constraint = constraint
         self.state["constraint"] = constraint.ctypes.data
-        if constraint["mode"][0] == CLASS:
-            for name in ("past", "report"):
-                self._arrays[name] = np.zeros_like(self._arrays["current"])
-                self.state[name] = self._arrays[name].ctypes.data
+        if self.parameters.mode == "plain":
+            names = ["past"]
+        else:
+            names = ["past", "report"] if constraint["mode"][0] == CLASS else []
+        for name in names:
+            self._arrays[name] = np.zeros_like(self._arrays["current"])
+            self.state[name] = self._arrays[name].ctypes.data
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""
@@ -274,7 +345,12 @@ class PPCALayer(Reduction):
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """The model, and the rows that wait."""
-        return {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
+        found = {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
+        if self.parameters.mode == "plain":
+            found["determinant"] = self.state["determinant"]
+        if self._boundaries:
+            found |= {f"boundary.{name}": array for name, array in self._boundaries.saved().items()}
+        return found
 
 
 @hookimpl

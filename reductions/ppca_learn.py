@@ -9,14 +9,21 @@ from hutch.core.kernel_helper import njit
 from hutch.em.alignment import align
 from hutch.em.natural_kernel import absorb, dot, merge
 from hutch.em.ppca import NOISE_FLOOR
-from hutch.reductions.ppca_state import matrix_at, sketch_at, workspace_at
+from hutch.reductions.boundary import after_example, before_example
+from hutch.reductions.ppca_plain import learn_plain, plain_quadratic, show_plain, start_plain
+from hutch.reductions.ppca_state import PLAIN, matrix_at, sketch_at, workspace_at
+
+_CONFIDENCE = 10
+"""Rows after which a new class has half of its balanced weight."""
 
 
 @njit
-def prepare(s, e):  # type: ignore[no-untyped-def]
+def prepare(s, e, label):  # type: ignore[no-untyped-def]
     """Before an example: heed a boundary, and learn a full block once its last row's example is done with."""
     if s.last == e.number + uint64(1):
         return
+    if s.boundary != uint64(0):
+        before_example(s.boundary, e, label)
     if s.constraint != uint64(0):
         boundaries = constraint_at(s.constraint)[0].boundaries
         if boundaries != s.boundaries:
@@ -32,12 +39,18 @@ def _by_class(s):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def _anchor_weight(s):  # type: ignore[no-untyped-def]
-    """How many samples the sketch stands for beside the rows that wait; see `hutch.em.schedule.Schedule`."""
+def _step(s):  # type: ignore[no-untyped-def]
+    """The weight of the rows that wait, as if they had come one by one; see `hutch.em.schedule.Schedule`."""
     kept, seen = 1.0, s.samples - s.past_samples
     for i in range(s.count):
         kept *= 1.0 - s.scale * np.float64(seen + 2 + i) ** -s.exponent
-    step = 1.0 - kept
+    return 1.0 - kept
+
+
+@njit(error_model="numpy")
+def _anchor_weight(s):  # type: ignore[no-untyped-def]
+    """How many samples the sketch stands for beside the rows that wait."""
+    step = _step(s)
     if s.constraint != uint64(0) and not _by_class(s):
         step /= 1.0 + constraint_at(s.constraint)[0].beta
     return s.count * (1.0 - step) / step
@@ -67,6 +80,8 @@ def _restart(s):  # type: ignore[no-untyped-def]
     first = float64s_at(s.first_mean, uint64(s.dimension + 1))
     mean[:], loadings[:] = first[: s.dimension], 0.0
     noise[0], noise[1] = first[s.dimension], NOISE_FLOOR * first[s.dimension]
+    if s.mode == PLAIN:
+        start_plain(s)
 
 
 @njit
@@ -75,8 +90,11 @@ def _learn_block(s):  # type: ignore[no-untyped-def]
     rows = matrix_at(s.pending, s.count, s.dimension)
     if s.samples == 0:
         _start(s, rows)
-    mean, loadings, noise = sketch_at(s, s.current)
-    absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace_at(s))
+    if s.mode == PLAIN:
+        learn_plain(s, rows, _step(s))
+    else:
+        mean, loadings, noise = sketch_at(s, s.current)
+        absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace_at(s))
     s.samples += s.count
     s.count = 0
     _show(s)
@@ -88,20 +106,31 @@ def _copy(s, source, target):  # type: ignore[no-untyped-def]
     float64s_at(target, size)[:] = float64s_at(source, size)
 
 
+@njit
+def _merge(s, past, now, target):  # type: ignore[no-untyped-def]
+    """The anchor and the current sketch at these weights; the latter alone before the first boundary."""
+    if s.classes == 0:
+        _copy(s, s.current, target)
+        return
+    floor, out = sketch_at(s, s.current)[2][1], sketch_at(s, target)
+    out[2][1] = floor
+    merge(sketch_at(s, s.past), past, sketch_at(s, s.current), now, out, floor, workspace_at(s))
+
+
 @njit(error_model="numpy")
 def _show(s):  # type: ignore[no-untyped-def]
     """Renew what the latent features are made from: in class mode the anchor and the current sketch, merged."""
+    if s.mode == PLAIN:
+        show_plain(s)
+        return
     if s.report != s.current:
-        if s.classes == 0:
-            _copy(s, s.current, s.report)
+        now, beta = float(s.samples - s.past_samples), constraint_at(s.constraint)[0].beta
+        if beta != COUNTS:
+            _merge(s, float(beta), 1.0, s.report)
+        elif s.balanced == 1:
+            _merge(s, s.dial * s.classes, now / (now + _CONFIDENCE), s.report)
         else:
-            beta = constraint_at(s.constraint)[0].beta
-            past, now = float(s.past_samples), float(s.samples - s.past_samples)
-            if beta != COUNTS:
-                past, now = float(beta), 1.0
-            report = sketch_at(s, s.report)
-            report[2][1] = sketch_at(s, s.current)[2][1]
-            merge(sketch_at(s, s.past), past, sketch_at(s, s.current), now, report, report[2][1], workspace_at(s))
+            _merge(s, s.dial * s.past_samples, now, s.report)
     _, loadings, noise = sketch_at(s, s.report)
     shown, turn = matrix_at(s.shown, s.rank, s.dimension), matrix_at(s.turn, s.rank, s.rank)
     align(loadings, noise[0], turn, shown, workspace_at(s))
@@ -116,16 +145,28 @@ def _end_class(s):  # type: ignore[no-untyped-def]
         _learn_block(s)
     if not _by_class(s) or s.samples == s.past_samples:
         return
-    _copy(s, s.report, s.past)
-    s.classes += 1
-    if constraint_at(s.constraint)[0].beta == COUNTS:
+    if s.mode != PLAIN and constraint_at(s.constraint)[0].beta == COUNTS:
+        if s.balanced == 1:
+            _merge(s, float(s.classes), 1.0, s.past)
+        else:
+            _merge(s, float(s.past_samples), float(s.samples - s.past_samples), s.past)
         s.past_samples = s.samples
         _restart(s)
+    else:
+        _copy(s, s.report, s.past)
+    s.classes += 1
+
+
+@njit
+def score_row(s, e):  # type: ignore[no-untyped-def]
+    """Tell who looks for boundaries the log-likelihood of the row, not yet centred, under the current sketch."""
+    _score(s)
+    if s.boundary != uint64(0):
+        after_example(s.boundary, e)
 
 
 @njit(error_model="numpy")
-def score_row(s):  # type: ignore[no-untyped-def]
-    """Tell the layer above the log-likelihood of the row, not yet centred, under the current sketch."""
+def _score(s):  # type: ignore[no-untyped-def]
     if s.constraint == uint64(0) or constraint_at(s.constraint)[0].scoring == 0:
         return
     constraint = constraint_at(s.constraint)[0]
@@ -137,6 +178,11 @@ def score_row(s):  # type: ignore[no-untyped-def]
     centred = workspace[64 : 64 + s.dimension]
     for t in range(s.dimension):
         centred[t] = row[t] - mean[t]
+    if s.mode == PLAIN:
+        latent = workspace[64 + s.dimension : 64 + s.dimension + s.rank]
+        quadratic = plain_quadratic(s, centred, latent)
+        constraint.score = -0.5 * (s.dimension * np.log(2.0 * np.pi * noise[0]) + s.determinant + quadratic)
+        return
     determinant, explained = (s.dimension - s.rank) * np.log(noise[0]), 0.0
     for k in range(s.rank):
         variance = dot(loadings[k], loadings[k], workspace) + noise[0]

@@ -224,6 +224,7 @@ def test_hashed_features_that_share_a_dimension_are_added():
         ("1 |p 3:1e39", "example 21 of this run, namespace 'p': got the value inf"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*infinite number")  # the reader tells, too
 def test_what_has_no_place_is_refused(line, message):
     chain = build()
     chain.learn(lines_of(make_rows(20)))
