@@ -9,7 +9,7 @@ from hutch.core.reduction import Labels, Predictions
 from hutch.plugins.checks_chain import Bench, batches, learned, outcomes, reload, run
 from hutch.plugins.checks_expect import expect, finite, identical, same
 from hutch.plugins.checks_kernels import importances_to
-from hutch.plugins.checks_report import importance, loss, loss_while_learning, raw
+from hutch.plugins.checks_report import importance, loss, loss_while_learning, raw, scores
 from hutch.plugins.checks_submodels import submodels, submodels_saved
 
 _HALF = 120  # a group ends here
@@ -227,6 +227,7 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     loss,
     loss_while_learning,
     raw,
+    scores,
     h_min,
     submodels,
     submodels_saved,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain import Engine
 from hutch.core.reduction import Labels, Predictions
-from hutch.plugins.checks_chain import Bench, Record, learned, outcomes, run
+from hutch.plugins.checks_chain import Bench, Record, batches, learned, outcomes, run
 from hutch.plugins.checks_expect import expect
 
 _HALF = 120  # a group ends here
@@ -102,6 +102,27 @@ def _loss_of_labels(bench: Bench, engine: Engine, records: list[Record]) -> None
     least = np.where(right, np.inf, losses).min(axis=0)
     i = int(np.argmin(least - worst))
     expect(worst[i] < least[i], "loss of the class predicted", worst[i], f"less than {least[i]:g}, that of another")
+
+
+def scores(bench: Bench) -> None:
+    """A layer that has scores writes a finite one for each class, and predicts the class of the best."""
+    engine, records = bench.engine(), bench.records()
+    if engine.score_count == 0 or engine.predicts != Predictions.CLASS:
+        return
+    run(engine, records)
+    for batch in batches(engine, records):
+        outputs, _ = engine.run_batch(batch, learn=False, scores=True)
+        known = outputs.predictions > 0  # NaN before the last line of a group
+        found, classes = outputs.scores[known], outputs.predictions[known].astype(int)
+        expect(found.shape[1] >= classes.max(), "score_count", found.shape[1], f"one for class {classes.max()}, too")
+        expect(bool(np.isfinite(found).all()), "scores", found[~np.isfinite(found).all(axis=1)][:1], "finite ones")
+        chosen, best = found[np.arange(len(found)), classes - 1], found.max(axis=1)
+        if engine.takes == Labels.COST_SENSITIVE and (chosen < best).any():
+            best = found.min(axis=1)  # its scores are costs
+        i = int(np.argmax(np.abs(chosen - best)))
+        expect(bool(np.isclose(chosen[i], best[i])), f"score of the predicted class {classes[i]}", chosen[i], best[i])
+        spread = float(np.ptp(found, axis=1).max())
+        expect(spread > 0, "scores", "the same for all classes", "scores that tell classes apart")
 
 
 def raw(bench: Bench) -> None:

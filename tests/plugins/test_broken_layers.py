@@ -217,6 +217,28 @@ class LosslessClasses(Sound):
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
 
+class Scoreless(LosslessClasses):
+    """Has scores, as it says, and writes none."""
+
+    @property
+    def score_count(self) -> int:
+        return 3
+
+
+@kernel
+def scored_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    score, e = predict_next(layer, example, UNLABELED, importance, offset), example_at(example)[0]
+    if e.scores != uint64(0):
+        float32s_at(e.scores, e.score_count)[0] = np.float32(3)
+    return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
+
+
+class WrongScores(Scoreless):
+    """Gives the first class the best score, whatever it predicts."""
+
+    predict_kernel = scored_predict
+
+
 FOUND = [
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
     (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),
@@ -230,6 +252,8 @@ FOUND = [
     (FirstSaved, "submodels_saved", "sub-model 1 after loading: example "),
     (Lossless, "loss", "loss of the label -1 less that of 1 at predictions "),
     (Lossless, "raw", "raw score at predictions "),
+    (WrongScores, "scores", "score of the predicted class "),
+    (Scoreless, "scores", "scores: got the same for all classes, wanted scores that tell classes apart"),
     (LosslessClasses, "loss", "loss of the class predicted: got 0.0, wanted less than 0, that of another"),
 ]
 
