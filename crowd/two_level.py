@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CLARITIES = (0.15, 0.05)
 """What `clarity` may be if it is not given; the first if nothing is chosen."""
-_TRIAL = 4  # iterations after which one of them is chosen
+_TRIAL = 3  # iterations after which one of them is chosen
 _STRONG = 3.0  # log-probability by which another must be ahead of the first: "strong" evidence (Kass, Raftery, 1995)
 
 

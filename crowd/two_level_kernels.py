@@ -249,24 +249,26 @@ def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, sha
     Args: as for `expect`; the labels are in the counts.
     """
     own, clear, fresh = np.empty(classes), np.empty(classes), np.empty(2 * classes)
+    factors = np.empty((max(np.diff(item_ptr).max(), 1), 2 * classes))
     clarity, total = crowd.strengths[CLARITY], 0.0
     for item in range(len(item_ptr) - 1):
-        posterior = q[item]
+        posterior, start = q[item], item_ptr[item]
         begin_posterior(prior[min(item, len(prior) - 1)], levels, gold[item], classes, fresh)
-        for reading in range(2):
-            for place in range(item_ptr[item], item_ptr[item + 1]):
-                slot, label = np.int64(workers[place]), np.int64(labels[place])
-                own_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
-                habit = likelihood(slot, label, classes, crowd, own, own_habit, clear)
-                if reading == 0:
-                    take_label(clear, habit, clarity, classes, fresh)
-                    continue
-                inverse, other = 0.0, (1.0 - clarity) * habit
-                for k in range(classes):
-                    inverse += fresh[k] / clear[k] + fresh[classes + k] / (clarity * clear[k] + other)
-                total -= math.log(inverse)
-            if reading == 0:
-                end_posterior(fresh)
+        count = item_ptr[item + 1] - start
+        for i in range(count):
+            slot, label = np.int64(workers[start + i]), np.int64(labels[start + i])
+            own_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
+            habit = likelihood(slot, label, classes, crowd, own, own_habit, clear)
+            take_label(clear, habit, clarity, classes, fresh)
+            for k in range(classes):
+                factors[i, k] = clear[k]
+                factors[i, classes + k] = clarity * clear[k] + (1.0 - clarity) * habit
+        end_posterior(fresh)
+        for i in range(count):
+            inverse = 0.0
+            for z in range(2 * classes):
+                inverse += fresh[z] / factors[i, z]
+            total -= math.log(inverse)
     return total
 
 
