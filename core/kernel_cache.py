@@ -30,12 +30,15 @@ _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _dispatchers: list[Any] = []
+_making = RLock()  # threads that need the same kernel at once compile it once
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
 
 @cache
 def _imported(path: Path) -> tuple[Path, ...]:
-    """The files of Hutch that a source imports."""
+    """The files of Hutch that a source imports; those of this file keep code and do not make it."""
+    if path.name == Path(__file__).name:
+        return ()
     found = []
     for part, module, names in _IMPORTS.findall(path.read_text(encoding="utf-8")):
         modules = [module] if module else re.findall(r"\w+", names)
@@ -165,9 +168,10 @@ class AddressKernel:
     @cached_property
     def address(self) -> int:
         """Where the machine code lies; valid as long as this object lives."""
-        place = self._place()
-        address, known = object_store.load(place) if place else (None, True)
-        return self._compile(None if known else place) if address is None else address
+        with _making:
+            place = self._place()
+            address, known = object_store.load(place) if place else (None, True)
+            return self._compile(None if known else place) if address is None else address
 
     def _place(self) -> Path | None:
         """The file of the object code; None where none is kept."""

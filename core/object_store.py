@@ -35,8 +35,8 @@ _engines: list[Any] = []  # they own the code
 
 
 def enabled() -> bool:
-    """Whether the store is used: `HUTCH_OBJECT_STORE=0` turns it off."""
-    return os.environ.get("HUTCH_OBJECT_STORE", "") != "0"
+    """Whether the store is used: on Linux, where alone it was tried, unless `HUTCH_OBJECT_STORE=0` turns it off."""
+    return sys.platform == "linux" and os.environ.get("HUTCH_OBJECT_STORE", "") != "0"
 
 
 @cache

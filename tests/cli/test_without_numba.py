@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hutch.core import object_store
+
+pytestmark = pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only")
+
 PROGRAM = """
 import sys
 from hutch.cli.main import main

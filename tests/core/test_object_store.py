@@ -10,6 +10,8 @@ import pytest
 from hutch.core import object_store
 from hutch.core.kernel_cache import AddressKernel, entry
 
+pytestmark = pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only")
+
 PROGRAM = """
 import sys
 import numpy as np
