@@ -28,6 +28,7 @@ from hutch.core.abi import (
     uint32s_at,
     view,
 )
+from hutch.core.errors import ConfigError
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_helper import njit
@@ -213,6 +214,14 @@ class LowRankQuadratic(Reduction):
 
     def __init__(self, parameters: LowRankParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        below = context.below
+        while below is not None and not below.is_base:
+            if below.namespaces:
+                raise ConfigError(
+                    f"low_rank_quadratic hands down rows of the weight table, in which {below.name!r} below it cannot "
+                    f"find its namespaces; wanted {below.name!r} above it"
+                )
+            below = below.context.below
         mode = context.parser.namespaces
         pairs = [[*(namespace_id(name, mode) for name in p.namespaces), p.rank] for p in parameters.pairs]
         self._pairs = np.array(pairs, np.int64)

@@ -154,6 +154,11 @@ class NatOEMLayer(Reduction):
         below.constrain(self.constraint)
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Whose first feature tells the class."""
+        return () if self.parameters.namespace is None else (self.parameters.namespace,)
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         below = self.context.below.kernels if self.context.below else Kernels(learn, predict)

@@ -260,8 +260,9 @@ class PPCALayer(Reduction):
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Whose features are the row."""
-        return (self.parameters.namespace,)
+        """Whose features are the row, and whose first feature tells the class."""
+        p = self.parameters
+        return (p.namespace,) if p.class_namespace is None else (p.namespace, p.class_namespace)
 
     @property
     def made_namespaces(self) -> tuple[str, ...]:

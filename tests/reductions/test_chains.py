@@ -14,6 +14,9 @@ from hutch.core.kernel_cache import compilations
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
 DYADIC: dict[str, Any] = {"dyadic": {"left": "rater", "right": "task", "rank": 2, "loss": "hinge"}}
 CLASSES = {"classes": 4}
+PPCA: dict[str, Any] = {
+    "namespace": "task", "dimension": 6, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4
+}  # fmt: skip
 
 CHAINS: dict[str, list[Any]] = {
     "linear": [LINEAR],
@@ -35,6 +38,30 @@ CHAINS: dict[str, list[Any]] = {
         {"one_against_all": CLASSES},
         {"linear": {"loss": "logistic"}},
     ],
+    "ppca over linear": [{"ppca": PPCA}, LINEAR],
+    "ppca by class over one_against_all over linear": [
+        {"ppca": {**PPCA, "mode": "class", "boundary": "namespace", "class_namespace": "rater", "past": 0.5}},
+        {"one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "nat_oem over ppca over linear": [{"nat_oem": {"boundary": "label"}}, {"ppca": PPCA}, LINEAR],
+    "nat_oem by steps over plain ppca over dyadic": [
+        {"nat_oem": {"mode": "step", "form": "implicit", "metric": "marginal"}},
+        {"ppca": {**PPCA, "mode": "plain", "keep": True}},
+        DYADIC,
+    ],
+    "crowd_em over one_against_all over linear": [
+        {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
+        {"one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "nat_oem over crowd_em over ppca over one_against_all over linear": [
+        {"nat_oem": {"boundary": "namespace", "namespace": "task"}},
+        {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
+        {"ppca": PPCA},
+        {"one_against_all": CLASSES},
+        LINEAR,
+    ],
 }
 
 
@@ -43,12 +70,15 @@ def build(name: str) -> Chain:
 
 
 def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
-    """Each pair is a class, a rater, a task and an importance; binary chains see the class's parity."""
+    """Each pair: class, rater, task, importance; binary chains see the class's parity, crowds items of two lines."""
     binary = build(name).takes.value == "simple"
-    return [
+    found = [
         f"{(1 if label % 2 else -1) if binary else label} {importance:g} |rater r{rater} |task t{task} u:{task / 3:g}"
         for label, rater, task, importance in pairs
     ]
+    if "crowd_em" in name:
+        found = [line for first in range(0, len(found), 2) for line in [*found[first : first + 2], ""]]
+    return found
 
 
 EXAMPLES = st.lists(
