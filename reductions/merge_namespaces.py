@@ -135,6 +135,16 @@ class MergeNamespaces(Reduction):
         state["built"] = self._built.at
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The old names."""
+        return tuple(name for name in self.parameters.names if name != OTHERS)
+
+    @property
+    def made_namespaces(self) -> tuple[str, ...]:
+        """The new names."""
+        return tuple(self.parameters.names.values())
+
+    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
