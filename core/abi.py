@@ -38,6 +38,8 @@ EXAMPLE = np.dtype(
         ("namespaces", "u8"),  # address of int64[namespace_count + 1]: offsets; subtract the first to index this row
         ("namespace_ids", "u8"),  # address of uint32[namespace_count]
         ("namespace_count", "u8"),
+        ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if nobody says
+        ("next_namespace_count", "u8"),
         ("cost_classes", "u8"),  # address of uint32[cost_count]: cost-sensitive label
         ("costs", "u8"),  # address of float32[cost_count]; UNLABELED where the cost is not given
         ("cost_count", "u8"),
@@ -226,6 +228,20 @@ def prefetch(typing_context: Any, address: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.uint64), generate
+
+
+@intrinsic
+def rolled(typing_context: Any) -> Any:
+    """Keep LLVM from unrolling the loop this stands in: where sums wait for each other that only adds loop ends."""
+    from llvmlite import ir
+    from numba.core import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        nothing = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+        nothing.attributes.add("convergent")
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 @intrinsic

@@ -29,6 +29,7 @@ RUN = np.dtype(
         ("example", "u8"),  # address of the EXAMPLE record that is filled anew for each
         ("size", "u8"),  # examples in the batch
         ("learning", "i8"),  # 0 predicts only
+        ("ahead", "u8"),  # 1: the base learner looks ahead itself
         ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
         ("period", "i8"),  # examples of the pass whose number divides by this are only tested; 0: none
         ("after", "i8"),  # those that come after this number are only tested; 0: none
@@ -123,7 +124,10 @@ def _show(r, e, i):  # type: ignore[no-untyped-def]
         e.indices, e.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
         e.length = uint64(row_ptr[i + uint64(1)]) - start
         e.namespaces, e.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
-        e.namespace_count = last - first
+        e.namespace_count, e.next_length = last - first, uint64(0)
+        if r.ahead == uint64(1) and i + uint64(1) < r.size:
+            e.next_length = uint64(row_ptr[i + uint64(2)] - row_ptr[i + uint64(1)])
+            e.next_namespace_count = uint64(row_namespaces[i + uint64(2)]) - last
     group = int64s_at(r.group, uint64(0))
     e.base, e.label = float32s_at(r.base, uint64(0))[i], float32s_at(r.labels, uint64(0))[i]
     e.importance, e.group = float32s_at(r.importance, uint64(0))[i], group[i]
@@ -174,7 +178,7 @@ def drive(run, start):  # type: ignore[no-untyped-def]
     queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
     e.score_count = r.classes
     for i in range(uint64(start), size):
-        if i + uint64(1) < size:
+        if r.ahead == uint64(0) and i + uint64(1) < size:
             _fetch(r, shared, i + uint64(1))
         labeled = _show(r, e, i)
         e.number = shared.examples

@@ -95,6 +95,7 @@ class Reduction(ABC):
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
+        looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
         calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
@@ -115,6 +116,7 @@ class Reduction(ABC):
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions] | None] = None
     is_base: ClassVar[bool] = False
+    looks_ahead: ClassVar[bool] = False
     calls: ClassVar[tuple[str, ...]] = ()
     whole_groups: ClassVar[bool] = False
     differences: ClassVar[bool] = False

@@ -88,6 +88,7 @@ class Linear(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
+    looks_ahead = True
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:
         super().__init__(parameters, context)

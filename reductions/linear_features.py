@@ -14,7 +14,7 @@ from numpy import float32, int64, uint32, uint64
 from numpy.typing import NDArray
 
 from hutch.core.abi import call, example_at, float32s_at, int64s_at, kernel, prefetch, shared_at, uint32s_at, view
-from hutch.core.kernel_helper import njit
+from hutch.core.kernel_helper import inlined, njit
 from hutch.reductions.linear_memory import Buffer, buffer_at, reserve
 from hutch.reductions.linear_terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
 
@@ -30,6 +30,10 @@ FEATURES = np.dtype(
         ("length", "u8"),  # of the features gathered last
         ("table", "u8"),  # BUFFER of COLUMNS arrays of `room`: rows uint32, values float32, scratch float32
         ("room", "u8"),
+        ("ahead", "u8"),  # address of uint32[ahead_length]: rows that the next example is likely to need
+        ("ahead_length", "u8"),
+        ("guess", "u8"),  # BUFFER of those rows, and of values, where there are interactions
+        ("guessed", "u8"),  # 1: the rows of this example were asked for when the one before it had its turn
         ("walk", "u8"),  # address of int64[3, MAX_ORDER]: where the walk through a term stands
     ]
 )
@@ -54,7 +58,7 @@ class Features:
     """
 
     def __init__(self, terms: Terms | None, left_out: Sequence[int]) -> None:
-        self._terms, self._table = terms, Buffer()
+        self._terms, self._table, self._guess = terms, Buffer(), Buffer()
         self._left_out: NDArray[np.uint32] = np.array(left_out, np.uint32)
         self._walk = np.zeros((3, MAX_ORDER), np.int64)
         self.record = np.zeros(1, FEATURES)
@@ -62,6 +66,7 @@ class Features:
         record["terms"] = terms.record.ctypes.data if terms else 0
         record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
         record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
+        record["guess"] = self._guess.at
         record["self"] = self.record.ctypes.data
         record["expand"] = expand.address if terms or left_out else 0
 
@@ -129,12 +134,33 @@ def _products(rows, values, indices, x, size, half, product, place):  # type: ig
         values[j] = product * x[j]
 
 
-@njit
-def _fetch(shared, rows, size):  # type: ignore[no-untyped-def]
-    """Ask for rows of the weight table, so that they are at hand when their turn comes."""
-    row = uint64(4) * shared.stride
-    for i in range(uint64(size)):
-        prefetch(shared.weights + uint64(rows[i]) * row)
+@inlined
+def _fetch(ahead, i):  # type: ignore[no-untyped-def]
+    rows, count, weights, size = ahead
+    prefetch(weights + uint64(uint32s_at(rows, count)[i]) * size)
+
+
+@inlined
+def fetch_some(features, shared, n):  # type: ignore[no-untyped-def]
+    """Take the next n rows that the next example is likely to need; what comes back is for `fetch_one`."""
+    ahead = features.ahead, min(n, features.ahead_length), shared.weights, shared.stride * uint64(4)
+    features.ahead, features.ahead_length = ahead[0] + uint64(4) * ahead[1], features.ahead_length - ahead[1]
+    return ahead
+
+
+@inlined
+def fetch_one(ahead, i):  # type: ignore[no-untyped-def]
+    """Ask for the i-th of these rows: in between arithmetic on rows at hand that costs the least time."""
+    if i < ahead[1]:
+        _fetch(ahead, i)
+
+
+@inlined
+def fetch_rest(features, shared):  # type: ignore[no-untyped-def]
+    """Ask for all rows that the next example is likely to need and nobody has taken."""
+    ahead = fetch_some(features, shared, features.ahead_length)
+    for i in range(ahead[1]):
+        _fetch(ahead, i)
 
 
 @njit
@@ -178,17 +204,56 @@ def _is_left_out(features, name):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _interact_all(features, e, shared, starts, offset, n):  # type: ignore[no-untyped-def]
-    """Write the features of all terms behind the n that are there; returns how many there are then."""
-    place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
-    record = terms_record_at(features.terms)[0]
-    found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
-    rows, values = rows_of(features, features.room), values_of(features, features.room)
-    for t in range(int64(record.term_count)):
-        first = n
-        n = _interact(features, e, term_at(found, t), starts, permutations, rows, values, n, place)
-        _fetch(shared, rows[first:], n - first)
+def _write(features, e, place, rows, values):  # type: ignore[no-untyped-def]
+    """Write rows and values of the features of an example, with the terms found last; returns how many there are."""
+    multiplier, offset, mask = place
+    starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
+    indices, x, n = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length), 0
+    for j in range(int64(e.namespace_count)):
+        if not _is_left_out(features, ids[j]):
+            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+                rows[n] = (indices[i] * multiplier + offset) & mask
+                values[n] = x[i]
+                n += 1
+    if features.terms != uint64(0):
+        record = terms_record_at(features.terms)[0]
+        found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
+        for t in range(int64(record.term_count)):
+            n = _interact(features, e, term_at(found, t), starts, permutations, rows, values, n, place)
     return n
+
+
+@njit
+def _total(features, e):  # type: ignore[no-untyped-def]
+    """How many features an example has, those left out included, with the terms found last."""
+    total = int64(e.length)
+    if features.terms != uint64(0):
+        starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_at(features.terms)[0]
+        for t in range(int64(record.term_count)):
+            total += _size_of(term_at(reserve(record.found, uint64(0)), t), starts, record.permutations == 1)
+    return total
+
+
+@njit
+def _guess(features, e, place):  # type: ignore[no-untyped-def]
+    """Write the rows of the next example, if it has the same namespaces as this one."""
+    features.ahead_length, features.guessed = uint64(0), uint64(0)
+    same, ids = e.next_length > uint64(0) and e.next_namespace_count == e.namespace_count, e.namespace_count
+    for j in range(ids):
+        same = same and uint32s_at(e.namespace_ids, ids)[j] == uint32s_at(e.namespace_ids, ids + ids)[ids + j]
+    if not same:
+        return
+    length, namespaces, indices, values = e.length, e.namespaces, e.indices, e.values
+    e.length, e.namespaces = e.next_length, namespaces + uint64(8) * e.namespace_count
+    e.indices, e.values = indices + uint64(4) * length, values + uint64(4) * length
+    total = uint64(_total(features, e))
+    address = reserve(features.guess, uint64(8) * total)
+    if address != uint64(0):
+        written = _write(
+            features, e, place, uint32s_at(address, total), float32s_at(address + uint64(4) * total, total)
+        )
+        features.ahead, features.ahead_length, features.guessed = address, uint64(written), uint64(1)
+    e.length, e.namespaces, e.indices, e.values = length, namespaces, indices, values
 
 
 @kernel
@@ -199,32 +264,20 @@ def expand(features, example, label, importance, offset):  # type: ignore[no-unt
     """
     features, e = features_at(features)[0], example_at(example)[0]
     shared = shared_at(e.shared)[0]
-    multiplier, mask = shared.multiplier, shared.mask
-    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
-    ids = uint32s_at(e.namespace_ids, e.namespace_count)
-    count, total = int64(e.namespace_count), int64(e.length)
+    place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
     if features.terms != uint64(0):
-        record = terms_record_at(features.terms)[0]
-        for t in range(find_terms(features.terms, ids, count)):
-            total += _size_of(term_at(reserve(record.found, uint64(0)), t), starts, record.permutations == 1)
-    e.features = uint64(total)
-    features.length = uint64(0)
-    if not _make_room(features, uint64(total)):
+        find_terms(features.terms, uint32s_at(e.namespace_ids, e.namespace_count), int64(e.namespace_count))
+    e.features, features.length = uint64(_total(features, e)), uint64(0)
+    if not _make_room(features, e.features):
         return float32(0)  # out of memory: better no features than a crash
     features.rows = reserve(features.table, uint64(0))
     features.values = features.rows + uint64(4) * features.room
     rows, values = rows_of(features, features.room), values_of(features, features.room)
-    indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
-    n = 0
-    for j in range(count):
-        if not _is_left_out(features, ids[j]):
-            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
-                rows[n] = (uint64(indices[i]) * multiplier + offset) & mask
-                values[n] = x[i]
-                n += 1
-    if features.terms != uint64(0):
-        n = _interact_all(features, e, shared, starts, offset, n)
-    features.length = uint64(n)
+    features.length = uint64(_write(features, e, place, rows, values))
+    if features.guessed == uint64(0):
+        features.ahead, features.ahead_length = features.rows, features.length
+        fetch_rest(features, shared)
+    _guess(features, e, place)
     return float32(0)
 
 
@@ -248,6 +301,7 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     if not _make_room(features, e.length):
         return 0  # out of memory: better no features than a crash
     features.values, features.length = e.values, e.length
+    features.ahead, features.ahead_length = e.indices + uint64(4) * e.length, e.next_length
     features.rows = buffer_at(features.table)[0].address
     rows, indices = rows_of(features, e.length), uint32s_at(e.indices, e.length)
     multiplier, first, mask = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)

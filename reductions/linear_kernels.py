@@ -14,6 +14,7 @@ from hutch.core.abi import (
     kernel,
     layer_at,
     loss_at,
+    rolled,
     shared_at,
     uint32s_at,
     view,
@@ -21,7 +22,7 @@ from hutch.core.abi import (
 from hutch.core.kernel_helper import helper, inlined
 from hutch.core.loss_flow import budget_to
 from hutch.core.loss_kernels import square_gradient_of, update_of, value_of
-from hutch.reductions.linear_features import features_at, gather, rows_of, values_of
+from hutch.reductions.linear_features import features_at, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear_memory import buffer_at
 from hutch.reductions.linear_rates import measure, measure_default, rates_at
 
@@ -78,6 +79,7 @@ def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
             p += _shrunk(weights[uint64(rows[i]) * stride], gravity) * values[i]
     else:
         for i in range(n):
+            rolled()
             p += weights[uint64(rows[i]) * stride] * values[i]
     return p
 
@@ -88,9 +90,11 @@ def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-unt
     p, n, weights = e.base, e.length, _weights(shared)
     features.values, features.rows = e.values, buffer_at(features.table)[0].address
     e.features, features.length = n, n
+    features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
     rows, values, indices = rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
     multiplier, mask = shared.multiplier, shared.mask
     for i in range(n):
+        rolled()
         row = (uint64(indices[i]) * multiplier + offset) & mask
         rows[i] = row
         p += weights[row * stride] * values[i]
@@ -192,6 +196,7 @@ def _move(state, features, shared, update, stride):  # type: ignore[no-untyped-d
     if state.normalized == 1:
         update *= rates_at(state.rates)[0].multiplier
     for i in range(n):
+        rolled()
         x = values[i]
         if abs(x) < _MOST:
             at = uint64(rows[i]) * stride
@@ -217,7 +222,9 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     shared = shared_at(example_at(example)[0].shared)[0]
     if not importance > _0:
         _widen(shared, label)
-    return _predict(layer, example, label, importance, offset, shared.stride)[0]
+    prediction = _predict(layer, example, label, importance, offset, shared.stride)[0]
+    fetch_rest(features_at(_state(layer).features)[0], shared)
+    return prediction
 
 
 @inlined
@@ -238,14 +245,18 @@ def _learn(layer, example, label, importance, offset, stride, default):  # type:
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then train if there is a label; for rates that are adaptive and normalised, with square roots."""
-    return _learn(layer, example, label, importance, offset, uint64(4), True)
+    prediction = _learn(layer, example, label, importance, offset, uint64(4), True)
+    fetch_rest(features_at(_state(layer).features)[0], shared_at(example_at(example)[0].shared)[0])
+    return prediction
 
 
 @kernel
 def learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then train if there is a label; for rates of any kind."""
-    stride = shared_at(example_at(example)[0].shared)[0].stride
-    return _learn(layer, example, label, importance, offset, stride, False)
+    shared = shared_at(example_at(example)[0].shared)[0]
+    prediction = _learn(layer, example, label, importance, offset, shared.stride, False)
+    fetch_rest(features_at(_state(layer).features)[0], shared)
+    return prediction
 
 
 @helper

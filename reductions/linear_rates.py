@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from hutch.core.abi import example_at, float32s_at, float64s_at, shared_at, view
+from hutch.core.abi import example_at, float32s_at, float64s_at, rolled, shared_at, view
 from hutch.core.kernel_helper import helper, inlined, intrinsic
-from hutch.reductions.linear_features import LANES, rows_of, scratch_of, squared_length, values_of
+from hutch.reductions.linear_features import (
+    LANES,
+    fetch_one,
+    fetch_some,
+    rows_of,
+    scratch_of,
+    squared_length,
+    values_of,
+)
 
 RATES = np.dtype(
     [
@@ -173,17 +181,22 @@ def _visit_few(weights, rows, values, square_gradient):  # type: ignore[no-untyp
 
 
 @inlined
-def _visit_many(features, weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+def _visit_many(features, shared, weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
     """The same in three walks: only the first depends on the table, the second is all arithmetic, the third sums."""
     n = uint64(len(rows))
     squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
+    ahead = fetch_some(features, shared, n)
     for i in range(n):
+        rolled()
+        fetch_one(ahead, i)
         at = uint64(rows[i]) * uint64(4)
         squares[i], gradients[i], scales[i] = _touch(weights, at, values[i], square_gradient, True, _DEFAULT, _0)
     for i in range(uint64(0), n, LANES):
+        rolled()
         default_rates(squares, gradients, scales, i)
     total, norm = _0, _0
     for i in range(n):
+        rolled()
         total += squares[i]
         norm += scales[i]
         weights[uint64(rows[i]) * uint64(4) + uint64(3)] = gradients[i]
@@ -257,7 +270,7 @@ def measure_default(rates, features, shared, n, offset, importance, square_gradi
     if n < LANES:
         total, norm = _visit_few(weights, rows, values, square_gradient)
     else:
-        total, norm = _visit_many(features, weights, rows, values, square_gradient)
+        total, norm = _visit_many(features, shared, weights, rows, values, square_gradient)
     total_norm, total_importance = _average(rates, offset, importance, norm)
     rates.multiplier = math.sqrt(total_importance / total_norm)
     return total * rates.multiplier
