@@ -37,8 +37,10 @@ def crowd(
         str | None,
         typer.Option("--ask-of", help="With --next: workers at hand, separated by commas; who is best asked."),
     ] = None,
-    posteriors: Annotated[str | None, typer.Option("-p", "--predictions", help="Write posteriors here.")] = None,
-    workers: Annotated[str | None, typer.Option(help="Write the worker report here.")] = None,
+    posteriors: Annotated[
+        str | None, typer.Option("-p", "--predictions", help="Write posteriors here; - is standard output.")
+    ] = None,
+    workers: Annotated[str | None, typer.Option(help="Write the worker report here; - is standard output.")] = None,
     initial: Annotated[str | None, typer.Option("-i", "--initial-model", help="Continue from a saved model.")] = None,
     final: Annotated[str | None, typer.Option("-f", "--final-model", help="Save the model here.")] = None,
     test: Annotated[bool, typer.Option("-t", "--test", help="Learn nothing, only score.")] = False,
@@ -59,7 +61,8 @@ def crowd(
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
-    from hutch.core.atomic import atomic_write, check_writable
+    from hutch.cli.run import is_stdout, open_output
+    from hutch.core.atomic import check_writable
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
     from hutch.crowd.labels import read_gold, read_labels, restricted
@@ -70,8 +73,14 @@ def crowd(
         if not quiet:
             print(text, file=sys.stderr)
 
+    def show(summary: dict[str, Any]) -> None:
+        text = json_format.dumps(summary) if json else "\n".join(_lines(summary))
+        print(text, file=sys.stderr if is_stdout(posteriors) or is_stdout(workers) else sys.stdout)
+
+    if is_stdout(posteriors) and is_stdout(workers):
+        raise UsageError("-p, --workers: got standard output for both, wanted a file for one")
     for path in (posteriors, workers, final):
-        if path:
+        if path and not is_stdout(path):
             check_writable(path)
     if ask_of and not next_:
         raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
@@ -81,8 +90,7 @@ def crowd(
         for option, given in (("--workers", workers), ("--next", next_), ("--score", score)):
             if given:
                 raise UsageError(f"{option}: a stream keeps no task and no worker; leave out --stream")
-        summary = _stream(labels, known, chosen, options, history, gold, posteriors, final, notice)
-        print(json_format.dumps(summary) if json else "\n".join(_lines(summary)))
+        show(_stream(labels, known, chosen, options, history, gold, posteriors, final, notice))
         return
     data = read_labels(labels, known, history.worker_names if history else (), read_gold(gold) if gold else None)
     if not len(data):
@@ -99,10 +107,10 @@ def crowd(
     if table:
         table.finish()
     if posteriors:
-        with atomic_write(posteriors) as file:
+        with open_output(posteriors) as file:
             output.write_posteriors(file, result)
     if workers:
-        with atomic_write(workers) as file:
+        with open_output(workers) as file:
             rows = report(data, result.fit.posterior, result.confusions, result.class_prior)
             output.write_workers(file, result, rows)
     if final:
@@ -120,7 +128,7 @@ def crowd(
         for row, worker in zip(summary["next"], workers_at_hand, strict=False):
             row["worker"] = worker
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(next_))
-    print(json_format.dumps(summary) if json else "\n".join(_lines(summary)))
+    show(summary)
 
 
 def _stream(
@@ -138,7 +146,7 @@ def _stream(
     from contextlib import nullcontext
     from itertools import chain
 
-    from hutch.core.atomic import atomic_write
+    from hutch.cli.run import open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
     from hutch.crowd.labels import read_gold
@@ -161,7 +169,7 @@ def _stream(
             blocks = label_blocks(path, known, truth)
         pieces = chain([first], blocks) if first and not number else blocks
         last = posteriors if number + 1 == options.passes else None
-        with atomic_write(last) if last else nullcontext() as file:
+        with open_output(last) if last else nullcontext() as file:
             totals = run_blocks(learner, pieces, options.slots, None if options.test else number == 0, table, file)
     table.finish()
     if final:

@@ -72,6 +72,14 @@ def test_files_have_their_columns(data, tmp_path):
     assert all(row["gold_labels"] == row["labels"] for row in workers)
 
 
+@pytest.mark.parametrize("options", [["-p", "-"], ["--workers", "-"], ["-p", "-", "--method", "online", "--stream"]])
+def test_a_report_may_be_standard_output(data, options):
+    out, err = invoke(data, *options, "--quiet")
+    table = out.splitlines()
+    assert table[0].split("\t")[0] in ("task", "worker") and len({line.count("\t") for line in table}) == 1
+    assert "two_level" in err
+
+
 def test_names_cannot_break_the_table(tmp_path):
     (tmp_path / "labels.csv").write_text('"a\tb","t\n1",x\n')
     invoke(tmp_path / "labels.csv", "-p", tmp_path / "p.tsv", "--workers", tmp_path / "w.tsv")
