@@ -120,12 +120,12 @@ def make(parameters=None, bits=8, constant=False, **top):
     )
 
 
-def random_lines(seed, count=60):
+def random_lines(seed, count=60, most=6):
     """Lines with features that repeat, change their scale and come in several namespaces; and what they say."""
     random = np.random.default_rng(seed)
     lines, rows = [], []
     for _ in range(count):
-        indices = random.integers(0, 12, random.integers(1, 7))
+        indices = random.integers(0, 2 * most, random.integers(1, most + 1))
         values = np.round(random.normal(size=len(indices)) * 10.0 ** random.integers(-2, 3), 2).astype(F)
         values[values == 0] = 1
         y, importance = random.choice([-1, 1]), random.choice([1, 1, 1, 0.5, 7])
@@ -160,6 +160,39 @@ def test_every_prediction_and_weight_is_the_twin_s(adaptive, normalized, invaria
     if exact and adaptive and normalized:
         np.testing.assert_array_equal(chain.weights[:, 1], twin.g)
         np.testing.assert_array_equal(chain.weights[:, 2], twin.n)
+
+
+@pytest.mark.parametrize("most", [1, 15, 16, 17, 70])
+def test_long_examples_learn_as_short_ones_do(most):
+    chain, twin = make({"loss": "hinge"}), Twin()
+    lines, _ = random_lines(most, count=40, most=most)
+    [batch] = chain.batches(lines)
+    wanted = [
+        twin.step(batch.indices[a:b], batch.values[a:b], batch.labels[i], batch.importance[i])
+        for i, (a, b) in enumerate(zip(batch.row_ptr[:-1], batch.row_ptr[1:], strict=True))
+    ]
+    np.testing.assert_array_equal(chain.learn(lines), np.array(wanted, F))
+    for k, column in enumerate((twin.w, twin.g, twin.n, twin.r)):
+        np.testing.assert_array_equal(chain.weights[:, k], column)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"interactions": ["ab", "aab"]}, {"ignore_linear": ["a"], "l1": 1e-3}], ids=str
+)
+def test_what_comes_next_does_not_matter(parameters):
+    """The rows of the next example are fetched ahead; nothing else of it may be seen."""
+    random = np.random.default_rng(0)
+    lines = [
+        f"{random.choice([-1, 1])} "
+        + " ".join(
+            f"|{name} " + " ".join(f"{i}:{i / 7 + 0.1:.2f}" for i in random.integers(0, 30, random.integers(1, 25)))
+            for name in random.permutation(list("abc"))[: random.integers(1, 4)]
+        )
+        for _ in range(80)
+    ]
+    together, apart = (make({"loss": "logistic", **parameters}) for _ in range(2))
+    np.testing.assert_array_equal(together.learn(lines), np.concatenate([apart.learn([line]) for line in lines]))
+    np.testing.assert_array_equal(together.weights, apart.weights)
 
 
 def brute_force(namespaces, term, permutations):
