@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -355,3 +356,22 @@ def test_audit_output_of_vw(case: Path) -> None:
         printed = [re.search(rb":(\d+):([^:@]+):[^:@]+@", field) for field in linear]
         wanted = sorted((int(match[1]), float(match[2])) for match in printed if match)
         assert sorted((index, float(f"{value:g}")) for index, value in features(batch, i)) == wanted
+
+
+@pytest.mark.parametrize("odd", [b"1 2 'tag|f a\n", b"1 |f a:+3\n", b"1 |f a |g b |f c\n", b"\xef\xbb\xbf1 |f a\n"])
+@pytest.mark.parametrize("before", [0, 1, 200])
+def test_a_line_that_needs_another_kernel_is_gone_on_from(odd: bytes, before: int) -> None:
+    """Kernels of rare lines are compiled when a parser meets the first one, amid a text."""
+    usual = b"1 |f a:0.5 b\n\n2 |g c d:-1\n"
+    text = before * usual + odd + usual + b"3 'last|f x:1e+1\n"
+    parser = TextParser()
+    first = parser.parse(text)
+    found = {field.name: getattr(first, field.name).copy() for field in fields(Batch)}
+    assert parser.line == text.count(b"\n")
+    again = TextParser()
+    again.parse(odd + b"3 'last|f x:1e+1\n")  # now it has all kernels
+    again.start("again")
+    second = again.parse(text)
+    second.group -= second.group[0]
+    for name, array in found.items():
+        assert np.array_equal(array, getattr(second, name)), name
