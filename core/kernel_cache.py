@@ -95,38 +95,39 @@ def _usable(directory: Path) -> bool:
         return False
 
 
-def directory_for(function: Callable[..., Any]) -> Path:
+def directory_for(function: Callable[..., Any]) -> Path | None:
     """The cache directory of a kernel: named by its module and the hash of every source that it can reach.
 
-    The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`.
+    The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`. To be
+    asked when the module is imported: a source that is edited later says nothing of what runs.
+
+    Returns:
+        The directory; None for a function without a file, of a notebook or standard input.
     """
-    source = Path(function.__code__.co_filename).resolve()
-    key = _digest(source)
-    package = sys.modules.get(function.__module__.split(".")[0])
-    init = Path(getattr(package, "__file__", None) or source).resolve()
-    if function.__module__.split(".")[0] != "hutch" and init.name == "__init__.py":
-        key += "-" + _package_digest(init.parent)
-    return _home() / f"{function.__module__}-{key}"
+    source = Path(function.__code__.co_filename)
+    return _home() / _key(source.resolve(), function.__module__) if source.is_file() else None
 
 
-def _has_source(function: Callable[..., Any]) -> bool:
-    """Whether a function stands in a file: not so in a notebook or on standard input."""
-    return Path(function.__code__.co_filename).is_file()
+@cache
+def _key(source: Path, module: str) -> str:
+    key = f"{module}-{_digest(source)}"
+    top = module.split(".")[0]
+    init = Path(getattr(sys.modules.get(top), "__file__", None) or source).resolve()
+    return key if top == "hutch" or init.name != "__init__.py" else f"{key}-{_package_digest(init.parent)}"
 
 
-def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+def _dispatcher(function: Callable[..., Any], directory: Path | None, **options: Any) -> Any:
     """Numba's function, kept on disk."""
     import numba
 
     config: Any = numba.config
     decorator: Any = numba.njit
-    on_disk = _has_source(function)
-    directory = directory_for(function) if on_disk else _home()
     with _lock:
         before = config.CACHE_DIR
         config.CACHE_DIR = str(directory)
         try:
-            dispatcher = decorator(cache=on_disk and _usable(directory), **_OPTIONS, **options)(function)
+            cached = directory is not None and _usable(directory)
+            dispatcher = decorator(cache=cached, **_OPTIONS, **options)(function)
         finally:
             config.CACHE_DIR = before
         _dispatchers.append(dispatcher)
@@ -139,7 +140,8 @@ def compiled(function: Callable[..., Any]) -> Any:
     Args:
         function: a module-level function on scalars and arrays.
     """
-    return Deferred(function, lambda: _dispatcher(function))
+    directory = directory_for(function)
+    return Deferred(function, lambda: _dispatcher(function, directory))
 
 
 class AddressKernel:
@@ -155,13 +157,14 @@ class AddressKernel:
     def __init__(self, function: Callable[..., Any], signature: str) -> None:
         self.function = function
         self.signature = signature
+        self._directory = directory_for(function)
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's function, compiled."""
-        dispatcher = _dispatcher(self.function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        dispatcher = _dispatcher(self.function, self._directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
         dispatcher.compile(self.signature)
         return dispatcher
 
@@ -176,10 +179,10 @@ class AddressKernel:
     def _place(self) -> Path | None:
         """The file of the object code; None where none is kept."""
         function = self.function
-        if not object_store.enabled() or function.__closure__ or not _has_source(function):
+        if not object_store.enabled() or function.__closure__ or self._directory is None:
             return None
         key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
-        return directory_for(function) / f"{function.__qualname__}-{function.__code__.co_firstlineno}-{key}.object"
+        return self._directory / f"{function.__qualname__}-{function.__code__.co_firstlineno}-{key}.object"
 
     def _compile(self, place: Path | None) -> int:
         """Let Numba make or find the code, and keep the object."""

@@ -56,10 +56,10 @@ def write(folder: Path, result: str) -> None:
     (folder / "kernels" / "inner.py").write_text("import numpy\n" + INNER.format(result=result))
 
 
-def start(folder: Path, **environment: str) -> "subprocess.Popen[str]":
+def start(folder: Path, program: str = PROGRAM, **environment: str) -> "subprocess.Popen[str]":
     known = {"HUTCH_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     pipe = subprocess.PIPE
-    command = [sys.executable, "-c", PROGRAM]
+    command = [sys.executable, "-c", program]
     return subprocess.Popen(command, env={**os.environ, **known, **environment}, stdout=pipe, stderr=pipe, text=True)
 
 
@@ -71,8 +71,8 @@ def said(process: "subprocess.Popen[str]") -> tuple[str, int, bool]:
     return value, int(compiled), numba == "True"
 
 
-def run(folder: Path, **environment: str) -> tuple[str, int, bool]:
-    return said(start(folder, **environment))
+def run(folder: Path, program: str = PROGRAM, **environment: str) -> tuple[str, int, bool]:
+    return said(start(folder, program, **environment))
 
 
 def objects(folder: Path) -> list[Path]:
@@ -100,6 +100,15 @@ def test_a_damaged_or_missing_object_is_made_anew(folder: Path) -> None:
         path.write_bytes(damaged) if damaged is not None else path.unlink()
         assert run(folder) == ("12.0", 1, True)
         assert run(folder) == ("12.0", 0, False)
+
+
+def test_a_source_edited_while_it_runs_is_not_taken_for_what_runs(folder: Path) -> None:
+    """The kernel is compiled after the edit, from what was imported before it."""
+    edited = INNER.format(result="5.0 * x")
+    write = f"import pathlib; pathlib.Path(sys.modules['kernels.inner'].__file__).write_text({edited!r})"
+    assert run(folder, program=PROGRAM.replace("import kernels", f"import kernels; {write}")) == ("12.0", 1, True)
+    assert run(folder) == ("30.0", 1, True)
+    assert run(folder) == ("30.0", 0, False)
 
 
 def test_processes_may_compile_at_the_same_time(folder: Path) -> None:
