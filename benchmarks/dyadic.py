@@ -1,8 +1,10 @@
-"""The tables of docs/dyadic.md.
+"""The tables of docs/dyadic.md and docs/filter_tree.md.
 
     python benchmarks/dyadic.py steps             nanoseconds and error of a step, by loss and dynamics
     python benchmarks/dyadic.py cost [PASSES]     CPU of rank 3 against linear on simulated ratings, 160 passes
+    python benchmarks/dyadic.py trees             error and CPU of both filter trees on simulated ratings
     python benchmarks/dyadic.py ratings DIR...    RMSE and CPU; in DIR train.tsv and test.tsv, user TAB item TAB rating
+    python benchmarks/dyadic.py implicit DIR...   precision of implicit features, tried on a tenth of train.tsv (seed 7)
 
 All times are CPU seconds of one thread, data in memory, kernels compiled.
 """
@@ -58,38 +60,83 @@ def steps(count: int = 20_000, rank: int = 10) -> None:
 
 
 def cost(passes: int) -> None:
-    """Learning only, under a filter tree with hinge loss; twice each, the better."""
+    """Learning only, under a filter tree with hinge loss; three rounds in turn, the least of each learner."""
     train, _ = split()
+    shared = {"left": "rater", "right": "task", "loss": {"name": "hinge"}, "learning_rate": 0.09}
     for l2, shift in ((0.0, 1.0), (0.3, 0.0)):
-        best: dict[int, float] = {}
-        for rank in (0, 3, 0, 3):
-            given = {"left": "rater", "right": "task", "loss": {"name": "hinge"}, "learning_rate": 0.09}
-            engine = build(
-                ("filter_tree", {"classes": 5}), ("dyadic", {**given, "rank": rank, "l2": l2, "shift": shift})
-            )
-            batch = TextParser(engine.parser).parse(train.examples())
-            engine.run_batch(batch)
-            start = time.process_time()
-            for _ in range(passes):
+        learners: dict[str, tuple[str, dict[str, Any]]] = {
+            f"rank {rank}": ("dyadic", {**shared, "rank": rank, "l2": l2, "shift": shift}) for rank in (0, 3)
+        }
+        learners["the layer `linear`"] = ("linear", {"loss": {"name": "hinge"}})
+        best = dict.fromkeys(learners, np.inf)
+        for _ in range(3):
+            for name, layer in learners.items():
+                engine = build(("filter_tree", {"classes": 5}), layer)
+                batch = TextParser(engine.parser).parse(train.examples())
                 engine.run_batch(batch)
-            best[rank] = min(best.get(rank, np.inf), time.process_time() - start)
-        print(
-            f"{passes} passes, l2 {l2}: linear {best[0]:.2f} s, rank 3 {best[3]:.2f} s, {best[3] / best[0]:.2f} times"
+                start = time.process_time()
+                for _ in range(passes):
+                    engine.run_batch(batch)
+                best[name] = min(best[name], time.process_time() - start)
+        for name, seconds in best.items():
+            ratio = seconds / best["rank 0"]
+            print(f"{passes} passes, l2 {l2}: {name:20} {seconds:6.2f} s, {ratio:.2f} times rank 0", flush=True)
+
+
+def trees(passes: int = 20) -> None:
+    """Hinge loss, l2 0.3; the least CPU of three rounds."""
+    train, test = split()
+    for rank in (0, 2):
+        given = {"left": "rater", "right": "task", "loss": {"name": "hinge"}, "rank": rank, "l2": 0.3}
+        for rate in (0.3, 0.09):
+            for tree in ("filter_tree", "scoring_filter_tree"):
+                error, best = np.nan, np.inf
+                for _ in range(3):
+                    engine = build((tree, {"classes": 5}), ("dyadic", {**given, "learning_rate": rate}))
+                    batch, kept = (TextParser(engine.parser).parse(part.examples()) for part in (train, test))
+                    engine.run_batch(kept, learn=False)
+                    start = time.process_time()
+                    for _ in range(passes):
+                        engine.run_batch(batch)
+                    best = min(best, time.process_time() - start)
+                    error = float(np.mean(engine.run_batch(kept, learn=False)[0].predictions != kept.labels))
+                print(f"rank {rank}, rate {rate}: {tree:20} {error:.4f}  {best:5.2f} s", flush=True)
+
+
+def _lines(directory: str, *names: str) -> list[list[bytes]]:
+    """The lines of files of one data set, each file shuffled."""
+    parts = []
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    for name in names:
+        rows = [line.split("\t") for line in (Path(directory) / name).read_text().splitlines()]
+        u = np.array([users.setdefault(row[0], len(users) + 1) for row in rows])
+        i = np.array([items.setdefault(row[1], len(items) + 1) for row in rows])
+        order = np.random.default_rng(0).permutation(len(rows))
+        lines = rating_lines(u[order], i[order], np.array([float(row[2]) for row in rows])[order])
+        parts.append(lines.splitlines(keepends=True))
+    return parts
+
+
+def implicit(directories: list[str]) -> None:
+    """RMSE on ratings kept aside of the training file, which alone is read."""
+    dyadic = {"left": "user", "right": "item", "rank": 20}
+    for directory in directories:
+        (lines,) = _lines(directory, "train.tsv")
+        kept = np.random.default_rng(7).random(len(lines)) < 0.1
+        train, validation = (
+            b"".join(line for line, k in zip(lines, kept, strict=True) if k == side) for side in (0, 1)
         )
+        for precision in (None, 10.0, 30.0, 100.0, 300.0):
+            given = {"implicit": "right", "implicit_precision": precision} if precision else {}
+            error, seconds = rating_error(train, validation, "dyadic", {**dyadic, **given}, 40)
+            print(f"{Path(directory).name:16} precision {precision!s:>6} {error:.4f}  {seconds:6.2f} s", flush=True)
 
 
 def ratings(directories: list[str]) -> None:
     """One default for all sets; the training file is shuffled once."""
     for directory in directories:
-        parts = []
-        users: dict[str, int] = {}
-        items: dict[str, int] = {}
-        for name in ("train.tsv", "test.tsv"):
-            rows = [line.split("\t") for line in (Path(directory) / name).read_text().splitlines()]
-            u = np.array([users.setdefault(row[0], len(users) + 1) for row in rows])
-            i = np.array([items.setdefault(row[1], len(items) + 1) for row in rows])
-            order = np.random.default_rng(0).permutation(len(rows))
-            parts.append(rating_lines(u[order], i[order], np.array([float(row[2]) for row in rows])[order]))
+        parts = [b"".join(lines) for lines in _lines(directory, "train.tsv", "test.tsv")]
         for name, (layer, given, passes) in RATING_LEARNERS.items():
             error, seconds = rating_error(parts[0], parts[1], layer, given, passes)
             print(f"{Path(directory).name:16} {name:30} {error:.4f}  {seconds:6.2f} s", flush=True)
@@ -100,7 +147,11 @@ if __name__ == "__main__":
         steps()
     elif sys.argv[1:2] == ["cost"]:
         cost(int(sys.argv[2]) if len(sys.argv) > 2 else 160)
+    elif sys.argv[1:2] == ["trees"]:
+        trees()
     elif sys.argv[1:2] == ["ratings"] and len(sys.argv) > 2:
         ratings(sys.argv[2:])
+    elif sys.argv[1:2] == ["implicit"] and len(sys.argv) > 2:
+        implicit(sys.argv[2:])
     else:
         sys.exit(__doc__)

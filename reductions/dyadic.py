@@ -56,6 +56,7 @@ class DyadicParameters(Parameters):
         precision: with `posterior`, prior precision of a factor, in standardised labels.
         implicit: `right` adds to the right side of the first pair who has been seen with it (the raters of an item), by
             its first feature; collected in the first pass, used from the second on. With `posterior` rates only.
+        implicit_precision: prior precision of the factors that `implicit` adds.
         interactions: products of namespaces as linear features, each a list of names; `:` stands for every namespace.
     """
 
@@ -75,6 +76,7 @@ class DyadicParameters(Parameters):
     spread: NonNegative | None = None
     precision: Positive = 9.0
     implicit: Literal["right"] | None = None
+    implicit_precision: Positive = 100.0
     interactions: tuple[tuple[str, ...], ...] = ()
 
     @model_validator(mode="after")
@@ -155,7 +157,10 @@ class Dyadic(Reduction):
         if p.implicit:
             if context.submodels > 1:
                 raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
-            self._raters, self._bag = Raters(p.rank, 1 << context.bits, context.seed), np.zeros(p.rank)
+            self._raters, self._bag = (
+                Raters(p.rank, p.implicit_precision, 1 << context.bits, context.seed),
+                np.zeros(p.rank),
+            )
         self._scratch: list[Any] = []
         self.state, self._rival = self._record(terms), self._record(terms)
         self.state["rival"] = self._rival.ctypes.data

@@ -22,6 +22,7 @@ from hutch.core.text_parser import TextParser
 from hutch.reductions.dyadic import Dyadic
 from hutch.reductions.filter_tree import FilterTree
 from hutch.reductions.linear import Linear
+from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 RANKS = (0, 1, 2, 3)
 RATES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
@@ -29,7 +30,7 @@ _BITS = 22
 _DIVERGED = 1e30
 
 _REGISTRY = Registry()
-for _reduction in (Dyadic, FilterTree, Linear):
+for _reduction in (Dyadic, FilterTree, Linear, ScoringFilterTree):
     _REGISTRY.add("reductions", _reduction.name, _reduction, "hutch")
 for _loss in BUILTIN_LOSSES:
     _REGISTRY.add("losses", _loss.name, _loss, "hutch")

@@ -18,13 +18,14 @@ from numpy import uint64
 from hutch.core.abi import UNLABELED, call, call_loss, example_at, kernel, layer_at, loss_at
 from hutch.core.dyad_linear import slope_
 from hutch.core.dyad_step import importance_to_
-from hutch.core.kernel_helper import helper
+from hutch.core.kernel_helper import helper, njit
 from hutch.core.loss_kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
 from hutch.reductions.dyadic_plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic_rates import POSTERIOR, POWER, factor_rate, rate_of
 from hutch.reductions.dyadic_state import (
     balance_of,
     compute_sides,
+    dyadic_at,
     find_sides,
     first_of,
     gathered,
@@ -118,10 +119,10 @@ def _set_kind(state, label):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _measure(state, example, importance, offset):  # type: ignore[no-untyped-def]
+def _measure(state, example, importance):  # type: ignore[no-untyped-def]
     """Set `square`, `variance` and the metric of the sides; with power rates every feature has the rate 1."""
     if state.measure != _NOTHING:
-        call(state.measure, state.self, example, _0, importance, offset)
+        call(state.measure, state.self, example, _0, importance, state.offset)
         return
     _, _, _, values, n = gathered(state, example)
     ranges, metric = ranges_of(state), metric_of(state)
@@ -243,9 +244,9 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @helper
-def _begin(state, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _begin(state, example, label, importance):  # type: ignore[no-untyped-def]
     """Everything before the regularisation of a step, for one sub-model."""
-    state.offset = offset
+    offset = state.offset
     _gather(state, example, offset)
     state.rate = rate_of(state, shared_of(example).examples)
     weights, stride, rows, _, _ = gathered(state, example)
@@ -256,7 +257,7 @@ def _begin(state, example, label, importance, offset):  # type: ignore[no-untype
         call(state.settle, state.self, example, _0, importance, offset)
     if state.see != _NOTHING:
         call(state.see, state.self, example, label, importance, offset)
-    _measure(state, example, importance, offset)
+    _measure(state, example, importance)
 
 
 @helper
@@ -287,38 +288,52 @@ def _finish(state, example, slope, importance, keep):  # type: ignore[no-untyped
         call(state.observe, state.self, example, np.float32(slope), importance, state.offset)
 
 
+@njit(inline="always")
+def _contestant(state, k):  # type: ignore[no-untyped-def]
+    """The record of the sub-model itself, or for k = 1 of its rival."""
+    return dyadic_at(state.self if k == 0 else state.rival)[0]
+
+
+@helper
+def _name(state, offset):  # type: ignore[no-untyped-def]
+    """Tell the records which sub-models they are of; returns how many there are."""
+    state.offset = first_of(offset)
+    if rival_offset(offset) < 0:
+        return 1
+    rival_of(state).offset = uint64(rival_offset(offset))
+    return 2
+
+
 @helper
 def _train(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The step of one example: in standardised labels, around it half of its decay each."""
     state, e, h = state_of(layer), example_at(example)[0], np.float64(importance)
-    first, other = first_of(offset), rival_offset(offset)
-    _begin(state, example, label if other < 0 else UNLABELED, importance, first)
-    if other >= 0:
-        _begin(rival_of(state), example, UNLABELED, importance, uint64(other))
+    count = _name(state, offset)
+    alone = count == 1
+    for k in range(count):
+        _begin(_contestant(state, k), example, label if alone else UNLABELED, importance)
     _set_scale(state, offset)
-    mean, deviation = _unit(state, first)
-    state.label = (state.label - mean) / deviation if other < 0 else state.label / deviation
+    mean, deviation = _unit(state, state.offset)
+    state.label = (state.label - mean) / deviation if alone else state.label / deviation
     state.error = state.label - (np.float64(e.raw) - mean) / deviation
     keep = math.exp(-0.5 * state.rate * h * state.l2) if state.rates == POWER and state.l2 > 0.0 else 1.0
-    again = other >= 0 or state.settle != _NOTHING
-    _regularise(state, example, importance, keep, again)
-    if other >= 0:
-        _regularise(rival_of(state), example, importance, keep, again)
+    for k in range(count):
+        _regularise(_contestant(state, k), example, importance, keep, not alone or state.settle != _NOTHING)
     _join(state, example, deviation, offset)
     state.budget = state.rate * h * state.common
     step = state.generic_step if state.kind == KIND_GENERIC else state.step
-    call(step, state.self, example, _0, importance, first)
+    call(step, state.self, example, _0, importance, state.offset)
     slope = 0.0
     if state.rates != POWER:
         record = loss_at(state.loss)[0]
         p, loss = 0.25 * (state.U - state.V) + state.wx, (record.derivative, state.loss)
         slope = slope_(state.kind, p, state.label, record.parameter, loss)
-    _finish(state, example, slope, importance, keep)
-    if other >= 0:
+    if not alone:
         rival = rival_of(state)
         rival.t, rival.shrink, rival.grow, rival.error = -state.t, state.grow, state.shrink, state.error
         rival.common = state.common
-        _finish(rival, example, slope, importance, keep)
+    for k in range(count):
+        _finish(_contestant(state, k), example, slope, importance, keep)
     if state.undecayed == 1:
         shrink, grow = state.shrink, state.grow
         fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
@@ -343,21 +358,18 @@ def _look_again(layer, example, offset):  # type: ignore[no-untyped-def]
 @helper
 def _look(layer, example, offset):  # type: ignore[no-untyped-def]
     """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
-    state, first, other = state_of(layer), first_of(offset), rival_offset(offset)
-    _gather(state, example, first)
-    _score(state, example, first)
-    _measure(state, example, _1, first)
-    _see(state)
-    if other >= 0:
-        rival = rival_of(state)
-        _gather(rival, example, uint64(other))
-        _score(rival, example, uint64(other))
-        _measure(rival, example, _1, uint64(other))
-        _see(rival)
+    state = state_of(layer)
+    count = _name(state, offset)
+    for k in range(count):
+        contestant = _contestant(state, k)
+        _gather(contestant, example, contestant.offset)
+        _score(contestant, example, contestant.offset)
+        _measure(contestant, example, _1)
+        _see(contestant)
     _set_scale(state, offset)
-    mean, deviation = _unit(state, first)
+    mean, deviation = _unit(state, state.offset)
     _join(state, example, deviation, offset)
-    return mean if other < 0 else 0.0, deviation
+    return mean if count == 1 else 0.0, deviation
 
 
 @kernel
