@@ -1,4 +1,4 @@
-"""CPU time of the linear learner and its parser, a feature, beside VW where it is installed.
+"""CPU time of the linear learner and its parser, a feature, beside VW where it is installed; and of a layer's call.
 
 python benchmarks/linear.py [EXAMPLES]
 """
@@ -24,6 +24,8 @@ KINDS = {
     "text, hinge": (77, 47_000, "{}:{:.4f}", "--loss_function hinge"),
     "text, sgd": (77, 47_000, "{}:{:.4f}", "--loss_function logistic --sgd -l 0.1"),
     "text, 5 classes": (77, 47_000, "{}:{:.4f}", "--oaa 5 --loss_function logistic"),
+    "text, tournament": (77, 47_000, "{}:{:.4f}", "--ect 5 --loss_function hinge"),
+    "short, tournament": (5, 20_000, "c{:x}", "--ect 5 --loss_function hinge"),
 }
 """What the data looks like: features a line, names, a feature, and VW's options."""
 
@@ -32,7 +34,7 @@ def write(path: Path, examples: int, kind: str) -> None:
     """Write examples whose labels depend on some of the features."""
     features, names, feature, options = KINDS[kind]
     random = np.random.default_rng(0)
-    classes = 5 if "--oaa" in options else 2
+    classes = 5 if " 5 " in options else 2
     with path.open("w") as file:
         for _ in range(examples):
             drawn = (names * random.random(features) ** 3).astype(int)
@@ -57,6 +59,21 @@ def ours(path: Path, options: str) -> tuple[float, float, int]:
     return best
 
 
+def layer(examples: int, layers: int = 20) -> float:
+    """CPU seconds of a call of a layer that only passes on, from chains with `layers` of them and with none."""
+    lines = [f"{2 * (i % 2) - 1} | {i % 97}" for i in range(examples)]
+    seconds = []
+    for count in (0, layers):
+        chain = Chain.from_config({"chain": [*[{"link": {"function": "identity"}}] * count, {"linear": {}}]})
+        batch = next(iter(chain.batches(lines)))
+        times = [time.process_time()]
+        for _ in range(20):
+            chain.run_batch(batch)
+            times.append(time.process_time())
+        seconds.append(float(np.diff(times).min()))
+    return (seconds[1] - seconds[0]) / (layers * len(batch))
+
+
 def theirs(path: Path, options: str) -> float:
     """CPU seconds of VW, its start-up taken off."""
 
@@ -76,14 +93,15 @@ def main() -> None:
     """Print the table."""
     examples = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{'data':16} {'parse':>9} {'learn':>9} {'VW':>9}   ns a feature, CPU")
+        print(f"{'data':17} {'parse':>9} {'learn':>9} {'VW':>9}   ns a feature, CPU")
         for kind, (_, _, _, options) in KINDS.items():
             path = Path(folder) / "data.vw"
             write(path, examples, kind)
             parsing, learning, features = ours(path, options)
             peer = theirs(path, options) if find_spec("vowpalwabbit") else np.nan
             columns = (f"{1e9 * seconds / features:9.1f}" for seconds in (parsing, learning, peer))
-            print(f"{kind:16} {' '.join(columns)}")
+            print(f"{kind:17} {' '.join(columns)}")
+    print(f"a layer that only passes on: {1e9 * layer(20_000):.1f} ns a call")
 
 
 if __name__ == "__main__":
