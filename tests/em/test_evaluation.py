@@ -62,11 +62,18 @@ def test_exact_steps_take_classes_better_than_tuned_online_em(tasks: list[Task])
 
 
 def test_online_em_comes_within_a_nat_of_maximum_likelihood_in_one_pass(tasks: list[Task]) -> None:
-    gaps = []
-    for task in tasks[:3]:
+    """Row by row the mean over seeds is 0.6 nats, one of the five is above 1; in blocks of 10 all are below."""
+    gaps: dict[int, list[float]] = {1: [], 10: []}
+    for task in tasks:
+        stream = task.train.rows[task.shuffles[0]]
         best = log_likelihood(task.test.rows, closed_form(task.train.rows, task.rank)).mean()
-        gaps.append(best - shuffled(task, plain(0.8), task.test).one_pass)
-    assert np.mean(gaps) <= 1.0
+        for block, found in gaps.items():
+            model = PPCA.of(stream[:100], task.rank)
+            learner = OnlineEM(model, model.start(0), Schedule(0.8), block=block)
+            learner.learn(stream)
+            found.append(best - learner.log_likelihood(task.test.rows).mean())
+    assert np.mean(gaps[1]) <= 1.0 and sum(gap > 1 for gap in gaps[1]) <= 1
+    assert max(gaps[10]) <= 1.0
 
 
 def test_at_the_slides_step_size_the_step_anchor_halves_the_samples(tasks: list[Task]) -> None:
