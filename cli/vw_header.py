@@ -94,6 +94,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
             continue
         if name in _MULTICLASS:
             yield scorer
+            if any(each.name == "binary" for each in chain.layers):
+                yield "binary"
         yield _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"

@@ -16,6 +16,7 @@ from hutch.cli.vw_lines import LineFiles, audit_line, features_of
 from hutch.cli.vw_load import load_chain
 from hutch.cli.vw_model_text import write_model_text
 from hutch.cli.vw_outputs import (
+    FirstClass,
     Lines,
     answered_directly,
     class_name,
@@ -28,6 +29,7 @@ from hutch.cli.vw_outputs import (
     scores_of,
 )
 from hutch.cli.vw_translate import chain_of
+from hutch.core.abi import UNLABELED
 from hutch.core.batch import Batch
 from hutch.core.batch_cache import CACHE_ENDING
 from hutch.core.best_constant import BestConstant
@@ -106,6 +108,7 @@ class VwRun(Run):
         self._audit_text = ""
         self._row_names: dict[int, str] = {}
         self._log_loss, self._pass, self._seen = 0.0, 1, 0
+        self._first_class = FirstClass(chain, late=False)
         self._scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities)
         if given.probabilities or self._labels or given.direct:
             old = self.progress
@@ -207,9 +210,10 @@ class VwRun(Run):
     def _add_log_loss(self, batch: Batch, outputs: Outputs) -> None:
         if self.progress.pass_number != self._pass:
             self._pass, self._seen = self.progress.pass_number, 0
+        smallest = np.array(list(self._first_class.of(batch)), np.int64)
         numbers = np.arange(self._seen + 1, self._seen + len(batch) + 1)
         self._seen += len(batch)
-        self._log_loss += float(_log_losses(batch, outputs)[self.options.holdout.counted(numbers)].sum())
+        self._log_loss += float(_log_losses(batch, outputs, smallest)[self.options.holdout.counted(numbers)].sum())
 
 
 def _writer(file: BinaryIO, lines: Lines) -> Callable[[Batch, Outputs], None]:
@@ -255,9 +259,9 @@ class _VwProgress(Progress):
         return f"{name}({self._highest * 100:.0f}%)" if self.sure else name
 
 
-def _log_losses(batch: Batch, outputs: Outputs) -> NDArray[np.float64]:
+def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> NDArray[np.float64]:
     """Importance times -log of the probability of the right class; 999 where that is 0, 0 without label."""
-    classes = batch.labels.astype(np.int64) - 1
+    classes = np.where(batch.labels == UNLABELED, -1, batch.labels).astype(np.int64) - smallest
     known = (classes >= 0) & (classes < outputs.scores.shape[1])
     chance = np.zeros(len(batch))
     chance[known] = outputs.scores[known, classes[known]]

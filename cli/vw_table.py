@@ -61,7 +61,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("invert_hash", "", "text", "ends where the weights end; no checksum"),
     Option("hexfloat_weights"),
     Option("predict_only_model", note="changes only what the readable model shows; -f always saves all"),
-    Option("audit", "a"),
+    Option("audit", "a", note="one line of features per example, whatever the reductions"),
     Option("progress", "P", "text"),
     Option("quiet"),
     Option("driver_output", "", "text"),
@@ -105,7 +105,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("ngram", "", "words"),
     Option("skips", "", "words"),
     Option("noconstant"),
-    Option("constant", "C", "float"),
+    Option("constant", "C", "float", "no effect with several sub-models, as in VW"),
     Option(
         "active", note="without --simulation it reads data, as with --no_daemon; `hutch active serve` is the server"
     ),
@@ -115,8 +115,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("oaa", "", "int"),
     Option("probabilities"),
     Option("scores"),
-    Option("indexing", "", "int"),
-    Option("named_labels", "", "text"),
+    Option("indexing", "", "int", "labels beyond the classes are left out; VW takes them for negatives of every class"),
+    Option("named_labels", "", "text", "to be given again with -i"),
     Option("ect", "", "int"),
     Option("error", "", "int"),
     Option("csoaa", "", "int"),

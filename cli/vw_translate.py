@@ -227,6 +227,9 @@ def _multiclass(options: Namespace) -> list[Any]:
         parameters["errors"] = options.error
     if options.probabilities:
         parameters["probabilities"] = True
+    linked = (options.link or "identity") != "identity" and not options.probabilities
+    if name == "oaa" and (options.l1 or options.l2 or options.initial_weight or linked or options.lrq):
+        parameters["predict_first"] = True
     return [{_MULTICLASS[name]: parameters}]
 
 

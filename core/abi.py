@@ -48,6 +48,9 @@ EXAMPLE = np.dtype(
         ("targets", "u8"),  # address of float32[classes]: soft label for a multiclass layer, 0 for a hard one
         ("shared", "u8"),  # address of the SHARED record
         ("number", "u8"),  # counted from 0 within the run
+        ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where nobody counts
+        ("is_predicted", "u8"),  # in: 1 if a layer above knows the prediction that the base learner is to learn from
+        ("predicted", "f8"),  # in: that prediction, a float32
         ("group", "i8"),  # number of the block of lines this one belongs to
         ("last", "u8"),  # 1 on the last line of its block
         ("features", "u8"),  # out: features used, interactions included

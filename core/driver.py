@@ -182,6 +182,7 @@ def drive(run, start):  # type: ignore[no-untyped-def]
             _fetch(r, shared, i + uint64(1))
         labeled = _show(r, e, i)
         e.number = shared.examples
+        e.line += uint64(1)
         label, weight = e.label, e.importance
         counter += 1
         held_out = learning and ((period > 0 and counter % period == 0) or (after > 0 and counter > after))

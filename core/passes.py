@@ -108,7 +108,7 @@ def run_passes(
         if stopped():
             break
         loss = (progress.statistics - before).holdout_loss
-        waited += 1
+        waited += not math.isnan(loss)  # where nothing is tested, nothing says to stop
         if not math.isnan(loss) and not loss >= best_loss:
             best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
         if holdout and waited >= holdout.patience:

@@ -233,6 +233,9 @@ def _learn(layer, example, label, importance, offset, stride, default):  # type:
     shared = shared_at(e.shared)[0]
     _widen(shared, label)
     prediction, loss = _predict(layer, example, label, importance, offset, stride)
+    if e.is_predicted == uint64(1):
+        prediction = np.float32(e.predicted)
+        loss = value_of(state.loss, prediction, label) if label != UNLABELED else _0
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction
     features = features_at(state.features)[0]

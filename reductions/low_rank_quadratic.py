@@ -63,6 +63,7 @@ LOW_RANK = np.dtype(
         ("pairs", "u8"),  # address of int64[pair_count, 3]: left, right, rank
         ("pair_count", "i8"),
         ("dropout", "i8"),
+        ("line", "u8"),  # the line counted last
         ("seen", "u8"),  # examples seen: its parity says which side goes first
         ("seed", "u8"),  # of the dropout
         ("made", "u8"),  # BUFFER of the new features: rows uint32, values float32
@@ -175,10 +176,18 @@ def _round(layer, example, label, importance, offset, turn, learning):  # type: 
 
 
 @njit
+def _count(state, e):  # type: ignore[no-untyped-def]
+    """Count an example once, however many sub-models see it."""
+    if e.line == uint64(0) or e.line != state.line:
+        state.seen += uint64(1)
+        state.line = e.line
+
+
+@njit
 def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if shared_at(e.shared)[0].testing == 0:
-        state.seen += uint64(1)
+        _count(state, e)
     return _round(layer, example, label, importance, offset, 0, False)
 
 
@@ -194,8 +203,9 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if label == UNLABELED or shared_at(e.shared)[0].testing == 1:
         return _predict(layer, example, label, importance, offset)
-    turn = int64(state.seen % uint64(2))
-    state.seen += uint64(1)
+    _count(state, e)
+    turn = int64((state.seen + uint64(1)) % uint64(2))
+    e.is_predicted = uint64(0)
     prediction = _round(layer, example, label, importance, offset, turn, True)
     loss = e.loss
     _round(layer, example, label, importance, offset, 1 - turn, True)
@@ -248,6 +258,10 @@ class LowRankQuadratic(Reduction):
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
+
+    def end_pass(self) -> None:
+        """The end of a pass takes a turn, as in VW."""
+        self.state["seen"] += np.uint64(1)
 
     def saved(self) -> dict[str, NDArray[np.uint64]]:
         """Whose turn it is, and the state of the dropout."""

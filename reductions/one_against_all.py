@@ -38,11 +38,15 @@ class OneAgainstAllParameters(Parameters):
         first_class: the smallest label, 0 or 1. `detect` does as VW: labels count from 1 until a 0 comes before the
             largest label does, and a label beyond the classes is a negative example of every class.
         probabilities: scores are logistic functions of the predictions, scaled to sum 1.
+        predict_first: as VW, all sub-models predict before any learns, and a linear learner learns from the prediction
+            as a link between makes it; it matters only with regularisation, first weights, a link or latent features
+            below. False is faster, and never learns from a prediction that is not the learner's own.
     """
 
     classes: Annotated[int, Field(ge=2, le=1 << 20)]
     first_class: Literal[0, 1, "detect"] = 1
     probabilities: bool = False
+    predict_first: bool = False
 
 
 ONE_AGAINST_ALL = np.dtype(
@@ -51,6 +55,7 @@ ONE_AGAINST_ALL = np.dtype(
         ("first", "i8"),  # the smallest label, or 2 while that is undecided
         ("detect", "i8"),
         ("probabilities", "i8"),
+        ("predict_first", "i8"),
         ("split", "i8"),  # 1: a soft label is learned as two examples, for losses that only know two labels
         ("predictions", "u8"),  # address of float32[classes]: scratch
     ]
@@ -140,9 +145,15 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     if not soft and (label == UNLABELED or not known):
         return _best(layer, example, label, importance, offset)
     predictions, targets = float32s_at(state.predictions, state.classes), float32s_at(e.targets, state.classes)
+    if state.predict_first == 1:
+        _best(layer, example, UNLABELED, importance, offset)
     for k in range(state.classes):
         share = targets[k] if soft else (_1 if label == first + np.float32(k) else _0)
-        predictions[k] = _teach(layer, example, share, importance, state.split, _offset(layer, offset, k))
+        e.is_predicted, e.predicted = uint64(state.predict_first), np.float64(predictions[k])
+        prediction = _teach(layer, example, share, importance, state.split, _offset(layer, offset, k))
+        if state.predict_first == 0:
+            predictions[k] = prediction
+    e.is_predicted = uint64(0)
     return _judge(state, e, label, importance, shown)
 
 
@@ -203,6 +214,7 @@ class OneAgainstAll(Reduction):
         detect = parameters.first_class == "detect"
         self.state["classes"], self.state["probabilities"] = parameters.classes, parameters.probabilities
         self.state["first"], self.state["detect"] = _UNDECIDED if detect else parameters.first_class, detect
+        self.state["predict_first"] = parameters.predict_first
         self.state["split"] = self._loss_kind() in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE)
         self.state["predictions"] = self._predictions.ctypes.data
 

@@ -146,7 +146,10 @@ def test_interactions(interactions, examples):
 @SETTINGS
 @given(examples=lines(CLASS))
 def test_classes(arguments, examples):
-    check(arguments, [line for line in examples if not line.startswith("'")], "get_multiclass_prediction")
+    examples = [line for line in examples if not line.startswith("'")]
+    if "--error" in arguments:  # VW teaches the finals with an example of importance 0, too
+        examples = [line.replace(" 0 ", " 1 ", 1) for line in examples]
+    check(arguments, examples, "get_multiclass_prediction")
 
 
 @pytest.mark.parametrize("arguments", ["--ngram 3 --skips 1", "--ngram a2 --skips a2 -q ab --loss_function logistic"])
