@@ -17,7 +17,7 @@ PUBLISHED = {"best constant": 0.701, "linear": 0.214, "rank 1": 0.198, "rank 2":
 _VERDICT = """
 What reproduces: no rate over five orders of magnitude makes an importance-aware learner diverge, plain gradient steps
 do. What does not: on simulated ratings the dyad is not better than the linear learner. With decay of the weights it is
-as good, without it overfits the few ratings of a task; in one pass the shifted dyad gains, as its first steps are
+a tie, without it overfits the few ratings of a task; in one pass the shifted dyad gains, as its first steps are
 longer. In the source a rank of three costs 1.6 times the linear learner."""
 
 
@@ -30,9 +30,11 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
         ratings: a file of lines user TAB item TAB rating: measure on it instead of on simulated ratings.
 
     Raises:
-        UsageError: matplotlib is not installed.
+        UsageError: matplotlib is not installed, or there is nothing to draw.
         DataError: a line of the ratings is wrong.
     """
+    if plots is not None and ratings is not None:
+        raise UsageError("--plots draws the curves of the simulated ratings; leave it out with --ratings")
     if plots is not None:
         _pyplot()
     if ratings is not None:

@@ -46,6 +46,11 @@ def test_missing_file(tmp_path: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_ratings_have_no_plots(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["reproduce", "dyadic", "--ratings", "x", "--plots", str(tmp_path)])
+    assert isinstance(result.exception, SystemExit) and not list(tmp_path.iterdir())
+
+
 def test_ranks_and_rates_in_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dyadic_evaluation, "_BITS", 17)
     ratings = simulate_ratings(tasks=600, raters=60, seed=1)
