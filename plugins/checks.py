@@ -15,12 +15,15 @@ In a plugin's tests:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.losses import Loss, LossLabels
 from hutch.core.reduction import Reduction
 from hutch.core.registry import Registry
+from hutch.em.checks import MODEL_CHECKS
+from hutch.em.models import ModelEntry
 from hutch.plugins.checks_chain import Bench, bench
 from hutch.plugins.checks_loss import importance_aware, loss_checks
 from hutch.plugins.checks_reduction import REDUCTION_CHECKS, reduction_checks
@@ -118,6 +121,15 @@ def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], Non
     return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
 
 
+def check_em_model(entry: ModelEntry) -> list[Check]:
+    """The checks of a model of online EM: statistics, fixed points, likelihood, storing.
+
+    Args:
+        entry: what is registered; it need not be installed.
+    """
+    return [Check(entry.name, check.__name__, partial(check, entry)) for check in MODEL_CHECKS]
+
+
 def _registry(given: Registry | None) -> Registry:
     source = given or installed().registry
     return Registry(dict(source.reductions), dict(source.losses))
@@ -127,7 +139,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of all that a name stands for.
 
     Args:
-        name: a loss, a reduction, a plugin or a distribution.
+        name: a loss, a reduction, a model of online EM, a plugin or a distribution.
         plugins: what is installed; None: the plugins of this process.
 
     Raises:
@@ -142,10 +154,20 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     reductions = [
         cls for key, cls in registry.reductions.items() if key == name or registry.origins["reductions", key] in origins
     ]
-    if not losses and not reductions:
-        known = {*registry.losses, *registry.reductions, *(plugin.name for plugin in plugins)}
+    models = [
+        model
+        for key, model in registry.em_models.items()
+        if key == name or registry.origins["em_models", key] in origins
+    ]
+    if not losses and not reductions and not models:
+        known = {*registry.losses, *registry.reductions, *registry.em_models, *(plugin.name for plugin in plugins)}
         known |= {plugin.distribution for plugin in plugins}
-        what = "has no loss and no reduction to check" if origins else f"is not installed; {did_you_mean(name, known)}"
+        what = (
+            "has no loss, no reduction and no online EM model to check"
+            if origins
+            else f"is not installed; {did_you_mean(name, known)}"
+        )
         raise PluginError(f"{name!r} {what}")
     found = [check for loss in losses for check in check_loss(loss)]
+    found += [check for model in models for check in check_em_model(model)]
     return found + [check for reduction in reductions for check in check_reduction(reduction, registry=registry)]
