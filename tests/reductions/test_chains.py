@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hutch import Chain
 from hutch.core.kernel_cache import compilations
+from hutch.plugins.manager import installed
 
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
 DYADIC: dict[str, Any] = {"dyadic": {"left": "rater", "right": "task", "rank": 2, "loss": "hinge"}}
@@ -31,6 +32,27 @@ CHAINS: dict[str, list[Any]] = {
     "filter_tree over dyadic": [{"filter_tree": CLASSES}, DYADIC],
     "scoring_filter_tree over dyadic": [{"scoring_filter_tree": CLASSES}, DYADIC],
     "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
+    "binary over linear": ["binary", LINEAR],
+    "ngrams over merged namespaces over linear": [
+        {"merge_namespaces": {"names": {"rater": "task"}}},
+        {"ngrams": {"size": 2}},
+        {"linear": {"interactions": [["task", "task"]]}},
+    ],
+    "low_rank_quadratic over linear": [
+        {"low_rank_quadratic": {"pairs": [{"namespaces": ["rater", "task"], "rank": 2}], "dropout": True}},
+        LINEAR,
+    ],
+    "one_against_all, predicting first, over regularised linear": [
+        {"one_against_all": {**CLASSES, "predict_first": True}},
+        {"linear": {"l1": 1e-4, "l2": 1e-4, "initial_weight": 0.1}},
+    ],
+    "cost_sensitive_one_against_all over linear": [{"cost_sensitive_one_against_all": CLASSES}, LINEAR],
+    "cost_sensitive_filter_tree over linear": [{"cost_sensitive_filter_tree": CLASSES}, LINEAR],
+    "cost_sensitive_scoring_filter_tree over dyadic": [{"cost_sensitive_scoring_filter_tree": CLASSES}, DYADIC],
+    "active by VW's rule over linear": [
+        {"active": {"rule": "vw", "mellowness": 0.01}},
+        {"linear": {"loss": "logistic"}},
+    ],
     "link over linear": [{"link": {"function": "logistic"}}, {"linear": {"loss": "logistic"}}],
     "active over linear": [{"active": {"budget": 0.5}}, {"linear": {"loss": "logistic"}}],
     "active over one_against_all over linear": [
@@ -71,9 +93,15 @@ def build(name: str) -> Chain:
 
 def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
     """Each pair: class, rater, task, importance; binary chains see the class's parity, crowds items of two lines."""
-    binary = build(name).takes.value == "simple"
+    takes = build(name).takes.value
+
+    def label_of(label: int, importance: float) -> str:
+        if takes == "cost_sensitive":
+            return f"{label}:0 {label % 4 + 1}:{importance:g}"
+        return f"{(1 if label % 2 else -1) if takes == 'simple' else label} {importance:g}"
+
     found = [
-        f"{(1 if label % 2 else -1) if binary else label} {importance:g} |rater r{rater} |task t{task} u:{task / 3:g}"
+        f"{label_of(label, importance)} |rater r{rater} |task t{task} u:{task / 3:g}"
         for label, rater, task, importance in pairs
     ]
     if "crowd_em" in name:
@@ -86,6 +114,11 @@ EXAMPLES = st.lists(
     min_size=1,
     max_size=25,
 )
+
+
+def test_every_shipped_reduction_is_in_a_chain() -> None:
+    used = {layer if isinstance(layer, str) else next(iter(layer)) for layers in CHAINS.values() for layer in layers}
+    assert used == set(installed().registry.reductions)
 
 
 @pytest.mark.parametrize("name", CHAINS)
