@@ -49,6 +49,8 @@ def inspect(
             print(json.dumps(found))
         else:
             _print(found["features"], ("feature", "index", "value", "weights", "contributions"), False)
+            if found["sums"] and len(found["sums"]) > 1:
+                print("sums " + " ".join(f"{value:g}" for value in found["sums"]))
             print(f"prediction {found['prediction']:g}")
     elif readable is None and model_out is None:
         _summary(chain, as_json)
@@ -63,25 +65,82 @@ def _weights(chain: Any, index: int) -> list[list[float]]:
 
 
 def _explained(chain: Any, line: str) -> dict[str, Any]:
-    """Each feature of a line with its weight and, above a linear base, what it adds to the prediction."""
+    """Each feature of a line with its weight and, above a linear base, what it adds to each sub-model's prediction."""
     from hutch.core.feature_names import explain
 
-    linear = chain.layers[-1].name == "linear"
-    features = []
-    for feature in explain(line, chain.parser):
-        weights = _weights(chain, feature.index)
-        features.append(
+    predictions = chain.predict([line])
+    found: dict[str, Any] = {"prediction": float(predictions[0]) if len(predictions) else None}
+    if chain.layers[-1].name == "linear":
+        features = _contributions(chain, line)
+        sums = [sum(column) for column in zip(*(f["contributions"] for f in features), strict=True)]
+        return {**found, "sums": sums, "features": features}
+    features = [
+        {
+            "feature": " = ".join(feature.names) or "?",
+            "index": feature.index,
+            "value": feature.value,
+            "collides": len(feature.names) > 1,
+            "weights": _weights(chain, feature.index),
+            "contributions": None,
+        }
+        for feature in explain(line, chain.parser)
+    ]
+    return {**found, "sums": None, "features": features}
+
+
+_MAKERS = ("merge_namespaces", "ngrams", "low_rank_quadratic")
+"""Layers that make features of their own, which have no name in the line."""
+
+
+def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
+    """The features that reach a linear base, interactions and those that layers make included, for every sub-model.
+
+    The contributions to one sub-model add up to its prediction before clipping and links.
+    """
+    import numpy as np
+
+    from hutch.cli.vw_lines import features_of
+    from hutch.core.feature_names import feature_names
+    from hutch.core.text_parser import TextParser
+
+    batch = TextParser(chain.parser).parse(line.encode())
+    if not len(batch):
+        return []
+    rows = features_of(chain, line, batch)
+    base, multiplier = chain.layers[-1], int(chain.shared[0]["multiplier"])
+    latent = any(layer.name == "low_rank_quadratic" for layer in chain.layers)
+    called: dict[int, dict[str, None]] = {}
+    for feature in feature_names(line, chain.parser):
+        called.setdefault(feature.index, {})[str(feature)] = None
+    if any(layer.name in _MAKERS for layer in chain.layers):
+        names = {index: next(iter(several)) for index, several in called.items()}
+        gathered, values, _ = base.gathered()
+        if not latent:
+            gathered = gathered - gathered % np.uint32(multiplier)
+        rows = [
+            (names.get(row // multiplier, "?") + (f"^{row % multiplier}" if row % multiplier else ""), row, value)
+            for row, value in zip(gathered.tolist(), values.tolist(), strict=True)
+        ]
+    contraction, gravity = map(np.float32, base.saved()["regularization"])
+    named: dict[int, set[str]] = {}
+    for name, row, _ in rows:
+        own = () if row % multiplier else called.get(row // multiplier, ())
+        named.setdefault(row, set()).update(own, [name])
+    mask, found = int(chain.shared[0]["mask"]), []
+    for name, row, value in rows:
+        weights = [chain.weights[(row + k) & mask, 0] for k in range(1 if latent else base.context.submodels)]
+        shrunk = [float(np.sign(w) * max(abs(w) - gravity, np.float32(0)) * contraction) for w in weights]
+        found.append(
             {
-                "feature": " = ".join(feature.names) or "?",
-                "index": feature.index,
-                "value": feature.value,
-                "collides": len(feature.names) > 1,
-                "weights": [row[0] for row in weights] if linear else weights,
-                "contributions": [row[0] * feature.value for row in weights] if linear else None,
+                "feature": " = ".join(several) if name in (several := called.get(row // multiplier, {})) else name,
+                "index": row // multiplier,
+                "value": value,
+                "collides": len(named[row]) > 1,
+                "weights": shrunk,
+                "contributions": [weight * value for weight in shrunk],
             }
         )
-    predictions = chain.predict([line])
-    return {"prediction": float(predictions[0]) if len(predictions) else None, "features": features}
+    return found
 
 
 def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:

@@ -30,6 +30,36 @@ def test_explanation_adds_up_to_the_prediction(model: Path, hutch: Callable[...,
     assert found["prediction"] == pytest.approx(total, rel=1e-6)
 
 
+WORDS = [f"{1 + i % 3} |word w{i % 4} v{i % 5}:{1 + i % 2} |user u{i % 3}" for i in range(40)]
+PAIRS = [line.replace("3 |", "2 |") for line in WORDS]
+
+
+@pytest.mark.parametrize(
+    ("layers", "lines"),
+    [
+        ([{"linear": {"interactions": [["word", "user"], ["word", "word"]]}}], PAIRS),
+        ([{"linear": {"l1": 1e-4, "l2": 1e-3, "ignore_linear": ["user"], "interactions": [["user", "word"]]}}], PAIRS),
+        ([{"ngrams": {"size": 2}}, {"linear": {"interactions": [["word", "user"]]}}], PAIRS),
+        ([{"merge_namespaces": {"names": {"user": "word"}}}, {"linear": {"interactions": [["word", "word"]]}}], PAIRS),
+        ([{"low_rank_quadratic": {"pairs": [{"namespaces": ["word", "user"], "rank": 2}]}}, "linear"], PAIRS),
+        ([{"one_against_all": {"classes": 3}}, {"linear": {"interactions": [["word", "user"]]}}], WORDS),
+        ([{"ngrams": {}}, {"one_against_all": {"classes": 3}}, {"linear": {"l2": 1e-3}}], WORDS),
+    ],
+)
+def test_contributions_add_up_whatever_the_chain(
+    layers: list[Any], lines: list[str], tmp_path: Path, hutch: Callable[..., Any]
+) -> None:
+    limits = {"min_prediction": -100.0, "max_prediction": 100.0}
+    base = layers[-1] if isinstance(layers[-1], dict) else {"linear": {}}
+    chain = package.Chain.from_config({"chain": [*layers[:-1], {"linear": {**base["linear"], **limits}}]})
+    chain.learn(lines)
+    chain.save(tmp_path / "model")
+    found = json.loads(hutch("inspect", tmp_path / "model", "--explain", lines[-1], "--json").out)
+    scores = chain.scores(lines[-1:])[0] if chain.score_count else chain.predict(lines[-1:])
+    assert found["sums"] == pytest.approx(scores.tolist(), rel=2e-5, abs=2e-6)
+    assert len(found["features"]) > 3 and any(f["contributions"][0] for f in found["features"])
+
+
 def test_weights_by_name_are_those_of_the_table(model: Path, tmp_path: Path, hutch: Callable[..., Any]) -> None:
     data = tmp_path / "data.vw"
     data.write_text("\n".join(LINES))
