@@ -186,4 +186,4 @@ def _continued(config: str, initial: str, overrides: list[str]) -> Any:
     for key, value in meaning(chain).items():
         if value != saved[key]:
             raise UsageError(f"-C: {config} has {key} {value}, but the model {initial} has {saved[key]}")
-    return Chain.from_arrays(arrays, {**metadata, "chain": chain}, initial)
+    return Chain.from_arrays(arrays, metadata, initial, config=chain)

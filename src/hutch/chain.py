@@ -260,7 +260,12 @@ class Chain(Engine):
 
     @classmethod
     def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], metadata: Mapping[str, Any], source: str, overrides: Iterable[str] = ()
+        cls,
+        arrays: dict[str, NDArray[Any]],
+        metadata: Mapping[str, Any],
+        source: str,
+        overrides: Iterable[str] = (),
+        config: Mapping[str, Any] | None = None,
     ) -> Self:
         """Build a chain from what a model holds.
 
@@ -268,6 +273,7 @@ class Chain(Engine):
             arrays, metadata: as `arrays()` and `metadata()` gave them.
             source: what messages call the model.
             overrides: as in `load`.
+            config: a chain to go on with instead of the model's own, of the same layers.
 
         Raises:
             ModelError, ConfigError: as `load`.
@@ -280,7 +286,7 @@ class Chain(Engine):
             written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
-        chain = cls.from_config(metadata["chain"], overrides)
+        chain = cls.from_config(metadata["chain"] if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         arrays = arrays | chain._changed_since(written)
