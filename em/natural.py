@@ -23,6 +23,8 @@ from hutch.em.schedule import Schedule
 
 _DROWNED = 100
 """Rows of single precision stay so while the variance along the axes is at most this many times the noise's."""
+_CONVERTED = 512
+"""Single rows made double at a time: a copy of all of them would only cost memory."""
 _LARGEST_SINGLE = 1e15
 """Numbers whose squares single precision can add."""
 
@@ -181,12 +183,13 @@ class NaturalPPCA(Learner[PPCAParameters]):
             self._samples += len(block)
 
     def _learn_singly(self, rows: Rows) -> None:
-        steps = self.schedule.steps(self._samples, len(rows))
-        rows = np.ascontiguousarray(rows, np.float64)
         s = self.sketch
         room = np.empty(workspace_size(len(s.loadings) + 1, s.mean.size))
-        absorb_rows(rows, self._samples, s.mean, s.loadings, s.noise, s.floor, (1 - steps) / steps, room)
-        self._samples += len(rows)
+        for first in range(0, len(rows), _CONVERTED):
+            part = np.ascontiguousarray(rows[first : first + _CONVERTED], np.float64)
+            steps = self.schedule.steps(self._samples, len(part))
+            absorb_rows(part, self._samples, s.mean, s.loadings, s.noise, s.floor, (1 - steps) / steps, room)
+            self._samples += len(part)
 
     def boundary(self) -> None:
         """Nothing: the step form needs no boundaries."""

@@ -63,6 +63,23 @@ def _add_rows(factors, rows, out):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _add_rows_twice(factors, others, rows, out, other):  # type: ignore[no-untyped-def]
+    """out += factors · rows and other += others · rows: the rows, too many for the nearest cache, are read once."""
+    count, whole = len(rows), len(rows) // 4 * 4
+    for m in range(0, whole, 4):
+        a, b, c, d = factors[m], factors[m + 1], factors[m + 2], factors[m + 3]
+        e, f, g, h = others[m], others[m + 1], others[m + 2], others[m + 3]
+        for t in range(len(out)):
+            p, q, r, s = rows[m, t], rows[m + 1, t], rows[m + 2, t], rows[m + 3, t]
+            out[t] += (a * p + b * q) + (c * r + d * s)
+            other[t] += (e * p + f * q) + (g * r + h * s)
+    for m in range(whole, count):
+        for t in range(len(out)):
+            out[t] += factors[m] * rows[m, t]
+            other[t] += others[m] * rows[m, t]
+
+
+@njit
 def _any(row):  # type: ignore[no-untyped-def]
     for x in row:
         if x != 0.0:
@@ -113,7 +130,10 @@ def _factorise(count, orthogonal, isotropic, total, loadings, noise, floor, work
                 scale = -scale
             for m in range(count):
                 vector[m] *= scale
-            _add_rows(vector, stacked, axis)
+            if k % 2 == 1:
+                _add_rows_twice(vectors[count - k], vector, stacked, loadings[k - 1], axis)
+            elif k == used - 1:
+                _add_rows(vector, stacked, axis)
 
 
 @njit(error_model="numpy")
