@@ -68,6 +68,11 @@ _RARE = (
         "`--active` below `--oaa`",
         "the decisions of the sub-models differ after the first that declines; use the `active` layer above",
     ),
+    (
+        "`--sparse_l2` with several sub-models",
+        "weights differ where a sub-model has no loss; the cause is not found yet",
+    ),
+    ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
 )
 """Where Hutch and VW differ though neither says so, and how."""

@@ -108,15 +108,17 @@ def run_passes(
         if stopped():
             break
         loss = (progress.statistics - before).holdout_loss
-        waited += not math.isnan(loss)  # where nothing is tested, nothing says to stop
-        if not math.isnan(loss) and not loss >= best_loss:
+        waited += 1
+        loss = math.inf if math.isnan(loss) else loss  # as in VW, to test nothing is as bad as can be
+        if holdout and not loss >= best_loss:
             best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
         if holdout and waited >= holdout.patience:
             early = True
             break
         if number < passes:
             engine.end_pass()
-    done = PassesDone(number, progress.statistics, best_loss if holdout else None)
-    if best is not None and (early or not holdout.keeps_last):
+    tested = math.isfinite(best_loss)
+    done = PassesDone(number, progress.statistics, (best_loss if tested else math.nan) if holdout else None)
+    if best is not None and (early if holdout.keeps_last else tested):
         engine.restore(best)
     return done
