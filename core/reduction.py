@@ -57,6 +57,16 @@ class Kernels:
     importance_to: AddressKernel | None = None
     sensitivity: AddressKernel | None = None
 
+    def as_far_as(self, below: "Reduction | None") -> "Kernels":
+        """These, for a layer that hands h_min and sensitivity on: without what the layer below lacks."""
+        theirs = below.kernels if below else None
+        return Kernels(
+            self.learn,
+            self.predict,
+            self.importance_to if theirs and theirs.importance_to else None,
+            self.sensitivity if theirs and theirs.sensitivity else None,
+        )
+
 
 @dataclass(slots=True)
 class Context:

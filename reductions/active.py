@@ -285,13 +285,7 @@ class Active(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        below = self.context.below.kernels if self.context.below else Kernels(learn, predict)
-        return Kernels(
-            learn,
-            predict,
-            importance_to if below.importance_to else None,
-            sensitivity if below.sensitivity else None,
-        )
+        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
 
     @property
     def simulation(self) -> bool:
