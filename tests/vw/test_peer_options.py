@@ -29,6 +29,7 @@ vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="the peer is not insta
 
 RUNS = int(os.environ.get("HUTCH_PEER_EXAMPLES", "15"))
 SETTINGS = settings(
+    derandomize="HUTCH_PEER_EXAMPLES" not in os.environ,  # a search is for whoever asks for one
     max_examples=RUNS,
     deadline=None,
     suppress_health_check=list(HealthCheck),
