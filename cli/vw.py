@@ -5,32 +5,25 @@ from argparse import Namespace
 from contextlib import ExitStack, redirect_stderr
 from typing import Any
 
-import typer
 
-from hutch.cli.lazy import new_app
+def vw(arguments: list[str]) -> int:
+    """Run a VW command line; returns the exit status.
 
-vw = new_app()
+    Args:
+        arguments: VW's options; with `--to-yaml` among them the chain that they stand for is printed instead.
 
-_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-
-
-@vw.command("vw", context_settings=_PASSED_ON)
-def command(context: typer.Context) -> None:
-    """Run a Vowpal Wabbit command line.
-
-    Example: hutch vw -d train.vw --loss_function logistic -q ab -f model
+    Raises:
+        HutchError: the command line, the data or a model is wrong.
     """
-    arguments = list(context.args)
     if "--help" in arguments or "-h" in arguments:
         from hutch.cli.vw_table import help_text
 
         print(help_text())
-        return
+        return 0
     if "--to-yaml" in arguments:
-        arguments.remove("--to-yaml")
-        _print_yaml(arguments)
-        return
-    raise typer.Exit(run(arguments))
+        _print_yaml([word for word in arguments if word != "--to-yaml"])
+        return 0
+    return run(arguments)
 
 
 def _print_yaml(arguments: list[str]) -> None:

@@ -105,7 +105,7 @@ def _run(command: tuple[str, ...]) -> None:
     import tempfile
     from pathlib import Path
 
-    from hutch.cli.main import Commands, app
+    from hutch.cli.commands import Commands, app
     from hutch.core.errors import HutchError
 
     if command[0] not in Commands.names():

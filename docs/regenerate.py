@@ -170,7 +170,7 @@ def commands_page() -> str:
     """The page of all commands, each with an empty console block for its help."""
     import typer.main
 
-    from hutch.cli.main import app
+    from hutch.cli.commands import app
 
     def walk(command: Any, name: str) -> Iterator[str]:
         yield name

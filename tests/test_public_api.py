@@ -42,7 +42,7 @@ def test_exported_names_are_there_and_sorted() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["import hutch; hutch.__version__, dir(hutch)", "from hutch.cli.main import app", "import hutch.core.hooks"],
+    ["import hutch; hutch.__version__, dir(hutch)", "from hutch.cli.commands import app", "import hutch.core.hooks"],
 )
 def test_importing_is_cheap(code: str) -> None:
     loaded = modules_after(code)
@@ -51,7 +51,7 @@ def test_importing_is_cheap(code: str) -> None:
 
 
 def test_help_is_cheap() -> None:
-    code = "from hutch.cli.main import app\ntry: app(['--help'])\nexcept SystemExit: pass"
+    code = "from hutch.cli.commands import app\ntry: app(['--help'])\nexcept SystemExit: pass"
     assert not {module for module in HEAVY if module in modules_after(code)}
 
 

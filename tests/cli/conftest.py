@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hutch.cli.main import app
+from hutch.cli.commands import app
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from hutch.active.store import Store
 from hutch.chain import Chain
-from hutch.cli.main import app
+from hutch.cli.commands import app
 
 CHAIN = """
 chain:
@@ -176,7 +176,7 @@ def test_serve_prints_an_address_that_stays_and_serves_the_page(folder):
 
 def test_help_imports_nothing_heavy():
     script = (
-        "import sys; from hutch.cli.main import app\n"
+        "import sys; from hutch.cli.commands import app\n"
         "try: app(['active', '--help'], standalone_mode=False)\n"
         "except SystemExit: pass\n"
         "print(sorted({'numpy', 'numba', 'sqlite3', 'starlette'} & set(sys.modules)))"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hutch.cli import lazy
-from hutch.cli.main import Commands
+from hutch.cli.commands import Commands
 from hutch.core.errors import HutchError
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
@@ -32,7 +32,7 @@ main()
 def test_the_help_of_commands_loads_no_kernels() -> None:
     code = """
 import sys
-from hutch.cli.main import Commands, app
+from hutch.cli.commands import Commands, app
 for name in Commands.names():
     try:
         app([name, "--help"], prog_name="hutch")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hutch.cli.main import app
+from hutch.cli.commands import app
 from hutch.core.errors import DataError
 from hutch.core.simulate import simulate_ratings
 from hutch.reductions import dyadic_evaluation

@@ -44,7 +44,7 @@ def predictions(path="p"):
     ],
 )
 def test_command_line_yaml_and_python_are_one_engine(data, options, capsys):
-    from hutch.cli.main import app
+    from hutch.cli.commands import app
 
     assert run(["-d", "train.vw", "-p", "p", "--quiet", *options.split()]) == 0
     app(["vw", "--to-yaml", *options.split()], standalone_mode=False)

@@ -1,0 +1,57 @@
+"""All commands of `hutch`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hutch.cli.lazy import LazyGroup, new_app
+from hutch.cli.outcome import one_message
+
+
+class Commands(LazyGroup):
+    """All commands; an error that is the user's becomes one message and an exit status."""
+
+    table = {
+        "demo": ("hutch.cli.demo:demo", "Simulate noisy ratings, learn from them, show the table of errors."),
+        "train": ("hutch.cli.train:train", "Learn from data."),
+        "predict": ("hutch.cli.predict:predict", "Predict with a model."),
+        "vw": ("hutch.cli.vw_command:vw", "Run a Vowpal Wabbit command line."),
+        "active": ("hutch.cli.active:app", "Ask for the labels that are worth it."),
+        "crowd": ("hutch.cli.crowd:crowd", "Find the truth behind the labels of many workers."),
+        "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
+        "reproduce": ("hutch.cli.reproduce:app", "Rebuild the tables of the sources."),
+        "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),
+        "inspect": ("hutch.cli.inspect:inspect", "Look into a model."),
+        "plugins": ("hutch.cli.plugins:app", "List what is installed, check a plugin."),
+        "warmup": ("hutch.cli.warmup:warmup", "Compile the kernels ahead."),
+    }
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            with one_message():
+                return super().invoke(ctx)
+        except SystemExit as left:
+            raise typer.Exit(int(left.code or 0)) from None
+
+
+app = new_app(Commands, no_args_is_help=True, add_completion=True)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from hutch import __version__
+
+        print(f"hutch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hutch(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and leave.")
+    ] = False,
+) -> None:
+    """Noisy human labels in, an online model out.
+
+    Example: hutch train data.vw -C chain.yaml -f model
+    """
