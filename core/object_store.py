@@ -1,28 +1,29 @@
-"""Machine code of kernels on disk, loaded by llvmlite alone: a process that finds all its kernels never imports Numba.
+"""Machine code of kernels on disk: a process that finds all its kernels never imports Numba, nor, on x86-64, LLVM.
 
 A file holds the ELF object that Numba made of one kernel, with a checksum before it. Only objects that need nothing but
 the C library are kept: whatever calls into Python or Numba's runtime is noted as such, and left to Numba's own cache.
 """
 
+import ctypes
 import hashlib
 import json
 import os
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hutch.core.atomic import write_bytes
+from hutch.core.elf import ElfObject
 from hutch.core.errors import HutchError
 
 _FORMAT = b"hutch object 1"
-_ELF64 = b"\x7fELF\x02\x01"
-_SYMBOL = np.dtype(
-    [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")]
-)
 _SETTINGS = Path(".numba_config.yaml")
+_FIRST_PROCESSOR = 4096  # characters: Linux describes them all, one after the other
+_TELLING = frozenset(("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags"))
 _C_LIBRARY = frozenset(
     "memcpy memmove memset strtof exp expf exp2 exp2f expm1 expm1f log logf log2 log2f log10 log10f log1p log1pf "
     "pow powf sqrt sqrtf cbrt cbrtf sin sinf cos cosf tan tanf asin asinf acos acosf atan atanf atan2 atan2f "
@@ -42,23 +43,36 @@ def enabled() -> bool:
 @cache
 def build_key() -> str:
     """Names everything but the sources that machine code depends on: versions, processor, Numba's settings."""
-    from importlib.metadata import distribution
-
     import llvmlite
-    import llvmlite.binding as llvm
 
     parts = [
         sys.implementation.cache_tag,
-        distribution("numba").read_text("METADATA") or "",  # with the version; to parse it would take longer
+        _numba_version(),
         llvmlite.__version__,
         np.__version__,
-        llvm.get_process_triple(),
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
+        *_processor(),
         *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")),
         _SETTINGS.read_text(encoding="utf-8", errors="replace") if _SETTINGS.is_file() else "",
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _numba_version() -> str:
+    """The source that says which Numba it is."""
+    found = find_spec("numba")
+    file = Path(found.origin).with_name("_version.py") if found and found.origin else None
+    return file.read_text(encoding="utf-8") if file and file.is_file() else ""
+
+
+def _processor() -> list[str]:
+    """The processor and what it can do, as Linux tells it; what Linux tells of another kind of processor LLVM does."""
+    if os.uname().machine == "x86_64":
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = [line.split(":", 1) for line in file.read(_FIRST_PROCESSOR).partition("\n\n")[0].splitlines()]
+        return [f"{name.strip()}={value.strip()}" for name, value in lines if name.strip() in _TELLING]
+    import llvmlite.binding as llvm
+
+    return [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
 
 
 def load(path: Path) -> tuple[int | None, bool]:
@@ -80,18 +94,38 @@ def load(path: Path) -> tuple[int | None, bool]:
     description = json.loads(described)
     if not code:
         return None, True
+    address = ElfObject(code).place(description["symbol"], _address_of)
+    return _link(code, description) if address is None else address, True
+
+
+def _address_of(name: str) -> int | None:
+    """Where a function of the C library lies."""
+    known = getattr(_c_library(), "abort" if name == _FREES_ARRAYS else name, None)
+    return ctypes.cast(known, ctypes.c_void_p).value if known else None
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL("libm.so.6")
+    except OSError:  # a part of the C library, or elsewhere; what is not found then is LLVM's to find
+        return ctypes.CDLL(None)
+
+
+def _link(code: bytes, description: dict[str, Any]) -> int | None:
+    """Let LLVM put an object into memory."""
     import llvmlite.binding as llvm
 
     target = _target()
     if _FREES_ARRAYS in description["needs"] and llvm.address_of_symbol(_FREES_ARRAYS) is None:
         llvm.add_symbol(_FREES_ARRAYS, llvm.address_of_symbol("abort"))
     if any(llvm.address_of_symbol(name) is None for name in description["needs"]):  # LLVM would abort the process
-        return None, True
+        return None
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)  # one for each object: functions put in line elsewhere may share a name, but not the code
-    return int(engine.get_function_address(description["symbol"])), True
+    return int(engine.get_function_address(description["symbol"]))
 
 
 def save(path: Path, compiled: Any) -> None:
@@ -102,7 +136,7 @@ def save(path: Path, compiled: Any) -> None:
         compiled: Numba's result of the compilation.
     """
     symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
-    needs = needed_symbols(code) if code.startswith(_ELF64) else None
+    needs = ElfObject(code).needs() if ElfObject.recognises(code) else None
     if needs is None or not _C_LIBRARY.issuperset({*needs} - {_FREES_ARRAYS}):
         code = b""  # says that this kernel is Numba's
     body = json.dumps({"symbol": symbol, "needs": needs}).encode() + b"\n" + code
@@ -110,17 +144,6 @@ def save(path: Path, compiled: Any) -> None:
         write_bytes(path, _head(body) + b"\n" + body)
     except HutchError:
         return
-
-
-def needed_symbols(code: bytes) -> list[str]:
-    """Names that a 64-bit little-endian ELF object leaves for others to define."""
-    import llvmlite.binding as llvm
-
-    found = llvm.ObjectFileRef.from_data(code)
-    sections = {section.name(): section.data() for section in found.sections() if section.name()}
-    table, names = np.frombuffer(sections[b".symtab"], _SYMBOL), sections[b".strtab"]
-    starts = table["name"][(table["section"] == 0) & (table["name"] > 0)].tolist()
-    return sorted(names[start : names.index(b"\0", start)].decode() for start in starts)
 
 
 def _head(body: bytes) -> bytes:

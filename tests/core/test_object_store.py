@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
+import llvmlite.binding
 import pytest
 
 from hutch.core import object_store
@@ -134,17 +136,22 @@ def test_a_full_disk_costs_the_object_only(folder: Path) -> None:
 
 def test_another_processor_or_version_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = {object_store.build_key.__wrapped__()}
-    with monkeypatch.context() as patch:
-        patch.setattr("llvmlite.binding.get_host_cpu_name", lambda: "other")
-        keys.add(object_store.build_key.__wrapped__())
-    for version in ("numpy.__version__", "llvmlite.__version__"):
+    for told in ("_processor", "_numba_version"):
         with monkeypatch.context() as patch:
-            patch.setattr(version, "other")
+            patch.setattr(object_store, told, lambda: "other")
             keys.add(object_store.build_key.__wrapped__())
-    with monkeypatch.context() as patch:
-        patch.setattr("importlib.metadata.PathDistribution.read_text", lambda self, name: "Version: 1")
-        keys.add(object_store.build_key.__wrapped__())
+    for library in ("numpy.__version__", "llvmlite.__version__"):
+        with monkeypatch.context() as patch:
+            patch.setattr(library, "other")
+            keys.add(object_store.build_key.__wrapped__())
     assert len(keys) == 5
+
+
+def test_the_key_knows_numba_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert version("numba") in object_store._numba_version()
+    assert object_store._processor()
+    monkeypatch.setattr(os, "uname", lambda: type("uname", (), {"machine": "another"}))
+    assert llvmlite.binding.get_host_cpu_name() in object_store._processor()
 
 
 def test_settings_of_numba_are_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
