@@ -64,6 +64,33 @@ def made_up(rng: np.random.Generator, count: int) -> tuple[list[bytes], list[byt
     return numbers, names
 
 
+def runs(rng: np.random.Generator, count: int) -> list[bytes]:
+    """Runs of 6 to 24 features that are written alike, as kernels read eight at a time; in some one is not."""
+
+    def drawn(letters: str, least: int, most: int) -> bytes:
+        return bytes(rng.choice(list(letters.encode()), rng.integers(least, most + 1)).tolist())
+
+    made = []
+    for _ in range(count):
+        letters = ("0123456789", "abcxyz_", "0123456789abcdef")[rng.integers(3)]
+        least, most = ((1, 5), (1, 7), (5, 9), (8, 15), (10, 10), (14, 17))[rng.integers(6)]
+        before, behind = ((1, 1), (1, 4), (3, 5), (0, 8))[rng.integers(4)]
+        decimals, signed, valued = int(rng.integers(-1, 9)), rng.random() < 0.4, rng.random() < 0.7
+        features = []
+        for _ in range(rng.integers(6, 25)):
+            feature = drawn(letters, least, most)
+            if valued:
+                sign, dot = b"-" if signed and rng.random() < 0.5 else b"", b"." if decimals >= 0 else b""
+                fraction = drawn("0123456789", max(decimals, 0), max(decimals + int(rng.integers(2)), 0))
+                feature += b":" + sign + drawn("0123456789", before, behind) + dot + fraction
+            features.append(feature)
+        if rng.random() < 0.4:
+            odd = (NAMES[rng.integers(len(NAMES))], b"z:" + VALUES[rng.integers(len(VALUES))])[rng.integers(2)]
+            features[rng.integers(len(features))] = odd
+        made.append(b" " + b" ".join(features))
+    return made
+
+
 def damaged(rng: np.random.Generator, text: Bytes) -> Bytes:
     """Bytes changed, dropped, doubled and exchanged for those elsewhere."""
     rate = 10.0 ** rng.uniform(-3, -1)
@@ -95,17 +122,19 @@ def inputs(rng: np.random.Generator, count: int) -> tuple[Bytes, NDArray[np.int6
         "blank": BLANKS,
         "end": ENDS,
         "start": STARTS,
+        "run": runs(rng, 400),
     }
     tokens = Tokens(groups)
     features = rng.integers(0, 4, (count, 3)) * (rng.random((count, 3)) < (0.95, 0.5, 0.2))
-    kinds = ["start", "label"] + 3 * (["head"] + 3 * ["blank", "name", "value"]) + ["end"]
+    kinds = ["start", "label"] + 3 * (["head"] + 3 * ["blank", "name", "value"] + ["run"]) + ["end"]
     drawn = np.stack([tokens.draw(rng, kind, count) for kind in kinds], 1)
     kept = np.ones(drawn.shape, bool)
     for namespace in range(3):
-        at = 2 + 10 * namespace
+        at = 2 + 11 * namespace
         kept[:, at] = (features[:, namespace] > 0) | (rng.random(count) < 0.1)
         for i in range(3):
             kept[:, at + 1 + 3 * i : at + 4 + 3 * i] = (features[:, namespace] > i)[:, None]
+        kept[:, at + 10] = kept[:, at] & (rng.random(count) < 0.15)
     text, ends = tokens.joined(drawn[kept])
     whole = rng.random() < 0.3
     if not whole:

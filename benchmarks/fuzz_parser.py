@@ -39,7 +39,7 @@ from hutch.core.kernel_helper import intrinsic
 from hutch.core.text_label import parse_label
 from hutch.core.text_parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
 from hutch.core.text_slow import parse_line
-from hutch.core.text_state import Buffers, state_at
+from hutch.core.text_state import STATE, Buffers, state_at
 
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "core"
 LONGEST = 4096
@@ -174,7 +174,7 @@ class Comparison:
     def first_difference(self, texts: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
         """See the kernel of this name."""
         buffers = self._buffers
-        counters = buffers.record.view(np.int64)[:8]
+        counters = buffers.record.view(np.int64)[: STATE.names.index("serial")]
         found = (counters, buffers.found.counts, self._memory.bytes, texts, ends, self._out, self._numbers)
         return int(first_difference(np.uint64(_parse.address), np.uint64(buffers.address), *found))
 

@@ -6,10 +6,11 @@ places) is left to `text_slow`.
 
 from numpy import float32, int64, uint32, uint64
 
-from hutch.core.abi import UNLABELED, float32s_at, uint32s_at
+from hutch.core.abi import UNLABELED, float32s_at, foreseeable, uint32s_at
 from hutch.core.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
-from hutch.core.kernel_helper import helper
+from hutch.core.kernel_helper import helper, inlined
 from hutch.core.raw_bytes import byte_at
+from hutch.core.text_eight import ALL_EIGHT, ENDS, GOOD, STOPS, eight_plain, eight_valued, first_of
 from hutch.core.text_state import (
     MULTICLASS,
     SIMPLE,
@@ -24,15 +25,50 @@ from hutch.core.text_words import any_number, short_hash, short_number
 
 BLANK, TAB, RETURN, FEED, COLON, BAR = 32, 9, 13, 10, 58, 124
 DONE, NEEDS_ROOM, NEEDS_LINE, NEEDS_LABEL = range(4)
+EIGHT = uint64(8)
+FEW, PATIENCE, ALL = uint64(3), uint64(64), uint64(1 << 63)
+"""If fewer of eight are alike, so many are read one by one before eight are tried again."""
 MANY_NAMESPACES = 16
 """More in one line are looked up by the slow parser's hash table instead of one by one."""
 
 
-@helper
+@inlined
+def parse_eight(state, k, features, namespace_hash):  # type: ignore[no-untyped-def]
+    """Read up to eight features from delimiter `k`, a blank, at once.
+
+    Returns:
+        Number of the last delimiter read, number of features then, how many have been read, whether none follow.
+    """
+    s = state_at(state)[0]
+    positions, numbers, one = uint32s_at(s.positions, s.room), uint64(0 if s.hash_all else 255), uint64(1)
+    text, mask, seed, places = uint64(s.text), uint64(s.mask), uint64(namespace_hash), s.positions + uint64(4) * k
+    to_indices, to_values = s.indices + uint64(4) * features, s.values + uint64(4) * features
+    valued = byte_at(s.text + int64(positions[k + one])) == COLON
+    step = uint64(2 if valued else 1)
+    if valued:
+        found = eight_valued(text, places, seed, numbers, mask, to_indices, to_values)
+    else:
+        found = eight_plain(text, places, seed, numbers, mask, to_indices, to_values)
+    if foreseeable(found == ALL_EIGHT):  # guessed, so that the next eight need not wait for these
+        return k + EIGHT * step, features + EIGHT, EIGHT, False
+    end, count = first_of(found, ENDS) + one, first_of(~found, STOPS)
+    ended = end <= count
+    count = min(end, count)
+    needed = (one << count) - one
+    if not foreseeable(found & needed == needed):
+        count, ended = first_of(~found, GOOD), False
+    k += count * step
+    if not ended and positions[k + one] - positions[k] == one and byte_at(s.text + int64(positions[k + one])) == BAR:
+        k, ended = k + one, True
+    return k, features + count, count, ended
+
+
+@inlined
 def parse_features(state, k, features, namespace_hash, namespace_value):  # type: ignore[no-untyped-def]
     """Read the features from delimiter `k`, a blank, to the next delimiter that no feature or value ends with.
 
-    A function of its own so that its loop has the registers for itself.
+    Eight at once where they are written alike. Put in line with the loop over all lines, which so finds the constants
+    of that in their registers; a function of its own would fetch them for each namespace.
 
     Returns:
         Number of the last delimiter read, number of features then, whether all of it was usual.
@@ -42,8 +78,18 @@ def parse_features(state, k, features, namespace_hash, namespace_value):  # type
     positions, indices, values = uint32s_at(s.positions, room), uint32s_at(s.indices, room), float32s_at(s.values, room)
     longest = uint64(0 if hash_all else 16)  # of names for `short_hash`
     one, nameless, plain = uint64(1), uint64(0), namespace_value == 1
+    single = uint64(s.single) if plain else ALL  # features to be read one by one before eight are tried
     at = text + int64(positions[k])
     while True:
+        if single == uint64(0):
+            k, features, count, ended = parse_eight(state, k, features, namespace_hash)
+            if ended:
+                return k, features, True
+            if count == EIGHT:
+                continue
+            single = one if count >= FEW else PATIENCE
+            at = text + int64(positions[k])
+        single -= one
         name = at + 1
         k += one
         at = text + int64(positions[k])
@@ -74,10 +120,11 @@ def parse_features(state, k, features, namespace_hash, namespace_value):  # type
         features += uint64(counts)
         byte = byte_at(at)
         if byte != BLANK and byte != TAB:
+            s.single = int64(single) if plain else s.single
             return k, features, not valued or (byte != BAR and byte != COLON)
 
 
-@helper
+@inlined
 def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
     """Read what follows the bar at delimiter `k` up to the first blank.
 
@@ -102,7 +149,8 @@ def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
         namespace_hash = anonymous_hash(seed)
         identity = uint32(ANONYMOUS_LETTER) if s.by_letter else uint32(0)
     else:
-        namespace_hash = hash_name(name, at, seed, s.hash_all)
+        short = at - name <= 16 and not s.hash_all
+        namespace_hash = short_hash(name, at, seed) if short else hash_name(name, at, seed, s.hash_all)
         identity = uint32(byte_at(name)) if s.by_letter else murmur3_32(name, at, uint32(0))
         if byte == COLON:
             k += uint64(1)
@@ -114,7 +162,7 @@ def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
     return k, identity, namespace_hash, value, usual and s.namespaces - first < MANY_NAMESPACES
 
 
-@helper
+@inlined
 def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
     """Append the namespaces of a line from the bar at delimiter `k` to its end.
 
@@ -143,7 +191,7 @@ def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
     return k, features, False
 
 
-@helper
+@inlined
 def usual_label(state, line, bar):  # type: ignore[no-untyped-def]
     """Read the label before the bar if there is none, or only a short number and a blank; returns whether it was so."""
     kind = state_at(state)[0].label_kind

@@ -10,7 +10,7 @@ from numpy import int64, uint32, uint64
 from hutch.core.abi import uint32s_at
 from hutch.core.kernel_helper import helper
 from hutch.core.raw_bytes import bit_count, delimiters_at, trailing_zeros
-from hutch.core.text_state import state_at
+from hutch.core.text_state import SPARE, state_at
 
 
 @helper
@@ -33,7 +33,7 @@ def scan(state, size):  # type: ignore[no-untyped-def]
         How many there are; -1 if there is no room for all, so that the arrays must grow.
     """
     s = state_at(state)[0]
-    room, text = s.room - 2, s.text
+    room, text = s.room - SPARE, s.text
     positions = uint32s_at(s.positions, s.room)
     found = uint64(0)
     for block in range(0, size, 64):
@@ -50,4 +50,6 @@ def scan(state, size):  # type: ignore[no-untyped-def]
             positions[i] = uint32(block + trailing_zeros(mask))
             mask &= mask - uint64(1)
         found += count
+    for i in range(found, found + uint64(SPARE)):
+        positions[i] = uint32(size - 1)
     return int64(found)

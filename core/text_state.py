@@ -45,7 +45,7 @@ _COLUMNS: dict[str, Any] = {
     "seen_slot": np.int64,
     "seen_serial": np.int64,
 }
-_COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "serial")
+_COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "single", "serial")
 _OPTIONS = ("mask", "seed", "hash_all", "by_letter", "constant", "label_kind")
 
 STATE = np.dtype(
@@ -71,6 +71,9 @@ def call_piece(typing_context: Any, kernel: Any, state: Any, start: Any, stop: A
     """Call the `piece_kernel` at an address."""
     return caller_of(_PIECE_SIGNATURE)
 
+
+SPARE = 32
+"""Elements of the arrays behind those that a text can need, so that several may be read and written at once."""
 
 _uint8s_at = array_at(np.uint8)
 
@@ -120,7 +123,7 @@ class Buffers:
         A feature is preceded by a blank, a constant followed by a line end, a namespace preceded by a bar, a cost
         preceded by a blank or a line's beginning: none can outnumber the delimiters.
         """
-        room = delimiters + 2
+        room = delimiters + SPARE
         lengths = {
             "tag_bytes": self.size,
             "seen_slot": 1 << (2 * room).bit_length(),

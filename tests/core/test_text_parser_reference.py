@@ -60,9 +60,16 @@ heads = st.sampled_from(
 )
 
 
+usual_names = st.sampled_from([b"a", b"12", b"abcdefg", b"12345678", b"feature10"])
+usual_values = st.sampled_from([b"", b":1", b":0.5", b":-0.25", b":0.123456"])
+
+
 @st.composite
 def namespaces(draw: st.DrawFn) -> bytes:
     parts = draw(st.lists(st.tuples(blanks, features), max_size=4))
+    if draw(st.booleans()):  # written alike, as kernels read eight at a time
+        parts += draw(st.integers(6, 20)) * [(b" ", draw(usual_names) + draw(usual_values))]
+        parts += draw(st.lists(st.tuples(blanks, features), max_size=2))
     return (
         b"|" + draw(heads) + b"".join(blank + feature for blank, feature in parts) + draw(st.sampled_from([b"", b" "]))
     )
