@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hutch.core.config_document import Document, Path, Place
 from hutch.core.config_errors import loss_mistakes, messages, shown
@@ -99,7 +99,7 @@ class Checker:
             if field.annotation is not LossChoice or not isinstance(given, dict) or name not in given:
                 continue
             try:
-                choice = LossChoice.model_validate(given[name])
+                choice = TypeAdapter(LossChoice).validate_python(given[name])
             except ValidationError:
                 continue  # told with the layer's other parameters
             for below, is_key, what in loss_mistakes(choice, self._registry):

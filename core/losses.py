@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from inspect import signature
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, model_serializer, model_validator
 
 from hutch.core import loss_kernels as kernels
 from hutch.core.abi import LOSS, PLAIN_LOSS_SIGNATURE
@@ -190,32 +189,37 @@ class Loss:
         return record
 
 
-class LossChoice(BaseModel):
+@dataclass(frozen=True, slots=True)
+class LossChoice:
     """A loss by name with its parameters, as a chain's YAML gives it: `hinge` or `{quantile: {tau: 0.9}}`.
 
-    >>> LossChoice.model_validate({"quantile": {"tau": 0.9}})
+    Pydantic reads both forms where a model has a field of this type, and writes them.
+
+    Attributes:
+        name: of the loss.
+        parameters: the numbers that shape it, by name.
+
+    >>> from pydantic import TypeAdapter
+    >>> TypeAdapter(LossChoice).validate_python({"quantile": {"tau": 0.9}})
     LossChoice(name='quantile', parameters={'tau': 0.9})
-    >>> LossChoice(name="hinge").model_dump()
+    >>> LossChoice("hinge").plain()
     'hinge'
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra={
-            "anyOf": [
-                {"type": "string"},
-                {"type": "object", "additionalProperties": {"type": "object"}, "minProperties": 1, "maxProperties": 1},
-            ],
-        },
-    )
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
     name: str
-    parameters: dict[str, float] = {}
+    parameters: dict[str, float] = field(default_factory=dict)
 
-    @model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import core_schema  # not at the top: who needs no check needs no pydantic
+
+        written = core_schema.plain_serializer_function_ser_schema(cls.plain)
+        return core_schema.no_info_before_validator_function(cls._read, handler(source), serialization=written)
+
+    @staticmethod
+    def _read(value: Any) -> Any:
         if isinstance(value, str):
             return {"name": value}
         if isinstance(value, Mapping) and "name" not in value and len(value) == 1:
@@ -225,8 +229,8 @@ class LossChoice(BaseModel):
             raise ValueError(f"got {value!r}, wanted the name of a loss, or its name with parameters")
         return value
 
-    @model_serializer
-    def _write(self) -> Any:
+    def plain(self) -> Any:
+        """The choice as YAML writes it."""
         return {self.name: dict(self.parameters)} if self.parameters else self.name
 
     def resolve(self, losses: Mapping[str, Loss]) -> Loss:

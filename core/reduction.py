@@ -7,17 +7,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from hutch.core.abi import SHARED
 from hutch.core.batch import Batch
 from hutch.core.kernel_cache import AddressKernel
 from hutch.core.losses import Loss, LossChoice
 from hutch.core.text_parser import ParserOptions
+
+if TYPE_CHECKING:
+    from hutch.core.parameters import Parameters as Parameters
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Parameters":
+        return import_module("hutch.core.parameters").Parameters
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Labels(StrEnum):
@@ -33,12 +42,6 @@ class Predictions(StrEnum):
 
     SCALAR = "scalar"
     CLASS = "class"
-
-
-class Parameters(BaseModel):
-    """Base of the parameters of a layer; unknown keys are errors, values are checked against their annotations."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,24 @@ class Context:
     shared: NDArray[Any] = field(default_factory=lambda: np.zeros(1, SHARED))
 
 
+class DefinedIn:
+    """A class attribute that lies in another module, imported when it is first asked for.
+
+    The parameters of a reduction are only needed by who checks some: a chain that was checked before goes without, and
+    pydantic takes longer to import than such a chain to learn from some thousand lines.
+
+    Args:
+        place: `module:name`.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(module), name)
+
+
 class Reduction(ABC):
     """A layer of a chain.
 
@@ -121,7 +142,7 @@ class Reduction(ABC):
     """
 
     name: ClassVar[str]
-    Parameters: ClassVar[type[Parameters]]
+    Parameters: ClassVar["type[Parameters]"]
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions] | None] = None

@@ -219,8 +219,8 @@ def reductions_page() -> str:
 
 def shown(value: Any) -> str:
     """A default as one writes it in YAML."""
-    if hasattr(value, "model_dump"):
-        value = value.model_dump()
+    if hasattr(value, "plain"):
+        value = value.plain()
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return "[]" if value == () else str(value)

@@ -11,12 +11,11 @@ the order of matches and of updates.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.abi import (
     UNLABELED,
@@ -31,22 +30,13 @@ from hutch.core.abi import (
 )
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_helper import helper, inlined
-from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.reductions.linear import Linear
 
+if TYPE_CHECKING:
+    from hutch.reductions.tournament_parameters import TournamentParameters
+
 _0, _1 = np.float32(0), np.float32(1)
-
-
-class TournamentParameters(Parameters):
-    """Parameters of `error_correcting_tournament`.
-
-    Attributes:
-        classes: how many; labels are 1 to this.
-        errors: how many lost matches a class may survive.
-    """
-
-    classes: Annotated[int, Field(ge=2, le=1 << 20)]
-    errors: Annotated[int, Field(ge=0, le=30)] = 0
 
 
 PLAYER = np.dtype(
@@ -249,12 +239,12 @@ class ErrorCorrectingTournament(Reduction):
     """A sub-model for each match."""
 
     name: ClassVar[str] = "error_correcting_tournament"
-    Parameters: ClassVar[type[Parameters]] = TournamentParameters
+    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.tournament_parameters:TournamentParameters")
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
-    def __init__(self, parameters: TournamentParameters, context: Context) -> None:
+    def __init__(self, parameters: "TournamentParameters", context: Context) -> None:
         super().__init__(parameters, context)
         classes, errors = parameters.classes, parameters.errors
         self._players, self._champions = draw_up(classes, errors)
@@ -270,7 +260,7 @@ class ErrorCorrectingTournament(Reduction):
         state["updates"] = context.below.updates_at if isinstance(context.below, Linear) else 0
 
     @classmethod
-    def width(cls, parameters: TournamentParameters) -> int:
+    def width(cls, parameters: "TournamentParameters") -> int:
         """One sub-model a match, the finals included."""
         return (parameters.classes - 1) * (parameters.errors + 1) + parameters.errors
 

@@ -18,7 +18,8 @@ from hutch.core.registry import Registry
 from hutch.core.text_parser import ParserOptions, TextParser
 from hutch.reductions.dyadic import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import FilterTreeParameters
-from hutch.reductions.linear import Linear, LinearParameters
+from hutch.reductions.linear import Linear
+from hutch.reductions.linear_parameters import LinearParameters
 from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 SLOPES = {
