@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from hutch.core.pipeline import in_order
 from hutch.core.text_fast import FEED
 from hutch.core.text_parser import PADDING, ParserOptions, TextParser
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 21
 """Default size of a chunk: caches hold what is made of it, and what Python does for each is little beside that."""
 
 Source = str | os.PathLike[str]
@@ -70,7 +71,7 @@ class Chunks:
 
     def read(self, valid: int) -> Iterator[Chunk]:
         """The chunks, so many of which stay valid at a time; `position` is left to whoever sees them."""
-        buffers = [bytearray(self.chunk_bytes + 2 * PADDING + 1) for _ in range(valid)]
+        buffers = [_memory(self.chunk_bytes + 2 * PADDING + 1) for _ in range(valid)]
         before = self.position = 0
         for number, source in enumerate(self.sources):
             if source == "-":
@@ -89,7 +90,7 @@ class Chunks:
                 raise DataError(at(source, None, None, _reason(error))) from error
 
     def _lines(
-        self, stream: Any, name: str, number: int, buffers: list[bytearray], place: Callable[[], int]
+        self, stream: Any, name: str, number: int, buffers: list[mmap], place: Callable[[], int]
     ) -> Iterator[Chunk]:
         """The chunks of a stream; the first of the buffers is always the one whose chunk is no longer needed."""
         filled = PADDING
@@ -101,24 +102,26 @@ class Chunks:
                 left = memoryview(buffers[0])[cut:filled]
                 buffers.append(buffers.pop(0))
                 if len(buffers[0]) < len(buffers[-1]):
-                    buffers[0] = bytearray(len(buffers[-1]))
+                    buffers[0] = _memory(len(buffers[-1]))
                 filled = PADDING + len(left)
                 buffers[0][PADDING:filled] = left
             elif filled == len(buffers[0]) - PADDING - 1:
-                buffers[0] = buffers[0] + bytearray(len(buffers[0]))  # a line, or a group, longer than the buffer
+                longer = _memory(2 * len(buffers[0]))  # for a line, or a group, longer than the buffer
+                longer[:filled] = buffers[0][:filled]
+                buffers[0] = longer
         if filled > PADDING:
             yield self._chunk(name, number, place(), buffers[0], filled)
             buffers.append(buffers.pop(0))
 
     @staticmethod
-    def _chunk(name: str, number: int, position: int, buffer: bytearray, stop: int) -> Chunk:
+    def _chunk(name: str, number: int, position: int, buffer: mmap, stop: int) -> Chunk:
         size = stop - PADDING
         added = buffer[stop - 1] != FEED
         if added:
             buffer[stop] = FEED
         return Chunk(name, number, position, np.frombuffer(buffer, np.uint8, size + added, PADDING), size)
 
-    def _cut(self, buffer: bytearray, start: int, stop: int) -> int:
+    def _cut(self, buffer: mmap, start: int, stop: int) -> int:
         """Where the last line, or the last group of lines, that ends in these new bytes ends; 0 if none does."""
         if not self.whole_groups:
             return buffer.rfind(b"\n", start, stop) + 1
@@ -133,6 +136,11 @@ class _Standard:
     def readinto(self, buffer: memoryview) -> int:
         stdin: Any = sys.stdin.buffer  # typed without readinto1
         return int(stdin.readinto1(buffer))
+
+
+def _memory(size: int) -> mmap:
+    """Bytes that take no memory before they are written."""
+    return mmap(-1, size)
 
 
 def _total(sources: list[str]) -> int | None:
