@@ -99,9 +99,9 @@ def test_csv_files(tmp_path: Path) -> None:
 
 
 def test_text_files_of_several_chunks(tmp_path: Path) -> None:
-    path, blocks = tmp_path / "a.vw", groups(24_000)
+    path, blocks = tmp_path / "a.vw", groups(52_000)
     path.write_bytes(text_of(blocks))
     files = InputFiles([str(path)], OPTIONS, {})
     found = [np.unique(batch.group).copy() for batch in files]
     assert len(found) > 1
-    assert sum(map(len, found)) == 24_000
+    assert sum(map(len, found)) == 52_000
