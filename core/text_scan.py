@@ -8,18 +8,18 @@ colons and bars.
 from numpy import int64, uint32, uint64
 
 from hutch.core.abi import uint32s_at
-from hutch.core.kernel_helper import helper
+from hutch.core.kernel_helper import helper, inlined
 from hutch.core.raw_bytes import bit_count, delimiters_at, trailing_zeros
 from hutch.core.text_state import SPARE, state_at
 
 
-@helper
-def write_eight(positions, found, block, mask):  # type: ignore[no-untyped-def]
-    """Write the places of the 8 lowest bits and clear them; if there are fewer, the rest is rubbish to be overwritten.
+@inlined
+def write_some(positions, found, block, mask, count):  # type: ignore[no-untyped-def]
+    """Write the places of the `count` lowest bits and clear them; if there are fewer, the rest is rubbish.
 
-    A loop over the bits there are would be left at a place that cannot be predicted.
+    What comes next overwrites it. A loop over the bits there are would be left at a place that cannot be predicted.
     """
-    for i in range(8):
+    for i in range(count):
         positions[found + uint64(i)] = uint32(block + trailing_zeros(mask))
         mask &= mask - uint64(1)
     return mask
@@ -43,9 +43,11 @@ def scan(state, size):  # type: ignore[no-untyped-def]
         if int64(found) + 64 > room:
             return int64(-1)
         count = bit_count(mask)
-        mask = write_eight(positions, found, block, mask)
+        mask = write_some(positions, found, block, mask, 8)
         if count > 8:
-            mask = write_eight(positions, found + uint64(8), block, mask)
+            mask = write_some(positions, found + uint64(8), block, mask, 4)
+        if count > 12:
+            mask = write_some(positions, found + uint64(12), block, mask, 4)
         for i in range(found + uint64(16), found + count):
             positions[i] = uint32(block + trailing_zeros(mask))
             mask &= mask - uint64(1)
