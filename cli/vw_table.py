@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NoReturn
 
 from hutch.cli.vw_absent import ABSENT
@@ -187,7 +188,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     ...
     hutch.core.errors.UsageError: --ftrl is not there: use the default learner, --sgd, or the `dyadic` layer
     """
-    parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False)
+    width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
+    parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
     for option in OPTIONS:
         if not option.there:
             continue

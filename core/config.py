@@ -8,73 +8,29 @@ chain:
 
 import copy
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from hutch.core.config_check import Checker
-from hutch.core.config_document import Document
-from hutch.core.config_errors import shown
+from hutch.core import config_cache
+from hutch.core.config_document import Document, shown
 from hutch.core.config_override import apply_override
 from hutch.core.errors import ConfigError, at
 from hutch.core.registry import Registry
-from hutch.core.roles import Roles
 
+if TYPE_CHECKING:
+    from hutch.core.config_sections import InputOptions, PluginOptions, WeightOptions
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WeightOptions(_Section):
-    """The hashed weight table."""
-
-    bits: Annotated[int, Field(ge=1, le=31, description="the table has 2^bits rows")] = 18
-
-
-class InputOptions(_Section):
-    """How text becomes features."""
-
-    namespaces: Annotated[
-        Literal["name", "letter"],
-        Field(description="tell namespaces apart by full name, or by first letter as VW does"),
-    ] = "name"
-    hash: Annotated[
-        Literal["strings", "all"],
-        Field(description="strings: a name that is a number is its own index; all: hash it too"),
-    ] = "strings"
-    hash_seed: Annotated[int, Field(ge=0, lt=1 << 32, description="seed of the feature hash")] = 0
-    constant: Annotated[bool, Field(description="add the constant feature to every example")] = True
-    ignore: Annotated[tuple[str, ...], Field(description="namespaces to leave out")] = ()
-    keep: Annotated[tuple[str, ...], Field(description="namespaces to keep; all others are left out")] = ()
-    columns: Annotated[Roles, Field(description="what the columns of tables and matrices stand for")] = Roles()
-
-
-class PluginOptions(_Section):
-    """Which plugins this chain loads."""
-
-    block: Annotated[tuple[str, ...], Field(description="plugins or distributions to leave out")] = ()
-
-
-class Frame(_Section):
-    """Everything but the layers."""
-
-    weights: WeightOptions = WeightOptions()
-    input: InputOptions = InputOptions()
-    seed: Annotated[int, Field(ge=0, lt=1 << 63, description="of every random decision")] = 0
-    plugins: PluginOptions = PluginOptions()
-
-
-SECTIONS = (*Frame.model_fields, "chain")
+SECTIONS = ("weights", "input", "seed", "plugins", "chain")
 """The keys at the top of a chain's YAML."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerConfig:
-    """One layer: the reduction's name and its validated parameters."""
+    """One layer: the reduction's name, and its validated parameters as attributes of some object."""
 
     name: str
     parameters: Any
@@ -84,30 +40,28 @@ class LayerConfig:
 class ChainConfig:
     """A checked chain.
 
+    Sections are plain objects with the attributes of the models that checked them, and so are the parameters of layers
+    that take plain values.
+
     Attributes:
         weights: the weight table.
         input: how text becomes features.
         seed: of every random decision.
         plugins: which plugins are loaded.
         chain: the layers, from top to base.
+        written: the plain values of `to_dict`, with and without defaults.
     """
 
-    weights: WeightOptions
-    input: InputOptions
+    weights: "WeightOptions"
+    input: "InputOptions"
     seed: int
-    plugins: PluginOptions
+    plugins: "PluginOptions"
     chain: tuple[LayerConfig, ...]
+    written: tuple[dict[str, Any], dict[str, Any]] = field(compare=False, repr=False)
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
         """Plain values from which `validate` makes the same chain; without `defaults`, only what was given."""
-        frame = Frame(weights=self.weights, input=self.input, seed=self.seed, plugins=self.plugins)
-        given = {} if defaults else {"exclude_defaults": True}
-        plain = frame.model_dump(mode="json", **given)  # type: ignore[arg-type]
-        layers = []
-        for layer in self.chain:
-            parameters = layer.parameters.model_dump(mode="json", exclude_unset=not defaults)
-            layers.append({layer.name: parameters} if parameters else layer.name)
-        return {**plain, "chain": layers}
+        return copy.deepcopy(self.written[0 if defaults else 1])
 
 
 def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Document:
@@ -166,7 +120,7 @@ def blocked_plugins(document: Document) -> tuple[str, ...]:
 
 
 def validate(document: Document, registry: Registry) -> ChainConfig:
-    """Check a chain's keys, types and ranges against what is installed.
+    """Check a chain's keys, types and ranges against what is installed, unless the same was found right before.
 
     Args:
         document: as `read_chain` returns it.
@@ -175,13 +129,15 @@ def validate(document: Document, registry: Registry) -> ChainConfig:
     Raises:
         ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
     """
-    checker = Checker(document, registry)
-    frame = checker.check(
-        Frame, {key: value for key, value in document.value.items() if key != "chain"}, (), ("chain",)
-    )
-    layers = tuple(LayerConfig(name, parameters) for name, parameters in checker.layers())
-    checker.finish()
-    return ChainConfig(frame.weights, frame.input, frame.seed, frame.plugins, layers)
+    place = None if "pydantic" in sys.modules else config_cache.place(document, registry)
+    config = config_cache.load(place) if place else None
+    if config is None:
+        from hutch.core.config_check import check_chain  # not at the top: it imports pydantic
+
+        config = check_chain(document, registry)
+        if place:
+            config_cache.save(place, config)
+    return config
 
 
 @contextmanager

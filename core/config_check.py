@@ -2,16 +2,20 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from hutch.core.config_document import Document, Path, Place
-from hutch.core.config_errors import loss_mistakes, messages, shown
+from hutch.core.config import ChainConfig, LayerConfig
+from hutch.core.config_document import Document, Path, Place, shown
+from hutch.core.config_errors import loss_mistakes, messages
 from hutch.core.config_override import layer_name
+from hutch.core.config_sections import Frame
 from hutch.core.errors import ConfigError
 from hutch.core.losses import LossChoice
+from hutch.core.reduction import Reduction
 from hutch.core.registry import Registry
 
 
@@ -22,6 +26,42 @@ def config_path(path: Path) -> str:
     'chain[1].filter_tree.classes'
     """
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def check_chain(document: Document, registry: Registry) -> ChainConfig:
+    """Check a chain; see `hutch.core.config.validate`."""
+    checker = Checker(document, registry)
+    given = {key: value for key, value in document.value.items() if key != "chain"}
+    frame = checker.check(Frame, given, (), ("chain",))
+    layers = list(checker.layers())
+    checker.finish()
+    return ChainConfig(
+        _plain_object(frame.weights),
+        _plain_object(frame.input),
+        frame.seed,
+        _plain_object(frame.plugins),
+        tuple(LayerConfig(name, _as_taken(registry.reductions[name], parameters)) for name, parameters in layers),
+        (_written(frame, layers, True), _written(frame, layers, False)),
+    )
+
+
+def _as_taken(reduction: type[Reduction], parameters: BaseModel) -> Any:
+    return _plain_object(parameters) if reduction.takes_plain_values() else parameters
+
+
+def _plain_object(model: BaseModel) -> Any:
+    """The values of a model, which pydantic is not needed for."""
+    return SimpleNamespace(**vars(model))
+
+
+def _written(frame: Frame, layers: Iterable[tuple[str, Any]], defaults: bool) -> dict[str, Any]:
+    """The chain as plain values, with all defaults or only with what was given."""
+    found = frame.model_dump(mode="json", exclude_defaults=not defaults)
+    found["chain"] = []
+    for name, model in layers:
+        parameters = model.model_dump(mode="json", exclude_unset=not defaults)
+        found["chain"].append({name: parameters} if parameters else name)
+    return found
 
 
 class Checker:

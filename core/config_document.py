@@ -56,3 +56,15 @@ class Document:
             for known in [known for known in table if known[: len(path)] == path]:
                 del table[known]
             table[path] = place
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: YAML's words, long ones cut.
+
+    >>> shown(True), shown(None), shown("abc"), shown([1, 2])
+    ('true', 'nothing', "'abc'", '[1, 2]')
+    """
+    if value is None:
+        return "nothing"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

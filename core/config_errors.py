@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from hutch.core.config_document import shown
 from hutch.core.errors import did_you_mean
 from hutch.core.losses import LossChoice
 from hutch.core.registry import Registry
@@ -30,18 +31,6 @@ _WANTED = {
     "literal_error": "{expected}",
     "enum": "{expected}",
 }
-
-
-def shown(value: Any) -> str:
-    """A value as a message shows it: YAML's words, long ones cut.
-
-    >>> shown(True), shown(None), shown("abc"), shown([1, 2])
-    ('true', 'nothing', "'abc'", '[1, 2]')
-    """
-    if value is None:
-        return "nothing"
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def messages(

@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from hutch.core.config_document import Document, Place
-from hutch.core.config_errors import shown
+from hutch.core.config_document import Document, Place, shown
 from hutch.core.errors import ConfigError, did_you_mean
 
 

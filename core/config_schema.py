@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from hutch.core.config import Frame
+from hutch.core.config_sections import Frame
 from hutch.core.losses import LossParameter
 from hutch.core.registry import Registry
 

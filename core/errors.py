@@ -12,7 +12,6 @@ HutchError                  exit status 1: the run failed
 import sys
 import warnings
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class HutchError(Exception):
@@ -73,6 +72,8 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
     >>> did_you_mean("xyz", ["classes", "shape"])
     'valid: classes, shape'
     """
+    from difflib import get_close_matches  # not at the top: most runs make no mistake
+
     names = sorted(valid)
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names)}"

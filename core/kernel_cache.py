@@ -34,33 +34,44 @@ _making = RLock()  # threads that need the same kernel at once compile it once
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
 
+def _source(path: Path) -> tuple[bytes, tuple[Path, ...]]:
+    """Hash of a source as it is now, and the files of Hutch that it imports."""
+    status = os.stat(path)
+    return _read(path, status.st_mtime_ns, status.st_size)
+
+
 @cache
-def _imported(path: Path) -> tuple[Path, ...]:
-    """The files of Hutch that a source imports; those of this file keep code and do not make it."""
-    if path.name == Path(__file__).name:
-        return ()
+def _read(path: Path, *_: int) -> tuple[bytes, tuple[Path, ...]]:
+    content = path.read_bytes()
+    digest = hashlib.sha256(path.name.encode() + b"\0" + content).digest()
+    if path.name == Path(__file__).name:  # what this file imports keeps code and does not make it
+        return digest, ()
     found = []
-    for part, module, names in _IMPORTS.findall(path.read_text(encoding="utf-8")):
+    for part, module, names in _IMPORTS.findall(content.decode("utf-8")):
         modules = [module] if module else re.findall(r"\w+", names)
         found += [_ROOT / part / f"{name}.py" for name in modules]
-    return tuple(file for file in found if file.is_file())
+    return digest, tuple(file for file in found if _is_file(file))
+
+
+_is_file = cache(os.path.isfile)
 
 
 def _reached(start: Path) -> set[Path]:
     """A source and all of Hutch's that it imports, directly or not."""
     reached, waiting = {start}, [start]
     while waiting:
-        new = set(_imported(waiting.pop())) - reached
+        new = set(_source(waiting.pop())[1]) - reached
         reached |= new
         waiting += new
     return reached
 
 
 @cache
-def _digest(source: Path) -> str:
+def source_digest(source: Path) -> str:
+    """A hash of a source and of all of Hutch that it imports, directly or not, as they are at the first call."""
     digest = hashlib.sha256()
     for path in sorted(_reached(source)):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(_source(path)[0])
     return digest.hexdigest()[:16]
 
 
@@ -68,12 +79,12 @@ def _digest(source: Path) -> str:
 def _package_digest(root: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        digest.update(_digest(path).encode())
+        digest.update(source_digest(path).encode())
     return digest.hexdigest()[:16]
 
 
 @cache
-def _home() -> Path:
+def cache_home() -> Path:
     """The writable directory under which all caches lie; `HUTCH_CACHE_DIR` overrides it."""
     if os.environ.get("HUTCH_CACHE_DIR"):
         return Path(os.environ["HUTCH_CACHE_DIR"])
@@ -105,12 +116,12 @@ def directory_for(function: Callable[..., Any]) -> Path | None:
         The directory; None for a function without a file, of a notebook or standard input.
     """
     source = Path(function.__code__.co_filename)
-    return _home() / _key(source.resolve(), function.__module__) if source.is_file() else None
+    return cache_home() / _key(source.resolve(), function.__module__) if source.is_file() else None
 
 
 @cache
 def _key(source: Path, module: str) -> str:
-    key = f"{module}-{_digest(source)}"
+    key = f"{module}-{source_digest(source)}"
     top = module.split(".")[0]
     init = Path(getattr(sys.modules.get(top), "__file__", None) or source).resolve()
     return key if top == "hutch" or init.name != "__init__.py" else f"{key}-{_package_digest(init.parent)}"

@@ -9,7 +9,6 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+import hutch
 from hutch.core.atomic import write_bytes
 from hutch.core.errors import ModelError, at
 
@@ -61,7 +61,7 @@ def save_model(
     header = {
         "format": "hutch",
         "format_version": str(FORMAT_VERSION),
-        "hutch_version": version("hutch"),
+        "hutch_version": hutch.__version__,
         "kind": kind,
         "sparse": json.dumps(shapes),
         "metadata": json.dumps(dict(metadata)),
@@ -140,7 +140,7 @@ def _header(path: str | Path, kind: str) -> dict[str, str]:
         raise _unusable(path, "is a safetensors file, but not a model of Hutch")
     written = header.get("format_version", "")
     if not written.isdecimal() or int(written) > FORMAT_VERSION:
-        by, own = header.get("hutch_version"), version("hutch")
+        by, own = header.get("hutch_version"), hutch.__version__
         text = (
             f"got model format {written}, written by hutch {by}; hutch {own} reads up to {FORMAT_VERSION}: upgrade it"
         )

@@ -47,7 +47,7 @@ def build_key() -> str:
 
     parts = [
         sys.implementation.cache_tag,
-        _numba_version(),
+        version_source("numba", "_version.py"),
         llvmlite.__version__,
         np.__version__,
         *_processor(),
@@ -57,11 +57,16 @@ def build_key() -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _numba_version() -> str:
-    """The source that says which Numba it is."""
-    found = find_spec("numba")
-    file = Path(found.origin).with_name("_version.py") if found and found.origin else None
-    return file.read_text(encoding="utf-8") if file and file.is_file() else ""
+def version_source(package: str, file: str) -> str:
+    """The source that says which version of a package is installed, found without importing it.
+
+    Args:
+        package: a top-level package.
+        file: name of the file in its directory.
+    """
+    found = find_spec(package)
+    path = Path(found.origin).with_name(file) if found and found.origin else None
+    return path.read_text(encoding="utf-8") if path and path.is_file() else ""
 
 
 def _processor() -> list[str]:

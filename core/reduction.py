@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -97,10 +98,10 @@ class Context:
 
 
 class DefinedIn:
-    """A class attribute that lies in another module, imported when it is first asked for.
+    """The `Parameters` of a reduction that lie in another module, which is imported when somebody asks for them.
 
-    The parameters of a reduction are only needed by who checks some: a chain that was checked before goes without, and
-    pydantic takes longer to import than such a chain to learn from some thousand lines.
+    The reduction is then given a plain object with the values, none of pydantic's: so a chain that was checked before
+    does not import pydantic, which takes longer than to learn from some thousand lines.
 
     Args:
         place: `module:name`.
@@ -223,6 +224,11 @@ class Reduction(ABC):
 
     def end_pass(self) -> None:
         """Called after each pass over the data."""
+
+    @classmethod
+    def takes_plain_values(cls) -> bool:
+        """Whether its parameters come as a plain object, since their model is `DefinedIn` another module."""
+        return isinstance(getattr_static(cls, "Parameters"), DefinedIn)
 
     def loss(self, choice: LossChoice) -> NDArray[Any]:
         """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""

@@ -3,13 +3,11 @@
 import importlib
 import inspect
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.metadata import Distribution, PackageNotFoundError, distributions
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -18,6 +16,10 @@ from hutch.core.hooks import PROJECT
 from hutch.core.registry import Registry
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
+from hutch.plugins.entry_points import entry_points
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _REGISTERING = {
     "hutch_register_losses": "losses",
@@ -75,20 +77,19 @@ class Plugins:
         self.manager.add_hookspecs(hookspecs)
         self.registry = Registry()
         self.failures: dict[str, str] = {}
-        self._origins: dict[str, Distribution] = {}
+        self._origins: dict[str, Distribution | None] = {}  # None: Hutch itself
         self._trace = trace
         blocked, wanted = set(block), None if only is None else set(only)
-        hutch = importlib.metadata.distribution("hutch")
         for module, kinds in DEFAULT_PLUGINS.items():
             if module.rpartition(".")[2] in blocked or module in blocked:
                 self.registry.left_out[module] = _BLOCKED
                 continue
-            self._origins[module] = hutch
+            self._origins[module] = None
             for kind, registered in kinds.items():
                 self.registry.expect(kind, registered, module, partial(self._load, module))
         if trace:
             self._load_all()
-        for distribution, entry in _entry_points():
+        for distribution, entry in entry_points(PROJECT):
             names = {entry.name, distribution.metadata["Name"]}
             if names & blocked:
                 self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = _BLOCKED
@@ -122,9 +123,9 @@ class Plugins:
             if name in DEFAULT_PLUGINS:
                 self._load(name)
 
-    def _add(self, name: str, plugin: Any, distribution: Distribution) -> None:
+    def _add(self, name: str, plugin: Any, distribution: "Distribution") -> None:
         if name in self._origins:
-            self._leave_out(name, distribution, f"{_title(self._origins[name])} has a plugin of that name")
+            self._leave_out(name, distribution, f"{_title(self._distribution(name))} has a plugin of that name")
             return
         try:
             self.manager.register(plugin, name=name)
@@ -135,7 +136,7 @@ class Plugins:
             return
         self._origins[name] = distribution
 
-    def _leave_out(self, name: str, distribution: Distribution, why: str) -> None:
+    def _leave_out(self, name: str, distribution: "Distribution", why: str) -> None:
         _warn(f"plugin {name!r} ({_title(distribution)}) left out: {why}")
         self.registry.left_out[f"{name} ({_title(distribution)})"] = " ".join(why.split())
 
@@ -158,7 +159,7 @@ class Plugins:
 
     def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
         what = f"failed in {function.__name__}{inspect.signature(function)}: {_reason(error)}"
-        _warn(f"plugin {plugin_name!r} ({_title(self._origins[plugin_name])}) {what}")
+        _warn(f"plugin {plugin_name!r} ({_title(self._distribution(plugin_name))}) {what}")
         self.failures.setdefault(plugin_name, " ".join(what.split()))
 
     def on_progress(self, event: Any) -> None:
@@ -175,12 +176,12 @@ class Plugins:
     def __iter__(self) -> Iterator[Plugin]:
         self._load_all()
         for name in self._origins:
-            plugin = self.manager.get_plugin(name)
+            plugin, distribution = self.manager.get_plugin(name), self._distribution(name)
             hooks = tuple(sorted(hook.name for hook in self.manager.get_hookcallers(plugin) or ()))
             yield Plugin(
                 name,
-                self._origins[name].metadata["Name"],
-                self._origins[name].version,
+                distribution.metadata["Name"],
+                distribution.version,
                 hooks,
                 str(getattr(plugin, "__file__", None) or inspect.getfile(type(plugin))),
                 self.failures.get(name, ""),
@@ -193,31 +194,18 @@ class Plugins:
             of: names of plugins; None for all.
         """
         names = self._origins.keys() if of is None else self._origins.keys() & of
-        found = {id(self._origins[name]): self._origins[name] for name in names}
+        found = {id(self._origins[name]): self._distribution(name) for name in names}
         return dict(sorted((distribution.metadata["Name"], distribution.version) for distribution in found.values()))
 
+    def _distribution(self, name: str) -> "Distribution":
+        """What was installed that has a plugin."""
+        from importlib.metadata import distribution  # not at the top: who saves no model needs it for strangers only
 
-def _title(distribution: Distribution) -> str:
+        return self._origins[name] or distribution(PROJECT)
+
+
+def _title(distribution: "Distribution") -> str:
     return f"{distribution.metadata['Name']} {distribution.version}"
-
-
-def _entry_points() -> Iterator[tuple[Distribution, Any]]:
-    """All entry points of the group; of a distribution that is there twice the first on the path counts."""
-    seen = set()
-    for found in distributions():
-        if f"[{PROJECT}]" not in (found.read_text("entry_points.txt") or ""):
-            continue
-        name = re.sub(r"[-_.]+", "-", found.metadata["Name"] or "").lower()
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        try:
-            first = Distribution.from_name(name)
-        except PackageNotFoundError:  # its directory has another name than itself
-            first = found
-        for entry in first.entry_points:
-            if entry.group == PROJECT:
-                yield first, entry
 
 
 @cache

@@ -1,7 +1,6 @@
 """The public chain: from YAML to predictions, with whatever plugins are installed."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -216,6 +215,8 @@ class Chain(Engine):
         return np.concatenate([*found, np.zeros(0, np.float32)])
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             self.save(path)
@@ -223,6 +224,8 @@ class Chain(Engine):
 
     @classmethod
     def _from_bytes(cls, model: bytes) -> Self:
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             path.write_bytes(model)
@@ -239,7 +242,7 @@ class Chain(Engine):
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
         used = {("reductions", layer.name) for layer in self.layers}
-        parameters = (value for layer in self.config.chain for _, value in layer.parameters)
+        parameters = (value for layer in self.config.chain for value in vars(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
         return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
@@ -300,7 +303,7 @@ class Chain(Engine):
         """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
         live, found = self.arrays(), {}
         for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
-            for parameter, value in new.parameters:
+            for parameter, value in vars(new.parameters).items():
                 name = f"layer.{k}.{new.name}.{parameter}"
                 if name in live and getattr(old.parameters, parameter) != value:
                     found[name] = live[name].copy()
