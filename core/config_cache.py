@@ -6,6 +6,7 @@ part in the check, and the versions of pydantic and Python. Kept are chains of l
 """
 
 import hashlib
+import os
 import pickle
 import sys
 from contextlib import suppress
@@ -39,14 +40,14 @@ def place(document: Document, registry: Registry) -> Path | None:
     if not all(reduction.takes_plain_values() for reduction in reductions):
         return None
     modules = [sys.modules[reduction.__module__] for reduction in reductions]
-    sources = [Path(__file__).with_name("config_check.py"), *(Path(str(module.__file__)) for module in modules)]
+    sources = [os.path.join(os.path.dirname(__file__), "config_check.py"), *(str(each.__file__) for each in modules)]
     try:
         written = pickle.dumps(document.value)
     except (TypeError, AttributeError, pickle.PicklingError):  # whatever somebody put into a mapping
         return None
     digest = hashlib.sha256(f"{sys.version} {version_source('pydantic', 'version.py')}".encode())
     for source in sources:
-        digest.update(source_digest(source.resolve()).encode())
+        digest.update(source_digest(os.path.realpath(source)).encode())
     digest.update(written)
     return cache_home() / "chains" / digest.hexdigest()[:32]
 

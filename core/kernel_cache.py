@@ -22,7 +22,7 @@ from hutch.core.kernel_helper import Deferred
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"from hutch\.(\w+)(?:\.(\w+))? import (\([^)]*\)|.*)")  # fast: begins with plain letters
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT, _OWN_NAME = os.path.dirname(os.path.dirname(os.path.realpath(__file__))), os.path.basename(__file__)
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
 _C_TYPES: dict[str, Any] = {
     **{name: getattr(ctypes, f"c_{name}") for name in ("int32", "int64", "uint32", "uint64")},
@@ -34,29 +34,31 @@ _making = RLock()  # threads that need the same kernel at once compile it once
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
 
-def _source(path: Path) -> tuple[bytes, tuple[Path, ...]]:
+def _source(path: str) -> tuple[bytes, tuple[str, ...]]:
     """Hash of a source as it is now, and the files of Hutch that it imports."""
     status = os.stat(path)
     return _read(path, status.st_mtime_ns, status.st_size)
 
 
 @cache
-def _read(path: Path, *_: int) -> tuple[bytes, tuple[Path, ...]]:
-    content = path.read_bytes()
-    digest = hashlib.sha256(path.name.encode() + b"\0" + content).digest()
-    if path.name == Path(__file__).name:  # what this file imports keeps code and does not make it
+def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
+    with open(path, "rb") as file:
+        content = file.read()
+    name = os.path.basename(path)
+    digest = hashlib.sha256(name.encode() + b"\0" + content).digest()
+    if name == _OWN_NAME:  # what this file imports keeps code and does not make it
         return digest, ()
     found = []
     for part, module, names in _IMPORTS.findall(content.decode("utf-8")):
         modules = [module] if module else re.findall(r"\w+", names)
-        found += [_ROOT / part / f"{name}.py" for name in modules]
-    return digest, tuple(file for file in found if _is_file(file))
+        found += [f"{_ROOT}{os.sep}{part}{os.sep}{name}.py" for name in modules]
+    return digest, tuple(filter(_is_file, found))
 
 
 _is_file = cache(os.path.isfile)
 
 
-def _reached(start: Path) -> set[Path]:
+def _reached(start: str) -> set[str]:
     """A source and all of Hutch's that it imports, directly or not."""
     reached, waiting = {start}, [start]
     while waiting:
@@ -67,8 +69,12 @@ def _reached(start: Path) -> set[Path]:
 
 
 @cache
-def source_digest(source: Path) -> str:
-    """A hash of a source and of all of Hutch that it imports, directly or not, as they are at the first call."""
+def source_digest(source: str) -> str:
+    """A hash of a source and of all of Hutch that it imports, directly or not, as they are at the first call.
+
+    Args:
+        source: absolute path without symbolic links.
+    """
     digest = hashlib.sha256()
     for path in sorted(_reached(source)):
         digest.update(_source(path)[0])
@@ -79,7 +85,7 @@ def source_digest(source: Path) -> str:
 def _package_digest(root: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        digest.update(source_digest(path).encode())
+        digest.update(source_digest(str(path)).encode())
     return digest.hexdigest()[:16]
 
 
@@ -115,12 +121,15 @@ def directory_for(function: Callable[..., Any]) -> Path | None:
     Returns:
         The directory; None for a function without a file, of a notebook or standard input.
     """
-    source = Path(function.__code__.co_filename)
-    return cache_home() / _key(source.resolve(), function.__module__) if source.is_file() else None
+    return _directory(function.__code__.co_filename, function.__module__)
 
 
 @cache
-def _key(source: Path, module: str) -> str:
+def _directory(file: str, module: str) -> Path | None:
+    return cache_home() / _key(os.path.realpath(file), module) if os.path.isfile(file) else None
+
+
+def _key(source: str, module: str) -> str:
     key = f"{module}-{source_digest(source)}"
     top = module.split(".")[0]
     init = Path(getattr(sys.modules.get(top), "__file__", None) or source).resolve()
