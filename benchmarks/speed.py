@@ -9,13 +9,17 @@ comparison: the run then fails.
 """
 
 import argparse
+import hashlib
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+import tomllib
 import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,12 +78,29 @@ MEANING = {
 }
 
 
-def environment(folder: Path, *packages: str) -> Path:
-    """An environment with packages; returns its interpreter."""
+def environment(folder: Path, package: str) -> Path:
+    """An environment with a package; returns its interpreter."""
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", package], check=True)
+    return python
+
+
+def own_environment(folder: Path) -> Path:
+    """An environment with Hutch as its users install it, installed anew when a source has changed."""
+    settings = ROOT / "pyproject.toml"
+    folders = tomllib.loads(settings.read_text(encoding="utf-8"))["tool"]["setuptools"]["package-dir"].values()
+    files = [settings, *sorted(path for each in folders for path in (ROOT / each).iterdir() if path.is_file())]
+    digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
+    mark = folder / "sources.sha256"
+    with tempfile.TemporaryDirectory() as copy:  # a build leaves files beside the sources, and takes up what it finds
+        others = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "docs", "tests", "examples")
+        source = shutil.copytree(ROOT, Path(copy) / "hutch", ignore=others)
+        python = environment(folder, str(source))
+        if not mark.exists() or mark.read_text() != digest:
+            subprocess.run([python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", source], check=True)
+            mark.write_text(digest)
     return python
 
 
@@ -195,7 +216,7 @@ def main() -> None:
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     programs = {
-        "hutch": [str(environment(folder / "own", "-e", str(ROOT)).with_name("hutch")), "vw"],
+        "hutch": [str(own_environment(folder / "own").with_name("hutch")), "vw"],
         "vw": [str(environment(folder / "peer", PEER)), "-m", "vowpalwabbit"],
     }
     inputs = {
