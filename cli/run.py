@@ -1,4 +1,4 @@
-"""A run over data files: what `train`, `predict` and `vw` share."""
+"""A run over data files: what `train`, `predict` and `vw` share; what few runs need is imported where it is used."""
 
 import json
 import math
@@ -18,7 +18,6 @@ from hutch.core.input_files import InputFiles, check_sources
 from hutch.core.losses import LossChoice
 from hutch.core.named_namespaces import NamedNamespaces
 from hutch.core.passes import Holdout, PassesDone, run_passes
-from hutch.core.prediction_text import PredictionText, of_groups, score_lines
 from hutch.core.progress import TABLE_HEADER, Progress, event_json, parse_schedule, table_footer, table_row
 from hutch.core.reduction import Labels, Predictions
 
@@ -202,6 +201,8 @@ class Run:
             file = stack.enter_context(open_output(options.predictions))
             self._sinks.append(_lines_to(file, lambda outputs: outputs.predictions))
         if options.raw is not None:
+            from hutch.core.prediction_text import score_lines
+
             raw = stack.enter_context(open_output(options.raw))
             if self._scores:
                 self._sinks.append(lambda batch, out: raw.write(score_lines(out.scores, batch.tag_ptr, batch.tags)))
@@ -232,6 +233,8 @@ class Run:
                 self._strange_label = float(strange[0])
         sinks = self._sinks
         if self.chain.whole_groups:
+            from hutch.core.prediction_text import of_groups
+
             batch, outputs = of_groups(batch, outputs)
             if self.progress.pass_number < self.options.passes:
                 sinks = []  # earlier passes know less of the same items
@@ -324,6 +327,8 @@ class _Until:
 
 
 def _lines_to(file: BinaryIO, values: Callable[[Outputs], Any]) -> Callable[[Batch, Outputs], Any]:
+    from hutch.core.prediction_text import PredictionText
+
     text = PredictionText()
     return lambda batch, outputs: _write_now(file, text.lines(values(outputs), batch.tag_ptr, batch.tags))
 

@@ -9,7 +9,6 @@ from hutch.chain import Chain
 from hutch.core.abi import UNLABELED
 from hutch.core.batch import Batch
 from hutch.core.chain import Outputs
-from hutch.core.prediction_text import PredictionText, score_lines
 
 Lines = Callable[[Batch, Outputs], bytes]
 """Makes the lines of a batch."""
@@ -78,6 +77,8 @@ def scores_of(chain: Chain, names: Sequence[str]) -> Lines:
 
 def raw_scores_of(chain: Chain) -> Lines:
     """`-r` of one against all; where classes count from 0 the last stands first, as in VW."""
+    from hutch.core.prediction_text import score_lines
+
     first = FirstClass(chain, late=True)
 
     def lines(batch: Batch, outputs: Outputs) -> bytes:
@@ -140,6 +141,8 @@ def answered_directly(batch: Batch, outputs: Outputs) -> None:
 
 def numbers_of(values: Callable[[Outputs], Any]) -> Lines:
     """One number a line, as VW writes it."""
+    from hutch.core.prediction_text import PredictionText
+
     text = PredictionText()
     return lambda batch, outputs: bytes(text.lines(values(outputs), batch.tag_ptr, batch.tags))
 

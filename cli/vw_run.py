@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from hutch.chain import Chain
 from hutch.cli.run import Outcome, Run, RunOptions, open_output
 from hutch.cli.vw_header import header, kept_options
-from hutch.cli.vw_lines import LineFiles, audit_line, features_of
-from hutch.cli.vw_load import load_chain
-from hutch.cli.vw_model_text import write_model_text
 from hutch.cli.vw_outputs import (
     FirstClass,
     Lines,
@@ -46,7 +43,11 @@ def build_chain(options: Namespace) -> Chain:
     Raises:
         HutchError: options that contradict each other or the model.
     """
-    return Chain.from_config(chain_of(options)) if options.initial_regressor is None else load_chain(options)
+    if options.initial_regressor is None:
+        return Chain.from_config(chain_of(options))
+    from hutch.cli.vw_load import load_chain
+
+    return load_chain(options)
 
 
 def run_options(options: Namespace) -> RunOptions:
@@ -104,7 +105,6 @@ class VwRun(Run):
         self._given = given
         self._labels = given.named_labels.split(",") if given.named_labels else []
         self._active = layer_named(chain, "active")
-        self._audit = numbers_of(lambda outputs: outputs.predictions)
         self._audit_text = ""
         self._row_names: dict[int, str] = {}
         self._log_loss, self._pass, self._seen = 0.0, 1, 0
@@ -120,16 +120,21 @@ class VwRun(Run):
             self._read_lines()
 
     def _read_lines(self) -> None:
+        from hutch.cli.vw_lines import LineFiles
+
         given, parser = self._given, replace(self.chain.parser, strict=self.options.strict)
         readers = self.chain.plugins.registry.readers
         files = LineFiles(self.options.data, parser, readers, lambda problem: self._say(str(problem)))
         files.labels = self._labels
         if given.audit or given.invert_hash:
             files.see = self._see
+            self._audit = numbers_of(lambda outputs: outputs.predictions)
         self.files = files
 
     def _see(self, line: str, batch: Batch) -> None:
         """Note the features of an example before it is learned."""
+        from hutch.cli.vw_lines import audit_line, features_of
+
         features = features_of(self.chain, line, batch)
         if self._given.invert_hash and self.progress.pass_number == 1:
             for name, row, _ in features:
@@ -147,6 +152,8 @@ class VwRun(Run):
             "weights_only": given.testonly,
             "hexadecimal": given.hexfloat_weights,
         }
+        if given.readable_model or given.invert_hash:
+            from hutch.cli.vw_model_text import write_model_text
         if given.readable_model:
             write_model_text(self.chain, given.readable_model, kept_options(given), **how)
         if given.invert_hash:
@@ -183,9 +190,9 @@ class VwRun(Run):
             self._sinks.append(self._show_audit)
         if given.probabilities:
             self._sinks.append(self._add_log_loss)
-        for path, lines in ((given.predictions, self._prediction_lines()), (given.raw_predictions, self._raw_lines())):
+        for path, lines in ((given.predictions, self._prediction_lines), (given.raw_predictions, self._raw_lines)):
             if path:
-                self._sinks.append(_writer(stack.enter_context(open_output(path)), lines))
+                self._sinks.append(_writer(stack.enter_context(open_output(path)), lines()))
 
     def _prediction_lines(self) -> Lines:
         given = self._given

@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from hutch.cli.vw_absent import ABSENT
 from hutch.core.errors import UsageError, did_you_mean
@@ -12,8 +11,7 @@ from hutch.core.errors import UsageError, did_you_mean
 Kind = Literal["flag", "int", "float", "text", "texts", "words"]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option of VW.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Values written in a file, and where each of them stands."""
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from hutch.core.errors import at
 
@@ -9,8 +9,7 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and list positions from the top of the document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where something is written: a source and, in a file, line and column counted from 1."""
 
     source: str

@@ -8,8 +8,7 @@ import ctypes
 import mmap
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,7 @@ _PAGE = mmap.PAGESIZE
 _mapped: list[mmap.mmap] = []  # they own the code
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     kind: int
     flags: int
     offset: int

@@ -1,4 +1,7 @@
-"""The public chain: from YAML to predictions, with whatever plugins are installed."""
+"""The public chain: from YAML to predictions, with whatever plugins are installed.
+
+What not every run needs is imported where it is used.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +19,9 @@ from hutch.core.config import ChainConfig
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.input_files import InputFiles, check_sources
 from hutch.core.losses import LossChoice
-from hutch.core.model_file import check_plugins, load_model, save_model
 from hutch.core.named_namespaces import NamedNamespaces
 from hutch.core.progress import Progress, ProgressEvent, Schedule
 from hutch.core.roles import Roles
-from hutch.core.sources import to_batches
 from hutch.core.text_parser import ParserOptions
 from hutch.plugins.manager import Plugins, installed
 
@@ -99,6 +100,8 @@ class Chain(Engine):
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
             return self._files([os.fspath(path) for path in paths], columns)
+        from hutch.core.sources import to_batches
+
         return to_batches(examples, self.parser, columns, labels=labels, importance=importance)
 
     def _files(self, paths: Sequence[str], columns: Any) -> Iterator[Batch]:
@@ -226,6 +229,8 @@ class Chain(Engine):
     def _from_bytes(cls, model: bytes) -> Self:
         import tempfile
 
+        from hutch.core.model_file import load_model
+
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             path.write_bytes(model)
@@ -237,6 +242,8 @@ class Chain(Engine):
         Raises:
             ModelError: the file cannot be written; what was there before stays.
         """
+        from hutch.core.model_file import save_model
+
         save_model(path, self.arrays(), self.metadata())
 
     def metadata(self) -> dict[str, Any]:
@@ -259,6 +266,8 @@ class Chain(Engine):
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
             ConfigError: a wrong override.
         """
+        from hutch.core.model_file import load_model
+
         return cls.from_arrays(*load_model(path), str(path), overrides)
 
     @classmethod
@@ -281,6 +290,8 @@ class Chain(Engine):
         Raises:
             ModelError, ConfigError: as `load`.
         """
+        from hutch.core.model_file import check_plugins
+
         document = chain_config.read_chain(metadata["chain"])
         plugins = installed(chain_config.blocked_plugins(document))
         for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
