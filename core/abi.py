@@ -24,6 +24,7 @@ LAYER = np.dtype(
         ("predict", "u8"),  # address of the kernel: predict only, changes nothing
         ("importance_to", "u8"),  # address: h_min; `importance` carries the target prediction; inf where unreachable
         ("sensitivity", "u8"),  # address: change of the prediction per unit of importance (VW's first-order rule)
+        ("predict_many", "u8"),  # address: predict with neighbouring sub-models at once, see EXAMPLE.predictions
         ("next", "u8"),  # address of the LAYER below, 0 for a base learner
         ("step", "u8"),  # rows between two sub-models of the layer below: product of the widths below it
         ("state", "u8"),  # address of this layer's own record, its dtype declared in the reduction's file
@@ -49,8 +50,12 @@ EXAMPLE = np.dtype(
         ("shared", "u8"),  # address of the SHARED record
         ("number", "u8"),  # counted from 0 within the run
         ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where nobody counts
-        ("is_predicted", "u8"),  # in: 1 if a layer above knows the prediction that the base learner is to learn from
-        ("predicted", "f8"),  # in: that prediction, a float32
+        (
+            "is_predicted",
+            "u8",
+        ),  # in: 1 if a layer above knows the prediction to learn from, 2: it asks for `updated` too
+        ("predictions", "u8"),  # address of float32[prediction_count]: what `predict_many` fills, from `offset` on
+        ("prediction_count", "u8"),
         ("group", "i8"),  # number of the block of lines this one belongs to
         ("last", "u8"),  # 1 on the last line of its block
         ("features", "u8"),  # out: features used, interactions included
@@ -60,7 +65,8 @@ EXAMPLE = np.dtype(
         ("importance", "f4"),
         ("raw", "f4"),  # out: prediction before clipping and link
         ("query", "f4"),  # out: importance of the label an active layer asks for, -1 if it does not ask
-        ("updated", "f4"),  # out: the base learner's prediction after the update, to first order
+        ("predicted", "f4"),  # in: the prediction that the base learner is to learn from
+        ("updated", "f4"),  # out: the base learner's prediction after the update; to first order if nobody asks for it
     ]
 )
 
@@ -277,6 +283,14 @@ def predict_next(layer, example, label, importance, offset):  # type: ignore[no-
     """Let the layer below predict."""
     below = layer_at(layer)[0].next
     return call(layer_at(below)[0].predict, below, example, label, importance, offset)
+
+
+@njit(inline="always")
+def predict_many_next(layer, example, importance, offset, predictions, count):  # type: ignore[no-untyped-def]
+    """Let `count` sub-models of the base learner below predict at once; `predictions` is the address they go to."""
+    below, e = layer_at(layer)[0].next, example_at(example)[0]
+    e.predictions, e.prediction_count = predictions, count
+    call(layer_at(below)[0].predict_many, below, example, UNLABELED, importance, offset)
 
 
 @njit(inline="always")

@@ -11,6 +11,7 @@ from hutch.core.abi import (
     int64s_at,
     layer_at,
     prefetch,
+    rolled,
     shared_at,
     uint32s_at,
     view,
@@ -109,6 +110,7 @@ def _show_costs(r, e, i):  # type: ignore[no-untyped-def]
     e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
     e.cost_count = last - first
     for k in range(first, last):
+        rolled()
         given |= float32s_at(r.costs, last)[k] != UNLABELED
     return given
 

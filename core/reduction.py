@@ -54,12 +54,17 @@ class Kernels:
         predict: predict only.
         importance_to: h_min, needed below an `active` layer; `importance` carries the target prediction.
         sensitivity: change of the prediction per unit of importance, needed by VW's active rule.
+        predict_many: of a base learner, predict with `prediction_count` sub-models from `offset` on, which lie row by
+            row, and write to EXAMPLE.predictions what `predict` would return for each; only for a learner that leaves
+            these as they are when another sub-model learns, unless that widens the range of labels. A layer above may
+            then tell `learn` the prediction by EXAMPLE.predicted.
     """
 
     learn: AddressKernel
     predict: AddressKernel
     importance_to: AddressKernel | None = None
     sensitivity: AddressKernel | None = None
+    predict_many: AddressKernel | None = None
 
     def as_far_as(self, below: "Reduction | None") -> "Kernels":
         """These, for a layer that hands h_min and sensitivity on: without what the layer below lacks."""
@@ -128,7 +133,8 @@ class Reduction(ABC):
         asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
-        calls: which of `importance_to` and `sensitivity` it calls below; they are compiled only for who does.
+        calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below; they are compiled only for
+            who does.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
             first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of

@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 from hutch.core.abi import (
     UNLABELED,
     example_at,
+    float32s_at,
     foreseeable,
     int64s_at,
     kernel,
     layer_at,
     learn_next,
+    predict_many_next,
     predict_next,
+    shared_at,
     view,
 )
 from hutch.core.hooks import hookimpl
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from hutch.reductions.tournament_parameters import TournamentParameters
 
 _0, _1 = np.float32(0), np.float32(1)
+_MOST_AT_ONCE = 8  # of more problems, most would be predicted for nothing
 
 
 PLAYER = np.dtype(
@@ -58,10 +62,10 @@ TOURNAMENT = np.dtype(
         ("players", "u8"),  # address of PLAYER[...]
         ("champions", "u8"),  # address of int64[errors + 1]: last match of each tournament
         ("won", "u8"),  # address of int64[...]: scratch, which of its last matches a class won
-        (
-            "updates",
-            "u8",
-        ),  # address of int64: how often the learner below has changed its weights; 0 if it does not say
+        ("updates", "u8"),  # address of int64: how often the learner below has changed its weights; 0: it says not
+        ("scores", "u8"),  # address of float32[problems]: the predictions of all
+        ("problems", "u8"),  # how many there are
+        ("at_once", "i8"),  # 1: the learner below predicts all problems at once
     ]
 )
 tournament_at, player_at = view(TOURNAMENT), view(PLAYER)
@@ -131,16 +135,46 @@ def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _scores(state):  # type: ignore[no-untyped-def]
+    return float32s_at(state.scores, state.problems)
+
+
+@inlined
 def _decide(layer, example, importance, problem, offset):  # type: ignore[no-untyped-def]
     return predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, problem))
 
 
 @inlined
-def _teach(layer, example, side, importance, problem, offset):  # type: ignore[no-untyped-def]
+def _score_all(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict all problems, if the learner below does so at once and will not change its mind; returns whether."""
+    state, shared = _tournament(layer), shared_at(example_at(example)[0].shared)[0]
+    settled = shared.fixed_range == 1 or (shared.min_label <= -_1 and shared.max_label >= _1)
+    if state.at_once == 0 or not (settled or shared.testing == 1):
+        return False
+    predict_many_next(layer, example, importance, offset, state.scores, state.problems)
+    return True
+
+
+@inlined
+def _instruct(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
+    """Teach a match which side wins; returns what it predicted before."""
+    if not known:
+        return learn_next(layer, example, side, importance, _offset(layer, offset, problem))
+    e = example_at(example)[0]
+    e.is_predicted, e.predicted = uint64(2), _scores(_tournament(layer))[problem]
+    score = learn_next(layer, example, side, importance, _offset(layer, offset, problem))
+    e.is_predicted = uint64(0)
+    return score
+
+
+@inlined
+def _teach(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
     """Teach a match which side wins; returns what it then predicts."""
     at = _tournament(layer).updates
     before = int64s_at(at, uint64(1))[0] if at != uint64(0) else 0
-    score = learn_next(layer, example, side, importance, _offset(layer, offset, problem))
+    score = _instruct(layer, example, side, importance, problem, offset, known)
+    if known:
+        return example_at(example)[0].updated
     if at != uint64(0) and int64s_at(at, uint64(1))[0] == before:
         return score
     return _decide(layer, example, importance, problem, offset)
@@ -164,8 +198,32 @@ def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
     return k
 
 
+@inlined
+def _winner_by(scores, state):  # type: ignore[no-untyped-def]
+    """The same from known predictions of all problems."""
+    champion = 0
+    for i in range(state.height - 1, -1, -1):
+        right = champion | (1 << i)
+        if right <= state.errors and scores[state.matches + right - 1] > state.boundary:
+            champion = right
+    k = int64s_at(state.champions, uint64(state.errors + 1))[champion]
+    while k >= state.classes:
+        match = _player(state, k)
+        k = match.right if scores[k - state.classes] > state.boundary else match.left
+    return k
+
+
+@inlined
+def _choose(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+    """The class, from 1, that wins, and whether the predictions of all problems are known now."""
+    state = _tournament(layer)
+    if _score_all(layer, example, importance, offset):
+        return np.float32(_winner_by(_scores(state), state) + 1), True
+    return np.float32(_winner(layer, example, importance, offset) + 1), False
+
+
 @helper
-def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-def]
+def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-untyped-def]
     """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
     state = _tournament(layer)
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
@@ -174,7 +232,7 @@ def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-de
     while match != 0:
         side = -_1 if left else _1
         problem = match - state.classes
-        score = _teach(layer, example, side, importance, problem, offset)
+        score = _teach(layer, example, side, importance, problem, offset, known)
         wins = foreseeable((score - state.boundary) * side > _0)
         here = _player(state, match)
         coming = here.winner_to if wins else here.loser_to
@@ -188,7 +246,7 @@ def _climb(layer, example, k, importance, offset):  # type: ignore[no-untyped-de
 
 
 @helper
-def _play_finals(layer, example, count, offset):  # type: ignore[no-untyped-def]
+def _play_finals(layer, example, count, offset, known):  # type: ignore[no-untyped-def]
     """Teach the finals in which a champion that should win meets one that should not."""
     state, e = _tournament(layer), example_at(example)[0]
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
@@ -202,7 +260,7 @@ def _play_finals(layer, example, count, offset):  # type: ignore[no-untyped-def]
                 e.importance = np.float32(1 << (state.height - i - 1))
                 problem = state.matches + j * (1 << (i + 1)) + (1 << i) - 1
                 side = -_1 if left else _1
-                score = learn_next(layer, example, side, e.importance, _offset(layer, offset, problem))
+                score = _instruct(layer, example, side, e.importance, problem, offset, known)
                 won[j] = right if score > state.boundary else left
             # VW halves the list within the loop over it, so it shrinks with every match.
             if count % 2 == 1:
@@ -214,24 +272,24 @@ def _play_finals(layer, example, count, offset):  # type: ignore[no-untyped-def]
 @helper
 def _judge(example, label, prediction):  # type: ignore[no-untyped-def]
     e = example_at(example)[0]
-    e.loss = np.float64(e.importance) if label != UNLABELED and label != prediction else 0.0
+    e.raw, e.loss = prediction, np.float64(e.importance) if label != UNLABELED and label != prediction else 0.0
     return prediction
 
 
 @kernel
 def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """The class that wins."""
-    return _judge(example, label, np.float32(_winner(layer, example, importance, offset) + 1))
+    return _judge(example, label, _choose(layer, example, importance, offset)[0])
 
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then teach the matches in which the class of the example plays."""
     state = _tournament(layer)
-    prediction = np.float32(_winner(layer, example, importance, offset) + 1)
+    prediction, known = _choose(layer, example, importance, offset)
     if label != UNLABELED and _1 <= label <= np.float32(state.classes):
-        count = _climb(layer, example, np.int64(label) - 1, importance, offset)
-        _play_finals(layer, example, count, offset)
+        count = _climb(layer, example, np.int64(label) - 1, importance, offset, known)
+        _play_finals(layer, example, count, offset, known)
     return _judge(example, label, prediction)
 
 
@@ -243,6 +301,7 @@ class ErrorCorrectingTournament(Reduction):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    calls = ("predict_many",)
 
     def __init__(self, parameters: "TournamentParameters", context: Context) -> None:
         super().__init__(parameters, context)
@@ -258,6 +317,10 @@ class ErrorCorrectingTournament(Reduction):
         linked = context.below and getattr(context.below.parameters, "function", None) == "logistic"
         state["boundary"] = 0.5 if linked else 0.0
         state["updates"] = context.below.updates_at if isinstance(context.below, Linear) else 0
+        self._scores = np.zeros(self.width(parameters), np.float32)
+        state["scores"], state["problems"] = self._scores.ctypes.data, len(self._scores)
+        many = context.below and context.below.kernels.predict_many
+        state["at_once"] = bool(many) and len(self._scores) <= _MOST_AT_ONCE
 
     @classmethod
     def width(cls, parameters: "TournamentParameters") -> int:

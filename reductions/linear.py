@@ -12,7 +12,15 @@ from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
 from hutch.core.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.reductions.linear_features import Features
-from hutch.reductions.linear_kernels import LINEAR, importance_to, learn, learn_otherwise, predict, sensitivity
+from hutch.reductions.linear_kernels import (
+    LINEAR,
+    importance_to,
+    learn,
+    learn_otherwise,
+    predict,
+    predict_many,
+    sensitivity,
+)
 from hutch.reductions.linear_rates import RATES
 from hutch.reductions.linear_terms import WILDCARD, Terms
 
@@ -99,7 +107,14 @@ class Linear(Reduction):
         """The layer's compiled functions."""
         rates = self._rates[0]
         default = rates["adaptive"] and rates["normalized"] and rates["square_root"]
-        return Kernels(learn if default else learn_otherwise, predict, importance_to, sensitivity)
+        coupled = self.parameters.l1 or self.parameters.l2  # sub-models share what is pending of it
+        return Kernels(
+            learn if default else learn_otherwise,
+            predict,
+            importance_to,
+            sensitivity,
+            None if coupled else predict_many,
+        )
 
     @property
     def updates_at(self) -> int:
@@ -112,10 +127,11 @@ class Linear(Reduction):
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
-        """Set the first weights and squared gradients."""
+        """Set the first weights and squared gradients; zeros are there, in memory that nobody has touched yet."""
         p, shared = self.parameters, self.context.shared[0]
-        weights[:, 0] = p.initial_weight
-        if p.adaptive:
+        if p.initial_weight:
+            weights[:, 0] = p.initial_weight
+        if p.adaptive and self._initial_t:
             weights[:, 1] = self._initial_t
         if p.initial_constant:
             first = CONSTANT_INDEX * int(shared["multiplier"])

@@ -22,6 +22,7 @@ from hutch.core.abi import (
 from hutch.core.kernel_helper import helper, inlined
 from hutch.core.loss_flow import budget_to
 from hutch.core.loss_kernels import square_gradient_of, update_of, value_of
+from hutch.core.loss_kinds import KIND_HINGE
 from hutch.reductions.linear_features import features_at, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear_memory import buffer_at
 from hutch.reductions.linear_rates import measure, measure_default, rates_at
@@ -228,38 +229,110 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @inlined
+def _four(features, shared, k, last, base):  # type: ignore[no-untyped-def]
+    """base + w·x in four neighbouring sub-models, k rows and more behind that for which the features were gathered.
+
+    Those behind the last one are the last one again.
+    """
+    n, size, stride = features.length, (shared.mask + uint64(1)) * shared.stride, shared.stride
+    rows, values = rows_of(features, n), values_of(features, n)
+    w0 = float32s_at(shared.weights + uint64(4) * stride * k, size)
+    w1 = float32s_at(shared.weights + uint64(4) * stride * min(k + uint64(1), last), size)
+    w2 = float32s_at(shared.weights + uint64(4) * stride * min(k + uint64(2), last), size)
+    w3 = float32s_at(shared.weights + uint64(4) * stride * min(k + uint64(3), last), size)
+    p0, p1, p2, p3 = base, base, base, base
+    for i in range(n):
+        rolled()
+        at, x = uint64(rows[i]) * stride, values[i]
+        p0 += w0[at] * x
+        p1 += w1[at] * x
+        p2 += w2[at] * x
+        p3 += w3[at] * x
+    return p0, p1, p2, p3
+
+
+@kernel
+def predict_many(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict with neighbouring sub-models, where there is neither l1 nor l2: four at a time, each sum in its order."""
+    state, e = _state(layer), example_at(example)[0]
+    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    gather(features, example, offset)
+    last = e.prediction_count - uint64(1)
+    predictions = float32s_at(e.predictions, e.prediction_count)
+    for k in range(uint64(0), e.prediction_count, uint64(4)):
+        p0, p1, p2, p3 = _four(features, shared, k, last, e.base)
+        predictions[min(k + uint64(3), last)] = _clip(shared, p3)
+        predictions[min(k + uint64(2), last)] = _clip(shared, p2)
+        predictions[min(k + uint64(1), last)] = _clip(shared, p1)
+        predictions[k] = _clip(shared, p0)
+    e.raw, e.loss = predictions[0], 0.0
+    return predictions[0]
+
+
+@inlined
+def _is_beyond_margin(state, e, label):  # type: ignore[no-untyped-def]
+    """Whether a layer above knows the prediction, and hinge loss has nothing to learn from it."""
+    hinge = e.is_predicted != uint64(0) and loss_at(state.loss)[0].kind == KIND_HINGE
+    return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
+
+
+@inlined
 def _learn(layer, example, label, importance, offset, stride, default):  # type: ignore[no-untyped-def]
     state, e = _state(layer), example_at(example)[0]
-    shared = shared_at(e.shared)[0]
-    _widen(shared, label)
-    prediction, loss = _predict(layer, example, label, importance, offset, stride)
-    if e.is_predicted == uint64(1):
-        prediction = np.float32(e.predicted)
+    shared, features = shared_at(e.shared)[0], features_at(state.features)[0]
+    if e.is_predicted == uint64(0):
+        prediction, loss = _predict(layer, example, label, importance, offset, stride)
+    else:
+        gather(features, example, offset)
+        prediction = e.predicted
         loss = value_of(state.loss, prediction, label) if label != UNLABELED else _0
+        e.updated, e.loss = prediction, np.float64(loss * importance)
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction
-    features = features_at(state.features)[0]
     update = _update(state, features, example, prediction, loss, label, importance, offset, default)
     if update != _0:
         _move(state, features, shared, update, stride)
+        if e.is_predicted == uint64(2):
+            contraction = np.float32(float64s_at(state.regularization, uint64(2))[0])
+            e.updated = _clip(shared, _dot(state, features, shared, e.base) * contraction)
+    return prediction
+
+
+@helper
+def _learn_by_default(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return _learn(layer, example, label, importance, offset, uint64(4), True)
+
+
+@helper
+def _learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    stride = shared_at(example_at(example)[0].shared)[0].stride
+    return _learn(layer, example, label, importance, offset, stride, False)
+
+
+@inlined
+def _learn_by(train, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Learn by a function, unless there is nothing to learn."""
+    state, e = _state(layer), example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    _widen(shared, label)
+    if _is_beyond_margin(state, e, label):
+        e.updated, e.loss = e.predicted, 0.0
+        return e.predicted
+    prediction = train(layer, example, label, importance, offset)
+    fetch_rest(features_at(state.features)[0], shared)
     return prediction
 
 
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then train if there is a label; for rates that are adaptive and normalised, with square roots."""
-    prediction = _learn(layer, example, label, importance, offset, uint64(4), True)
-    fetch_rest(features_at(_state(layer).features)[0], shared_at(example_at(example)[0].shared)[0])
-    return prediction
+    return _learn_by(_learn_by_default, layer, example, label, importance, offset)
 
 
 @kernel
 def learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then train if there is a label; for rates of any kind."""
-    shared = shared_at(example_at(example)[0].shared)[0]
-    prediction = _learn(layer, example, label, importance, offset, shared.stride, False)
-    fetch_rest(features_at(_state(layer).features)[0], shared)
-    return prediction
+    return _learn_by(_learn_otherwise, layer, example, label, importance, offset)
 
 
 @helper

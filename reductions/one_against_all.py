@@ -149,7 +149,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
         _best(layer, example, UNLABELED, importance, offset)
     for k in range(state.classes):
         share = targets[k] if soft else (_1 if label == first + np.float32(k) else _0)
-        e.is_predicted, e.predicted = uint64(state.predict_first), np.float64(predictions[k])
+        e.is_predicted, e.predicted = uint64(state.predict_first), predictions[k]
         prediction = _teach(layer, example, share, importance, state.split, _offset(layer, offset, k))
         if state.predict_first == 0:
             predictions[k] = prediction

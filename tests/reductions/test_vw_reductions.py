@@ -199,6 +199,39 @@ def test_drawn_up_tournaments(classes, errors):
         assert match == champions[0]
 
 
+@pytest.mark.parametrize(
+    "linear",
+    [
+        {"loss": "hinge"},
+        {"loss": "hinge", "interactions": ["ab"], "initial_weight": 0.3},
+        {"loss": "hinge", "sparse_l2": 0.01},
+        {"loss": "hinge", "adaptive": False, "normalized": False},
+        {"loss": "logistic", "min_prediction": 0.1, "max_prediction": 0.7},
+        {"loss": "squared", "power_t": 0.3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("classes", "errors"), [(4, 0), (5, 0), (4, 1), (3, 2)])
+def test_matches_predicted_at_once_are_those_predicted_one_by_one(linear, classes, errors):
+    layers = {"error_correcting_tournament": {"classes": classes, "errors": errors}}, {"linear": linear}
+    at_once, one_by_one = make(*layers), make(*layers)
+    assert at_once.layers[0].state["at_once"] == 1
+    one_by_one.layers[0].state["at_once"] = 0
+    lines = lines_of(120, classes)
+    for _ in range(2):
+        np.testing.assert_array_equal(at_once.learn(lines), one_by_one.learn(lines))
+    np.testing.assert_array_equal(at_once.predict(lines), one_by_one.predict(lines))
+    assert np.count_nonzero(at_once.weights[:, 0])
+    np.testing.assert_array_equal(at_once.weights, one_by_one.weights)
+    assert at_once.statistics == one_by_one.statistics
+
+
+@pytest.mark.parametrize(("classes", "linear"), [(4, {"l2": 1e-3}), (4, {"l1": 1e-3}), (12, {})], ids=str)
+def test_matches_that_learn_from_each_other_or_are_many_are_predicted_one_by_one(classes, linear):
+    chain = make({"error_correcting_tournament": {"classes": classes}}, {"linear": linear})
+    assert chain.layers[0].state["at_once"] == 0
+
+
 @pytest.mark.parametrize(("size", "skips", "grams"), [(2, 0, 2), (3, 0, 3), (2, 1, 3)])
 def test_grams_of_neighbours(size, skips, grams):
     chain = make({"ngrams": {"size": size, "skips": skips}}, "linear")
