@@ -1,11 +1,15 @@
 """`--set path=value`: one value of a chain set from outside its file."""
 
+import json
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 from hutch.core.config_document import Document, Place, shown
 from hutch.core.errors import ConfigError, did_you_mean
+
+_NESTED_OR_ESCAPED = frozenset("[{\\")
 
 
 def layer_name(entry: Any) -> str | None:
@@ -49,14 +53,26 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     else:
         near = did_you_mean(parts[0], [*sections, *(name for name in names if name)])
         raise ConfigError(place.says(f"unknown path {parts[0]!r}; {near}"))
-    from hutch.core.config_yaml import scalar
-
     try:
-        new = scalar(value)
+        new = _value(value)
     except ConfigError:
         raise ConfigError(place.says(f"got {value!r}, wanted a YAML value")) from None
     _put(document.value, path, new, place)
     document.written_at(tuple(path), place)
+
+
+def _value(text: str) -> Any:
+    """A YAML value; what JSON writes in the same way is read without importing YAML's reader."""
+    if text.isascii() and text.isprintable() and not _NESTED_OR_ESCAPED & set(text):
+        with suppress(ValueError):
+            return json.loads(text, parse_constant=_refuse)
+    from hutch.core.config_yaml import scalar
+
+    return scalar(text)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in YAML")
 
 
 def _put(value: Any, path: list[str | int], new: Any, place: Place) -> None:

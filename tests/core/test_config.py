@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from hutch.core import config_yaml
+from hutch.core import config_override, config_yaml
 from hutch.core.config import ChainConfig, blocked_plugins, load_chain, placed, read_chain, to_yaml
 from hutch.core.config_schema import schema
 from hutch.core.errors import ConfigError
@@ -303,6 +303,23 @@ def test_what_is_written_reads_back(
 def test_strings_stay_strings_for_readers_of_yaml_1_1() -> None:
     values = ["no", "on", "1:30", "2020-01-01", "010", "1_000"]
     assert yaml.safe_load(config_yaml.write(values)) == values
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.one_of(st.floats().map(str), st.integers().map(str), SCALARS, SCALARS.map(json.dumps), st.text(max_size=6)))
+@example("NaN")
+@example("-0")
+@example("1e400")
+@example('"a\\nb"')
+@example("[1, {a: 2}]")
+def test_an_override_has_the_value_of_yaml(text: str) -> None:
+    try:
+        wanted = config_yaml.scalar(text)
+    except ConfigError:
+        with pytest.raises(ConfigError):
+            config_override._value(text)
+    else:
+        assert repr(config_override._value(text)) == repr(wanted)
 
 
 def test_numbers_are_those_of_yaml_1_2() -> None:
