@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,51 @@ class Batch:
         views: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in _PER_ROW}
         views |= {name: getattr(self, name)[start : stop + 1] for name in _OFFSETS}
         return replace(self, **views)
+
+
+SEEN: dict[str, Any] = {
+    "row_ptr": np.int64,
+    "indices": np.uint32,
+    "values": np.float32,
+    "row_namespaces": np.int64,
+    "namespace_ptr": np.int64,
+    "namespace_id": np.uint32,
+    "labels": np.float32,
+    "importance": np.float32,
+    "base": np.float32,
+    "group": np.int64,
+    "cost_ptr": np.int64,
+    "cost_classes": np.uint32,
+    "costs": np.float32,
+}
+"""The arrays that kernels see, and the types they have for them."""
+
+
+class Seen(NamedTuple):
+    """What kernels see of a batch.
+
+    Attributes:
+        arrays: those of `SEEN`, contiguous; they must live while kernels run.
+        addresses: where each lies.
+    """
+
+    arrays: list[NDArray[Any]]
+    addresses: list[int]
+
+    @classmethod
+    def of(cls, batch: Batch) -> "Seen":
+        """The arrays of a batch, or copies if kernels could not read them."""
+        arrays = [np.ascontiguousarray(getattr(batch, name), dtype) for name, dtype in SEEN.items()]
+        return cls(arrays, [array.ctypes.data for array in arrays])
+
+
+class KeptBatch(Batch):
+    """A batch for several passes: nobody exchanges its arrays, so where they lie is asked once."""
+
+    @cached_property
+    def seen(self) -> Seen:
+        """What kernels see of it."""
+        return Seen.of(self)
 
 
 _PER_ROW = ("labels", "importance", "base", "group")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.abi import EXAMPLE, LAYER, SHARED, UNLABELED
-from hutch.core.batch import Batch
+from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
 from hutch.core.config import LayerConfig
 from hutch.core.driver import CACHE_LINE, RUN, drive
 from hutch.core.errors import ConfigError, ModelError
@@ -20,19 +20,6 @@ from hutch.core.statistics import Statistics
 from hutch.core.text_parser import ParserOptions
 
 _ADDRESSES = ("weights",)
-_BATCH_ARRAYS: dict[str, Any] = {
-    "row_ptr": np.int64,
-    "indices": np.uint32,
-    "values": np.float32,
-    "row_namespaces": np.int64,
-    "namespace_ptr": np.int64,
-    "namespace_id": np.uint32,
-    "labels": np.float32,
-    "importance": np.float32,
-    "base": np.float32,
-    "group": np.int64,
-}
-_COST_ARRAYS: dict[str, Any] = {"cost_ptr": np.int64, "cost_classes": np.uint32, "costs": np.float32}
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
@@ -61,6 +48,14 @@ def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
     columns = room[: 4 * examples].reshape(4, examples)
     scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
     return Outputs(columns[0], columns[1], columns[2], columns[3], scores)
+
+
+def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
+    """A view of addresses that follow each other in a record."""
+    all_names = record.dtype.names or ()
+    first = all_names.index(names[0])
+    assert all_names[first : first + len(names)] == names
+    return record.view(np.uint64)[first : first + len(names)]
 
 
 def _table(rows: int, stride: int) -> NDArray[np.float32]:
@@ -179,6 +174,7 @@ class Engine:
         self._run["top"], self._run["example"] = self._records.ctypes.data, self._example.ctypes.data
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"] = bool(keep)
+        self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
@@ -283,16 +279,16 @@ class Engine:
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver of a batch; returns the arrays that must live while it runs."""
-        run, given = self._run, _BATCH_ARRAYS
-        run["size"], run["cost_ptr"] = len(batch), 0
+        run, size = self._run, len(batch)
+        seen = batch.seen if isinstance(batch, KeptBatch) else Seen.of(batch)
+        self._seen[:] = seen.addresses
+        if self.takes is not Labels.COST_SENSITIVE or len(batch.cost_ptr) <= 1:
+            run["cost_ptr"] = 0
+        run["size"] = size
         run["period"], run["after"], run["counter"] = holdout
-        if self.takes is Labels.COST_SENSITIVE and len(batch.cost_ptr) > 1:
-            given = _BATCH_ARRAYS | _COST_ARRAYS
-        arrays = {name: np.ascontiguousarray(getattr(batch, name), dtype) for name, dtype in given.items()}
-        arrays |= {name: getattr(outputs, name) for name in _OUTPUT_ARRAYS}
-        for name, array in arrays.items():
-            run[name] = array.ctypes.data
-        return list(arrays.values())
+        first = outputs.predictions.ctypes.data
+        self._written[:] = [first + 4 * k * size for k in range(len(_OUTPUT_ARRAYS))]
+        return seen.arrays
 
     def run(
         self,
