@@ -41,6 +41,8 @@ def place(document: Document, registry: Registry) -> Path | None:
         return None
     modules = [sys.modules[reduction.__module__] for reduction in reductions]
     sources = [os.path.join(os.path.dirname(__file__), "config_check.py"), *(str(each.__file__) for each in modules)]
+    if not all(source.endswith(".py") and os.path.isfile(source) for source in sources):  # of an archive
+        return None
     try:
         written = pickle.dumps(document.value)
     except (TypeError, AttributeError, pickle.PicklingError):  # whatever somebody put into a mapping
