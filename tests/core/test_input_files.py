@@ -37,7 +37,7 @@ def test_sources_of_all_kinds_in_order(tmp_path: Path) -> None:
 
 def test_the_position_grows_to_the_total(tmp_path: Path) -> None:
     for name in ("a.vw", "b.vw"):
-        (tmp_path / name).write_text("1 |f a b c\n" * 100_000)
+        (tmp_path / name).write_text("1 |f a b c\n" * 300_000)
     files = InputFiles([str(tmp_path / "a.vw"), str(tmp_path / "b.vw")], ParserOptions(), {})
     positions = [files.position for _ in files]
     assert positions == sorted(positions) and len(set(positions)) == len(positions) > 3
@@ -62,9 +62,9 @@ def test_binary_data_is_refused_and_a_late_nul_is_only_counted(tmp_path: Path) -
     (tmp_path / "junk").write_bytes(bytes(range(256)) * 4)
     with pytest.raises(DataError, match="junk: is not text, it holds NUL bytes; wanted lines of text such as"):
         labels(InputFiles([str(tmp_path / "junk")], ParserOptions(), {}))
-    (tmp_path / "late").write_bytes(b"1 |f a b c\n" * 100_000 + b"1 |f \0\n")
+    (tmp_path / "late").write_bytes(b"1 |f a b c\n" * 300_000 + b"1 |f \0\n")
     files = InputFiles([str(tmp_path / "late")], ParserOptions(), {})
-    assert len(labels(files)) == 100_001
+    assert len(labels(files)) == 300_001
     assert files.problems is not None and files.problems.errors == 1
 
 
