@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +38,14 @@ def place(document: Document, registry: Registry) -> Path | None:
     if not all(origin.startswith("hutch.") for origin in registry.origins.values()):
         return None
     reductions = [registry.reductions[str(name)] for name in names]
-    if not all(reduction.takes_plain_values() for reduction in reductions):
-        return None
-    modules = [sys.modules[reduction.__module__] for reduction in reductions]
-    sources = [os.path.join(os.path.dirname(__file__), "config_check.py"), *(str(each.__file__) for each in modules)]
-    if not all(source.endswith(".py") and os.path.isfile(source) for source in sources):  # of an archive
+    modules = ["hutch.core.config_check"]
+    for reduction in reductions:
+        defined_in = reduction.parameters_module()
+        if defined_in is None:
+            return None
+        modules += [reduction.__module__, defined_in]
+    sources = [found.origin or "" if (found := find_spec(module)) else "" for module in modules]
+    if not all(source.endswith(".py") and os.path.isfile(source) for source in sources):  # in an archive
         return None
     try:
         written = pickle.dumps(document.value)

@@ -46,7 +46,7 @@ def check_chain(document: Document, registry: Registry) -> ChainConfig:
 
 
 def _as_taken(reduction: type[Reduction], parameters: BaseModel) -> Any:
-    return _plain_object(parameters) if reduction.takes_plain_values() else parameters
+    return _plain_object(parameters) if reduction.parameters_module() else parameters
 
 
 def _plain_object(model: BaseModel) -> Any:

@@ -232,9 +232,10 @@ class Reduction(ABC):
         """Called after each pass over the data."""
 
     @classmethod
-    def takes_plain_values(cls) -> bool:
-        """Whether its parameters come as a plain object, since their model is `DefinedIn` another module."""
-        return isinstance(getattr_static(cls, "Parameters"), DefinedIn)
+    def parameters_module(cls) -> str | None:
+        """The module that its parameters are `DefinedIn`, so that they come as a plain object; else None."""
+        defined = getattr_static(cls, "Parameters")
+        return defined.place.partition(":")[0] if isinstance(defined, DefinedIn) else None
 
     def loss(self, choice: LossChoice) -> NDArray[Any]:
         """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""

@@ -1,20 +1,16 @@
 """Binary decisions: the sign of the prediction below, with 0/1 loss; learning is not touched."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hutch.core.abi import UNLABELED, example_at, importance_to_next, kernel, learn_next, predict_next, sensitivity_next
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.reduction import DefinedIn, Kernels, Labels, Predictions, Reduction
 
 _0, _1 = np.float32(0), np.float32(1)
-
-
-class BinaryParameters(Parameters):
-    """`binary` has no parameters."""
 
 
 @njit
@@ -54,7 +50,7 @@ class Binary(Reduction):
     """The sign of the prediction below."""
 
     name: ClassVar[str] = "binary"
-    Parameters: ClassVar[type[Parameters]] = BinaryParameters
+    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.link_parameters:BinaryParameters")
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)

@@ -13,7 +13,6 @@ from hutch.core.config import read_chain
 from hutch.core.kernel_cache import _reached
 from hutch.core.registry import Registry
 from hutch.plugins.manager import installed
-from hutch.reductions import linear
 
 PROGRAM = """
 import json, sys
@@ -31,12 +30,17 @@ LAYERS = [
 CHAINS = [{"chain": [layer]} for layer in LAYERS]
 CHAINS.append(
     {
-        "chain": [{"error_correcting_tournament": {"classes": 5}}, {"linear": {"loss": "hinge"}}],
+        "chain": [{"one_against_all": {"classes": 5, "first_class": "detect"}}, "link", {"linear": {"loss": "hinge"}}],
         "weights": {"bits": 20},
         "input": {"namespaces": "letter", "ignore": ["a"], "columns": {"label": "y", "namespaces": {"u": ["a", 3]}}},
         "seed": 3,
     }
 )
+CHAINS.append({"chain": ["binary", "linear"]})
+CHAINS += [
+    {"chain": [{name: {"classes": 3}}, "linear"]}
+    for name in ("error_correcting_tournament", "cost_sensitive_one_against_all")
+]
 
 
 def checked(cache: Path, chain: object) -> tuple[bool, object]:
@@ -83,7 +87,7 @@ def test_sources_and_versions_are_part_of_the_name(monkeypatch: pytest.MonkeyPat
         patch.setattr(config_cache, "version_source", lambda *_: "other")
         places.add(config_cache.place(document, registry))
     plain = config_cache.source_digest
-    for changed in ("config_check.py", "linear.py"):
+    for changed in ("config_check.py", "linear.py", "linear_parameters.py"):
 
         def other(path: str, changed: str = changed) -> str:
             return "0" if path.endswith(changed) else plain(path)
@@ -91,13 +95,12 @@ def test_sources_and_versions_are_part_of_the_name(monkeypatch: pytest.MonkeyPat
         with monkeypatch.context() as patch:
             patch.setattr(config_cache, "source_digest", other)
             places.add(config_cache.place(document, registry))
-    assert len(places) == 4 and None not in places
+    assert len(places) == 5 and None not in places
 
 
-def test_the_check_and_the_parameters_are_among_the_sources() -> None:
+def test_all_that_has_a_part_in_the_check_is_among_the_sources() -> None:
     reached = {Path(path).name for path in _reached(os.path.realpath(config_check.__file__))}
     assert {"config_sections.py", "config.py", "losses.py", "roles.py", "registry.py", "parameters.py"} <= reached
-    assert "linear_parameters.py" in {Path(path).name for path in _reached(linear.__file__)}
 
 
 def test_what_is_not_known_to_be_the_same_again_is_not_kept() -> None:
