@@ -1,8 +1,9 @@
 """The model file: safetensors, so that reading one never runs code.
 
 Its `__metadata__` holds `format` ("hutch"), `format_version`, `hutch_version`, `kind`, `metadata` (JSON of whatever
-the writer adds: the chain, plugin versions, counters) and `crc32` of that and of the arrays. An array of which few rows
-are in use is stored as `name#rows` (their numbers) and `name#values`, with its shape in `sparse`.
+the writer adds: the chain, plugin versions, counters), `names` of the arrays, and `crc32` of the metadata and of what
+the arrays hold. An array of which few rows are in use is stored as `name#rows` (their numbers) and `name#values`, with
+its shape in `sparse`.
 """
 
 import json
@@ -63,6 +64,7 @@ def save_model(
         "format_version": str(FORMAT_VERSION),
         "hutch_version": hutch.__version__,
         "kind": kind,
+        "names": json.dumps(sorted(tensors)),
         "sparse": json.dumps(shapes),
         "metadata": json.dumps(dict(metadata)),
     }
@@ -102,6 +104,7 @@ def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[s
         with safe_open(path, framework="numpy") as file:
             tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         intact = _checksum(tensors, header) == int(header["crc32"], 16)
+        intact &= "names" not in header or json.loads(header["names"]) == sorted(tensors)  # the first models lack it
         metadata, shapes = json.loads(header["metadata"]), json.loads(header["sparse"])
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise _unusable(path, f"the model is damaged: {error}") from None

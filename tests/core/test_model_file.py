@@ -104,6 +104,14 @@ def test_what_is_no_whole_model_is_refused(tmp_path: Path, damage: Callable[[byt
     assert str(caught.value) == f"{path}: {message}"
 
 
+def test_a_changed_name_of_an_array_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    whole = model(path)
+    path.write_bytes(whole.replace(b'"weights":', b'"weightr":'))
+    with pytest.raises(ModelError, match="the model is damaged: its checksum differs"):
+        load_model(path)
+
+
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_no_cut_and_no_flipped_bit_goes_unnoticed(
