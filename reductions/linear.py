@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import CONSTANT_INDEX
+from hutch.core.batch import CONSTANT_INDEX, Batch
 from hutch.core.errors import ConfigError
 from hutch.core.hashing import namespace_id
 from hutch.core.hooks import hookimpl
@@ -146,6 +146,10 @@ class Linear(Reduction):
             "learning_rate": self.state["learning_rate"],
             "multiplier": self._rates["multiplier"],
         }
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Forget what was gathered for an example of the batch before."""
+        self._features.forget_guess()
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
         """The features of the last example, for those who explain it; see `Features.gathered`."""

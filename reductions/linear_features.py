@@ -28,16 +28,18 @@ FEATURES = np.dtype(
         ("rows", "u8"),  # address of uint32[length]: rows of the weight table of the features gathered last
         ("values", "u8"),  # address of float32[length]
         ("length", "u8"),  # of the features gathered last
-        ("table", "u8"),  # BUFFER of COLUMNS arrays of `room`: rows uint32, values float32, scratch float32
+        ("table", "u8"),  # BUFFER of COLUMNS arrays of `room`: twice rows uint32 and values float32, scratch float32
         ("room", "u8"),
+        ("half", "u8"),  # 0 or 1: which rows and values of the two are those gathered last, where `expand` gathers
         ("ahead", "u8"),  # address of uint32[ahead_length]: rows that the next example is likely to need
         ("ahead_length", "u8"),
-        ("guess", "u8"),  # BUFFER of those rows, and of values, where there are interactions
-        ("guessed", "u8"),  # 1: the rows of this example were asked for when the one before it had its turn
+        ("guessed", "u8"),  # address of the indices of the example whose features stand in the other half; 0: of none
+        ("guessed_length", "u8"),
+        ("guessed_total", "u8"),  # with those left out
         ("walk", "u8"),  # address of int64[3, MAX_ORDER]: where the walk through a term stands
     ]
 )
-COLUMNS = 5
+COLUMNS = 7
 LANES = np.uint64(16)
 """The room is a multiple of this, so that arithmetic on the scratch can run over so many features at once."""
 
@@ -58,7 +60,7 @@ class Features:
     """
 
     def __init__(self, terms: Terms | None, left_out: Sequence[int]) -> None:
-        self._terms, self._table, self._guess = terms, Buffer(), Buffer()
+        self._terms, self._table = terms, Buffer()
         self._left_out: NDArray[np.uint32] = np.array(left_out, np.uint32)
         self._walk = np.zeros((3, MAX_ORDER), np.int64)
         self.record = np.zeros(1, FEATURES)
@@ -66,9 +68,12 @@ class Features:
         record["terms"] = terms.record.ctypes.data if terms else 0
         record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
         record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
-        record["guess"] = self._guess.at
         record["self"] = self.record.ctypes.data
         record["expand"] = expand.address if terms or left_out else 0
+
+    def forget_guess(self) -> None:
+        """Forget what was gathered for an example to come: it may never come, and another may lie at its address."""
+        self.record["guessed"] = 0
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
         """Rows and values of the features gathered last, and the terms: places of namespaces in the example."""
@@ -94,7 +99,7 @@ def values_of(features, length):  # type: ignore[no-untyped-def]
 @njit(inline="always")
 def scratch_of(features, k):  # type: ignore[no-untyped-def]
     """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
-    return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (2 + k)) * features.room, features.room)
+    return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (4 + k)) * features.room, features.room)
 
 
 @njit
@@ -234,9 +239,15 @@ def _total(features, e):  # type: ignore[no-untyped-def]
     return total
 
 
+@inlined
+def _half(features, half):  # type: ignore[no-untyped-def]
+    """Address of the rows of a half of the table; its values follow behind `room` rows."""
+    return reserve(features.table, uint64(0)) + uint64(8) * half * features.room
+
+
 @njit
 def _guess(features, e, place):  # type: ignore[no-untyped-def]
-    """Write the rows of the next example, if it has the same namespaces as this one."""
+    """Gather the features of the next example in the other half, if it has the same namespaces as this one."""
     features.ahead_length, features.guessed = uint64(0), uint64(0)
     same, ids = e.next_length > uint64(0) and e.next_namespace_count == e.namespace_count, e.namespace_count
     for j in range(ids):
@@ -246,13 +257,14 @@ def _guess(features, e, place):  # type: ignore[no-untyped-def]
     length, namespaces, indices, values = e.length, e.namespaces, e.indices, e.values
     e.length, e.namespaces = e.next_length, namespaces + uint64(8) * e.namespace_count
     e.indices, e.values = indices + uint64(4) * length, values + uint64(4) * length
-    total = uint64(_total(features, e))
-    address = reserve(features.guess, uint64(8) * total)
-    if address != uint64(0):
-        written = _write(
-            features, e, place, uint32s_at(address, total), float32s_at(address + uint64(4) * total, total)
+    total, room = uint64(_total(features, e)), features.room
+    if total <= room:
+        address = _half(features, uint64(1) - features.half)
+        written = uint64(
+            _write(features, e, place, uint32s_at(address, room), float32s_at(address + uint64(4) * room, room))
         )
-        features.ahead, features.ahead_length, features.guessed = address, uint64(written), uint64(1)
+        features.ahead, features.ahead_length = address, written
+        features.guessed, features.guessed_length, features.guessed_total = e.indices, written, total
     e.length, e.namespaces, e.indices, e.values = length, namespaces, indices, values
 
 
@@ -260,21 +272,27 @@ def _guess(features, e, place):  # type: ignore[no-untyped-def]
 def expand(features, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
 
-    A kernel met by address, so that it is compiled only for chains that need it.
+    What was gathered while the example before had its turn is taken as it is. A kernel met by address, so that it is
+    compiled only for chains that need it.
     """
     features, e = features_at(features)[0], example_at(example)[0]
     shared = shared_at(e.shared)[0]
     place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
-    if features.terms != uint64(0):
-        find_terms(features.terms, uint32s_at(e.namespace_ids, e.namespace_count), int64(e.namespace_count))
-    e.features, features.length = uint64(_total(features, e)), uint64(0)
-    if not _make_room(features, e.features):
-        return float32(0)  # out of memory: better no features than a crash
-    features.rows = reserve(features.table, uint64(0))
-    features.values = features.rows + uint64(4) * features.room
-    rows, values = rows_of(features, features.room), values_of(features, features.room)
-    features.length = uint64(_write(features, e, place, rows, values))
-    if features.guessed == uint64(0):
+    if features.guessed == e.indices and e.indices != uint64(0):
+        features.half = uint64(1) - features.half
+        e.features, features.length = features.guessed_total, features.guessed_length
+        features.rows = _half(features, features.half)
+        features.values = features.rows + uint64(4) * features.room
+    else:
+        if features.terms != uint64(0):
+            find_terms(features.terms, uint32s_at(e.namespace_ids, e.namespace_count), int64(e.namespace_count))
+        e.features, features.length = uint64(_total(features, e)), uint64(0)
+        if not _make_room(features, e.features):
+            return float32(0)  # out of memory: better no features than a crash
+        features.rows = _half(features, features.half)
+        features.values = features.rows + uint64(4) * features.room
+        rows, values = rows_of(features, features.room), values_of(features, features.room)
+        features.length = uint64(_write(features, e, place, rows, values))
         features.ahead, features.ahead_length = features.rows, features.length
         fetch_rest(features, shared)
     _guess(features, e, place)

@@ -86,15 +86,28 @@ def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-untyped-def]
-    """w·x for the features of the example itself, whose rows are gathered on the way."""
-    p, n, weights = e.base, e.length, _weights(shared)
+def _is_simple(features, e):  # type: ignore[no-untyped-def]
+    """Whether the features are those of the example itself, and there is room for their rows."""
+    return features.expand == uint64(0) and e.length <= features.room
+
+
+@inlined
+def _take_features(features, e):  # type: ignore[no-untyped-def]
+    """Take the features of the example itself; their rows are not there yet."""
+    n = e.length
     features.values, features.rows = e.values, buffer_at(features.table)[0].address
     e.features, features.length = n, n
     features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
-    rows, values, indices = rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
+    return rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
+
+
+@inlined
+def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-untyped-def]
+    """w·x for the features of the example itself, whose rows are gathered on the way."""
+    p, weights = e.base, _weights(shared)
+    rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
-    for i in range(n):
+    for i in range(uint64(len(rows))):
         rolled()
         row = (uint64(indices[i]) * multiplier + offset) & mask
         rows[i] = row
@@ -107,7 +120,7 @@ def _score(state, features, example, offset, stride):  # type: ignore[no-untyped
     """Gather the features; returns the prediction before clipping."""
     e = example_at(example)[0]
     shared = shared_at(e.shared)[0]
-    if features.expand == uint64(0) and not state.l1 > _0 and e.length <= features.room:
+    if _is_simple(features, e) and not state.l1 > _0:
         p = _gather_and_dot(features, e, shared, offset, stride)
     else:
         gather(features, example, offset)
@@ -170,13 +183,14 @@ def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-d
 
 @inlined
 def _update(state, features, example, prediction, loss, label, importance, offset, default):  # type: ignore[no-untyped-def]
-    """The update per unit of feature and rate; rates and norms are moved on."""
-    e, rates, n, update = example_at(example)[0], rates_at(state.rates)[0], features.length, _0
+    """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
+    e, rates, n, update, finite = example_at(example)[0], rates_at(state.rates)[0], features.length, _0, False
     shared = shared_at(e.shared)[0]
     if loss > _0:
         square = importance * square_gradient_of(state.loss, prediction, label)
         if default:
             norm = measure_default(rates, features, shared, n, offset, importance, square)
+            finite = square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
         else:
             norm = measure(rates, features, example, n, offset, importance, square, True)
         scale = _scale(state, shared, importance)
@@ -186,24 +200,30 @@ def _update(state, features, example, prediction, loss, label, importance, offse
             update = _regularized(state, update, prediction, label)
     if state.sparse_l2 > _0:
         update -= state.sparse_l2 * prediction
-    return _0 if math.isnan(update) else update
+    return _0 if math.isnan(update) else update, finite
 
 
 @inlined
-def _move(state, features, shared, update, stride):  # type: ignore[no-untyped-def]
+def _move(state, features, shared, update, finite, stride):  # type: ignore[no-untyped-def]
     """Move the weights of the features gathered last."""
     n, weights = features.length, _weights(shared)
     rows, values = rows_of(features, n), values_of(features, n)
     if state.normalized == 1:
         update *= rates_at(state.rates)[0].multiplier
-    for i in range(n):
-        rolled()
-        x = values[i]
-        if abs(x) < _MOST:
+    if finite:
+        for i in range(n):
+            rolled()
             at = uint64(rows[i]) * stride
-            if stride > uint64(1):
-                x *= weights[at + uint64(3)]
-            weights[at] += update * x
+            weights[at] += update * (values[i] * weights[at + uint64(3)])
+    else:
+        for i in range(n):
+            rolled()
+            x = values[i]
+            if abs(x) < _MOST:
+                at = uint64(rows[i]) * stride
+                if stride > uint64(1):
+                    x *= weights[at + uint64(3)]
+                weights[at] += update * x
     state.updates += 1
     regularization = float64s_at(state.regularization, uint64(2))
     if regularization[0] < 1e-9 or regularization[1] > 1e3:
@@ -229,42 +249,66 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @inlined
-def _four(features, shared, k, last, base):  # type: ignore[no-untyped-def]
-    """base + w·x in four neighbouring sub-models, k rows and more behind that for which the features were gathered.
+def _neighbours(shared, k, last):  # type: ignore[no-untyped-def]
+    """The weight tables as sub-models k to k + 3 see them through the rows of sub-model 0; no further than the last."""
+    size, row = (shared.mask + uint64(1)) * shared.stride, uint64(4) * shared.stride
+    w0, w1 = shared.weights + row * k, shared.weights + row * min(k + uint64(1), last)
+    w2, w3 = shared.weights + row * min(k + uint64(2), last), shared.weights + row * min(k + uint64(3), last)
+    return float32s_at(w0, size), float32s_at(w1, size), float32s_at(w2, size), float32s_at(w3, size)
 
-    Those behind the last one are the last one again.
-    """
-    n, size, stride = features.length, (shared.mask + uint64(1)) * shared.stride, shared.stride
+
+@inlined
+def _four(features, shared, k, last, base):  # type: ignore[no-untyped-def]
+    """base + w·x in sub-models k to k + 3, for features gathered for sub-model 0: each sum in its own order."""
+    n, stride = features.length, shared.stride
     rows, values = rows_of(features, n), values_of(features, n)
-    w0 = float32s_at(shared.weights + uint64(4) * stride * k, size)
-    w1 = float32s_at(shared.weights + uint64(4) * stride * min(k + uint64(1), last), size)
-    w2 = float32s_at(shared.weights + uint64(4) * stride * min(k + uint64(2), last), size)
-    w3 = float32s_at(shared.weights + uint64(4) * stride * min(k + uint64(3), last), size)
+    w0, w1, w2, w3 = _neighbours(shared, k, last)
     p0, p1, p2, p3 = base, base, base, base
     for i in range(n):
         rolled()
         at, x = uint64(rows[i]) * stride, values[i]
-        p0 += w0[at] * x
-        p1 += w1[at] * x
-        p2 += w2[at] * x
-        p3 += w3[at] * x
+        p0, p1, p2, p3 = p0 + w0[at] * x, p1 + w1[at] * x, p2 + w2[at] * x, p3 + w3[at] * x
     return p0, p1, p2, p3
+
+
+@inlined
+def _gather_four(features, e, shared, offset, last):  # type: ignore[no-untyped-def]
+    """The same in sub-models 0 to 3 for the features of the example itself, whose rows are gathered on the way."""
+    rows, values, indices = _take_features(features, e)
+    multiplier, mask, stride = shared.multiplier, shared.mask, shared.stride
+    w0, w1, w2, w3 = _neighbours(shared, uint64(0), last)
+    p0, p1, p2, p3 = e.base, e.base, e.base, e.base
+    for i in range(uint64(len(rows))):
+        rolled()
+        row, x = (uint64(indices[i]) * multiplier + offset) & mask, values[i]
+        rows[i] = row
+        at = row * stride
+        p0, p1, p2, p3 = p0 + w0[at] * x, p1 + w1[at] * x, p2 + w2[at] * x, p3 + w3[at] * x
+    return p0, p1, p2, p3
+
+
+@inlined
+def _write_four(shared, predictions, k, last, four):  # type: ignore[no-untyped-def]
+    low, high = shared.min_label, shared.max_label
+    for j in range(3, -1, -1):  # those behind the last are the last again
+        p = four[j]
+        predictions[min(k + uint64(j), last)] = min(max(p, low), high) if p == p else _0
 
 
 @kernel
 def predict_many(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Predict with neighbouring sub-models, where there is neither l1 nor l2: four at a time, each sum in its order."""
+    """Predict with neighbouring sub-models, four in a walk over the features, where there is neither l1 nor l2."""
     state, e = _state(layer), example_at(example)[0]
     features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
-    gather(features, example, offset)
-    last = e.prediction_count - uint64(1)
-    predictions = float32s_at(e.predictions, e.prediction_count)
-    for k in range(uint64(0), e.prediction_count, uint64(4)):
-        p0, p1, p2, p3 = _four(features, shared, k, last, e.base)
-        predictions[min(k + uint64(3), last)] = _clip(shared, p3)
-        predictions[min(k + uint64(2), last)] = _clip(shared, p2)
-        predictions[min(k + uint64(1), last)] = _clip(shared, p1)
-        predictions[k] = _clip(shared, p0)
+    last, predictions = e.prediction_count - uint64(1), float32s_at(e.predictions, e.prediction_count)
+    if _is_simple(features, e):
+        four = _gather_four(features, e, shared, offset, last)
+    else:
+        gather(features, example, offset)
+        four = _four(features, shared, uint64(0), last, e.base)
+    _write_four(shared, predictions, uint64(0), last, four)
+    for k in range(uint64(4), last + uint64(1), uint64(4)):
+        _write_four(shared, predictions, k, last, _four(features, shared, k, last, e.base))
     e.raw, e.loss = predictions[0], 0.0
     return predictions[0]
 
@@ -289,9 +333,9 @@ def _learn(layer, example, label, importance, offset, stride, default):  # type:
         e.updated, e.loss = prediction, np.float64(loss * importance)
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction
-    update = _update(state, features, example, prediction, loss, label, importance, offset, default)
+    update, finite = _update(state, features, example, prediction, loss, label, importance, offset, default)
     if update != _0:
-        _move(state, features, shared, update, stride)
+        _move(state, features, shared, update, finite, stride)
         if e.is_predicted == uint64(2):
             contraction = np.float32(float64s_at(state.regularization, uint64(2))[0])
             e.updated = _clip(shared, _dot(state, features, shared, e.base) * contraction)

@@ -46,6 +46,61 @@ _MOST = np.float32(np.finfo(np.float32).max)
 _0, _1 = np.float32(0), np.float32(1)
 
 
+class _Lanes:
+    """Writes LLVM code for LANES neighbours at once.
+
+    Args:
+        context, builder: Numba's.
+        arrays: types of the arrays of float32.
+        values: the arrays.
+        i: where the neighbours begin.
+    """
+
+    def __init__(self, context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> None:
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
+
+        self.builder, self.vector = builder, ir.VectorType(ir.FloatType(), 16)
+        self.function = ir.FunctionType(self.vector, [self.vector])
+        pairs = zip(arrays, values, strict=True)
+        data = [make_array(kind)(context, builder, value).data for kind, value in pairs]
+        self.places = [builder.bitcast(builder.gep(at, [i]), self.vector.as_pointer()) for at in data]
+
+    def load(self, k: int) -> Any:
+        return self.builder.load(self.places[k], align=4)
+
+    def store(self, k: int, value: Any) -> None:
+        self.builder.store(value, self.places[k], align=4)
+
+    def constant(self, value: float) -> Any:
+        from llvmlite import ir
+
+        return ir.Constant(self.vector, [float(value)] * 16)
+
+    def call(self, name: str, value: Any) -> Any:
+        from numba.core import cgutils
+
+        function = cgutils.get_or_insert_function(self.builder.module, self.function, f"llvm.{name}.v16f32")
+        return self.builder.call(function, [value])
+
+
+@intrinsic
+def default_sizes(typing_context: Any, values: Any, squares: Any, sizes: Any, i: Any) -> Any:
+    """Write x² and |x| of LANES features from the i-th on, neither less than the least."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _Lanes(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        value = lanes.load(0)
+        square = builder.fmul(value, value)
+        small = builder.fcmp_ordered("<", square, lanes.constant(float(_LEAST_SQUARE)))
+        lanes.store(1, builder.select(small, lanes.constant(float(_LEAST_SQUARE)), square))
+        lanes.store(2, builder.select(small, lanes.constant(float(_LEAST)), lanes.call("fabs", value)))
+        return context.get_dummy_value()
+
+    return types.void(values, squares, sizes, i), generate
+
+
 @intrinsic
 def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any, i: Any) -> Any:
     """Turn x², G and N of LANES features from the i-th on into x² times the rate, the rate and (x / N)², all at once.
@@ -54,28 +109,24 @@ def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any
     """
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
-    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector = ir.VectorType(ir.FloatType(), 16)
+        lanes = _Lanes(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        square, gradient, scale = (lanes.load(k) for k in range(3))
+        one, sixteen = lanes.constant(1), ir.IntType(16)
+        rate = builder.fdiv(one, lanes.call("sqrt", gradient))
+        finite = builder.fcmp_ordered("<=", square, lanes.constant(float(_MOST)))
 
-        def place(k: int) -> Any:
-            array = make_array(signature.args[k])(context, builder, arguments[k])
-            return builder.bitcast(builder.gep(array.data, [arguments[3]]), vector.as_pointer())
+        def finish(rate: Any, share: Any) -> None:
+            for k, value in enumerate((builder.fmul(square, rate), rate, builder.select(finite, share, one))):
+                lanes.store(k, value)
 
-        def constant(value: float) -> Any:
-            return ir.Constant(vector, [float(value)] * 16)
-
-        places = [place(k) for k in range(3)]
-        square, gradient, scale = (builder.load(at, align=4) for at in places)
-        kind = ir.FunctionType(vector, [vector])
-        root = builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.sqrt.v16f32"), [gradient])
-        rate = builder.fmul(builder.fdiv(constant(1), root), builder.fdiv(constant(1), scale))
-        share = builder.fdiv(square, builder.fmul(scale, scale))
-        share = builder.select(builder.fcmp_ordered("<=", square, constant(float(_MOST))), share, constant(1))
-        for value, at in zip((builder.fmul(square, rate), rate, share), places, strict=True):
-            builder.store(value, at, align=4)
+        plain = builder.bitcast(builder.fcmp_ordered("==", scale, one), sixteen)
+        with builder.if_else(builder.icmp_unsigned("==", plain, sixteen(0xFFFF))) as (then, otherwise):
+            with then:  # as with all features that are there or not: the same without divisions by 1
+                finish(rate, square)
+            with otherwise:
+                finish(builder.fmul(rate, builder.fdiv(one, scale)), builder.fdiv(square, builder.fmul(scale, scale)))
         return context.get_dummy_value()
 
     return types.void(squares, gradients, scales, i), generate
@@ -102,13 +153,20 @@ def _rescaled(w, least, most, kind, power):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _size_of(x):  # type: ignore[no-untyped-def]
+    """x² and |x|, neither less than the least."""
+    square = x * x
+    if square < _LEAST_SQUARE:
+        return _LEAST_SQUARE, _LEAST
+    return square, abs(x)
+
+
+@inlined
 def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
     """Move G and N of a feature on; returns x², G and N."""
     adaptive, normalized, _ = kind
-    square, size, gradient, scale = x * x, abs(x), _0, _1
-    if square < _LEAST_SQUARE:
-        square, size = _LEAST_SQUARE, _LEAST
-    slot = at + uint64(1)
+    square, size = _size_of(x)
+    gradient, scale, slot = _0, _1, at + uint64(1)
     if adaptive:
         gradient = weights[slot] + square_gradient * square
         if commit:
@@ -182,15 +240,33 @@ def _visit_few(weights, rows, values, square_gradient):  # type: ignore[no-untyp
 
 @inlined
 def _visit_many(features, shared, weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
-    """The same in three walks: only the first depends on the table, the second is all arithmetic, the third sums."""
+    """The same in four walks: two are all arithmetic, one moves G and N on in the table, and the last one sums."""
     n = uint64(len(rows))
     squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
+    whole = n & ~(LANES - uint64(1))
+    for i in range(uint64(0), whole, LANES):
+        rolled()
+        default_sizes(values, squares, scales, i)
+    for i in range(whole, n):  # nothing may be read behind the last value
+        rolled()
+        squares[i], scales[i] = _size_of(values[i])
     ahead = fetch_some(features, shared, n)
     for i in range(n):
         rolled()
         fetch_one(ahead, i)
         at = uint64(rows[i]) * uint64(4)
-        squares[i], gradients[i], scales[i] = _touch(weights, at, values[i], square_gradient, True, _DEFAULT, _0)
+        gradient, scale, size = (
+            weights[at + uint64(1)] + square_gradient * squares[i],
+            weights[at + uint64(2)],
+            scales[i],
+        )
+        weights[at + uint64(1)] = gradients[i] = gradient
+        if size > scale:
+            if scale > _0:
+                weights[at] = _rescaled(weights[at], scale, size, _DEFAULT, _0)
+            weights[at + uint64(2)] = size
+        else:
+            scales[i] = scale
     for i in range(uint64(0), n, LANES):
         rolled()
         default_rates(squares, gradients, scales, i)

@@ -176,6 +176,23 @@ def test_long_examples_learn_as_short_ones_do(most):
         np.testing.assert_array_equal(chain.weights[:, k], column)
 
 
+@pytest.mark.parametrize("size", ["1e-25", "-1e-19", "1.1e-19", "-3", "1", "1e18", "-1e20", "3e38"])
+@pytest.mark.parametrize("count", [9, 16, 33])
+def test_values_whose_squares_are_too_small_or_too_large(size, count):
+    chain = make({"loss": "hinge"}, bits=10)
+    [batch] = chain.batches(["1 | " + " ".join(f"{i}:{size}" for i in range(count))])
+    chain.run_batch(batch)
+    x, least = batch.values[0], F(1.084202e-19)
+    with np.errstate(over="ignore", under="ignore"):
+        square, scale = x * x, abs(x)
+        if square < least * least:
+            square, scale = least * least, least
+    learned = chain.weights[chain.weights[:, 2] > 0]
+    assert len(learned) == count and np.isfinite(learned[:, 0]).all()
+    np.testing.assert_array_equal(learned[:, 1], np.full(count, square))
+    np.testing.assert_array_equal(learned[:, 2], np.full(count, scale))
+
+
 @pytest.mark.parametrize(
     "parameters", [{}, {"interactions": ["ab", "aab"]}, {"ignore_linear": ["a"], "l1": 1e-3}], ids=str
 )
