@@ -170,11 +170,12 @@ def _instruct(layer, example, side, importance, problem, offset, known):  # type
 @inlined
 def _teach(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
     """Teach a match which side wins; returns what it then predicts."""
+    if known:
+        _instruct(layer, example, side, importance, problem, offset, known)
+        return example_at(example)[0].updated
     at = _tournament(layer).updates
     before = int64s_at(at, uint64(1))[0] if at != uint64(0) else 0
     score = _instruct(layer, example, side, importance, problem, offset, known)
-    if known:
-        return example_at(example)[0].updated
     if at != uint64(0) and int64s_at(at, uint64(1))[0] == before:
         return score
     return _decide(layer, example, importance, problem, offset)
@@ -222,7 +223,7 @@ def _choose(layer, example, importance, offset):  # type: ignore[no-untyped-def]
     return np.float32(_winner(layer, example, importance, offset) + 1), False
 
 
-@helper
+@inlined
 def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-untyped-def]
     """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
     state = _tournament(layer)
@@ -245,7 +246,7 @@ def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-unt
     return count
 
 
-@helper
+@inlined
 def _play_finals(layer, example, count, offset, known):  # type: ignore[no-untyped-def]
     """Teach the finals in which a champion that should win meets one that should not."""
     state, e = _tournament(layer), example_at(example)[0]
@@ -282,14 +283,23 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     return _judge(example, label, _choose(layer, example, importance, offset)[0])
 
 
+@inlined
+def _train(layer, example, label, importance, offset, known):  # type: ignore[no-untyped-def]
+    """Teach the matches in which a class plays."""
+    count = _climb(layer, example, np.int64(label) - 1, importance, offset, known)
+    _play_finals(layer, example, count, offset, known)
+
+
 @kernel
 def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Predict, then teach the matches in which the class of the example plays."""
     state = _tournament(layer)
     prediction, known = _choose(layer, example, importance, offset)
     if label != UNLABELED and _1 <= label <= np.float32(state.classes):
-        count = _climb(layer, example, np.int64(label) - 1, importance, offset, known)
-        _play_finals(layer, example, count, offset, known)
+        if known:  # two copies of the code, each without the other's questions
+            _train(layer, example, label, importance, offset, True)
+        else:
+            _train(layer, example, label, importance, offset, False)
     return _judge(example, label, prediction)
 
 
