@@ -224,13 +224,10 @@ class Run:
         return bar
 
     def _sink(self, batch: Batch, outputs: Outputs) -> None:
-        self.progress.best_constant.observe(batch.labels)
-        if self.options.learn and self.progress.pass_number == 1:
-            strange = self.chain.strange_labels(batch)
-            self._named.see(batch)
-            self._strange_labels += len(strange)
-            if len(strange) and self._strange_label is None:
-                self._strange_label = float(strange[0])
+        if self.progress.pass_number == 1:
+            self.progress.best_constant.observe(batch.labels)
+            if self.options.learn:
+                self._look_for_strange(batch)
         sinks = self._sinks
         if self.chain.whole_groups:
             from hutch.core.prediction_text import of_groups
@@ -241,6 +238,13 @@ class Run:
         for sink in sinks:
             sink(batch, outputs)
         self._draw()
+
+    def _look_for_strange(self, batch: Batch) -> None:
+        strange = self.chain.strange_labels(batch)
+        self._named.see(batch)
+        self._strange_labels += len(strange)
+        if len(strange) and self._strange_label is None:
+            self._strange_label = float(strange[0])
 
     def _header(self) -> str:
         """What VW prints before the table, as far as it has a meaning here."""

@@ -72,6 +72,10 @@ _RARE = (
         "`--sparse_l2` with several sub-models",
         "weights differ where a sub-model has no loss; the cause is not found yet",
     ),
+    (
+        "`--oaa` with values below 1e-10 in size",
+        "VW learns from them, but leaves them out of the predictions of the classes",
+    ),
     ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
 )

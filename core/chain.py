@@ -270,10 +270,9 @@ class Engine:
         while start < n:
             self._run["dump_at"] = row_at
             start = drive(at, start)
-            if row is not None:
-                statistics = self.statistics
-                if statistics.weighted_examples >= row_at:
-                    row_at = row(batch, start - 1, outputs, statistics)
+            shared = self.shared[0]
+            if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
+                row_at = row(batch, start - 1, outputs, self.statistics)
         del living
         return outputs, row_at
 
