@@ -1,18 +1,19 @@
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hutch.core.batch import Batch
+from hutch.core import batch_cache
+from hutch.core.batch import Batch, joined
 from hutch.core.batch_cache import BatchCache, BatchMemory
 from hutch.core.errors import DataError
 from hutch.core.input_files import InputFiles
 from hutch.core.text_parser import ParserOptions, TextParser
 
-TEXT = b"".join(b"%d %d 'tag%d |f a%d:0.%d b |g c%d\n" % (i % 3, i % 2, i, i % 7, i, i % 5) for i in range(50_000))
+TEXT = b"".join(b"%d %d 'tag%d |f a%d:0.%d b |g c%d\n" % (i % 3, i % 2, i, i % 7, i, i % 5) for i in range(120_000))
 OPTIONS = ParserOptions()
 LONG_AGO = 1_600_000_000
 
@@ -22,12 +23,12 @@ def files(path: Path, options: ParserOptions = OPTIONS, **more: object) -> Input
     return InputFiles([str(path)], options, {}, cache=cache, **more)  # type: ignore[arg-type]
 
 
-def content(batches: InputFiles | Iterator[Batch]) -> dict[str, bytes]:
-    parts: dict[str, list[bytes]] = {field.name: [] for field in fields(Batch)}
+def content(batches: Iterable[Batch]) -> dict[str, bytes]:
+    """All arrays of all examples, however they are cut into batches."""
+    whole: Batch | None = None
     for batch in batches:
-        for name, found in parts.items():
-            found.append(getattr(batch, name).tobytes())
-    return {name: b"".join(found) for name, found in parts.items()}
+        whole = joined(batch.rows(0, 0) if whole is None else whole, batch)
+    return {field.name: getattr(whole, field.name).tobytes() for field in fields(Batch)}
 
 
 @pytest.fixture
@@ -47,6 +48,21 @@ def test_later_runs_read_the_same_batches(data: Path) -> None:
     assert content(later) == expected == content(InputFiles([str(data)], OPTIONS, {}))
     assert later.position == later.total
     assert content(first) == expected, "the second pass of the first run"
+
+
+@pytest.mark.parametrize(("features", "wanted"), [(1, "as many"), (1 << 40, "one")])
+def test_small_batches_are_kept_together(
+    data: Path, monkeypatch: pytest.MonkeyPatch, features: int, wanted: str
+) -> None:
+    monkeypatch.setattr(batch_cache, "_FEATURES_TOGETHER", features)
+    plain = InputFiles([str(data)], OPTIONS, {})
+    expected, parsed = content(plain), len(list(plain))
+    assert parsed > 1
+    assert content(files(data)) == expected
+    later = files(data)
+    assert later.cached
+    assert len(list(later)) == (1 if together else parsed)
+    assert content(later) == expected
 
 
 def test_cost_sensitive_labels(data: Path) -> None:
