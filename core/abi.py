@@ -50,10 +50,7 @@ EXAMPLE = np.dtype(
         ("shared", "u8"),  # address of the SHARED record
         ("number", "u8"),  # counted from 0 within the run
         ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where nobody counts
-        (
-            "is_predicted",
-            "u8",
-        ),  # in: 1 if a layer above knows the prediction to learn from, 2: it asks for `updated` too
+        ("is_predicted", "u8"),  # in: 1 if a layer above knows the prediction to learn from, 2: it wants `updated` too
         ("predictions", "u8"),  # address of float32[prediction_count]: what `predict_many` fills, from `offset` on
         ("prediction_count", "u8"),
         ("group", "i8"),  # number of the block of lines this one belongs to

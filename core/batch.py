@@ -135,18 +135,18 @@ _POINTED = {
 }
 
 
-def joined(first: Batch, second: Batch) -> Batch:
-    """The examples of two batches in one, in memory of its own."""
+def joined(*batches: Batch) -> Batch:
+    """The examples of one batch or more in one, in memory of its own."""
     parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Batch)}
-    features = 0
-    for batch in (first, second):
+    begun, features = dict.fromkeys(_POINTED, 0), 0
+    for batch in batches:
         for name in _PER_ROW:
             parts[name].append(getattr(batch, name))
         for name, pointed in _POINTED.items():
             offsets = getattr(batch, name)
             low, high = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
-            begun = sum(len(array) for array in parts[pointed[0]])
-            parts[name].append(offsets[len(parts[name]) > 0 :] - low + begun)
+            parts[name].append(offsets[len(parts[name]) > 0 :] - low + begun[name])
+            begun[name] += high - low
             for array in pointed:
                 parts[array].append(getattr(batch, array)[low:high])
             if name == "row_namespaces":
@@ -177,6 +177,6 @@ def whole_groups(batches: Iterable[Batch]) -> Iterator[Batch]:
         if last > start:
             yield batch.rows(start, last)
         kept = batch.rows(max(start, last), len(batch))
-        held = joined(kept, kept.rows(0, 0))
+        held = joined(kept)
     if held is not None:
         yield held

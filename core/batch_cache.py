@@ -33,7 +33,7 @@ CACHE_ENDING = ".hutch-cache"
 
 _MAGIC = b"HUTCH BATCHES 1\n"
 _ALIGNMENT = 64
-_FEATURES_TOGETHER = 1 << 19
+_FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
 _YOUNG = 2.0  # seconds: file systems tell times apart at least this well
 _NAMES = tuple(field.name for field in fields(Batch))
 _OFFSETS = {"row_ptr": "indices", "row_namespaces": "namespace_id", "tag_ptr": "tags", "cost_ptr": "costs"}
@@ -184,20 +184,22 @@ class CacheWriter:
         self.abandoned = False
         self._file = file
         self._at = file.write(_MAGIC)
-        self._held: Batch | None = None
+        self._held: list[Batch] = []
+        self._features = 0
 
     def add(self, batch: Batch) -> None:
         """Write one more batch, small ones together: what Python does for each then counts less in later passes."""
-        self._held = joined(batch.rows(0, 0) if self._held is None else self._held, batch)
-        if len(self._held.indices) >= _FEATURES_TOGETHER:
+        self._held.append(joined(batch))
+        self._features += len(batch.indices)
+        if self._features >= _FEATURES_TOGETHER:
             self.flush()
 
     def flush(self) -> None:
         """Write what has been added and waits for more."""
-        if self._held is None:
+        if not self._held:
             return
-        batch, self._held = self._held, None
-        places = {}
+        batch, places = joined(*self._held), {}
+        self._held, self._features = [], 0
         for name in _NAMES:
             array: NDArray[Any] = np.ascontiguousarray(getattr(batch, name))
             self._at += self._file.write(bytes(-self._at % _ALIGNMENT))

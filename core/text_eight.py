@@ -15,6 +15,7 @@ from hutch.core.kernel_helper import inlined, intrinsic
 from hutch.core.lanes import COUNT, Lanes, broadcast, constant, flags, load, store, words
 from hutch.core.raw_bytes import trailing_zeros
 from hutch.core.text_float import LOWEST_POWER, POWERS
+from hutch.core.text_words import EXACT, HIGH_HALVES, SIXES, ZEROS
 
 Place = tuple[int, int]
 """Number of the delimiter before the first token, and of delimiters from one token to the next."""
@@ -23,12 +24,9 @@ NAMES, VALUES, PLAIN_NAMES = (0, 2), (1, 2), (0, 1)
 SHORT, LONG = 7, 15
 """The most bytes of a token that is read as one word, and as two."""
 _FEED, _BLANK, _COLON = 0x0A, 0x20, 0x3A
-_ZEROS = 0x3030303030303030
-_SIXES = 0x0606060606060606
-_HIGH_HALVES = 0xF0F0F0F0F0F0F0F0
+_ZEROS, _SIXES, _HIGH_HALVES, _EXACT = map(int, (ZEROS, SIXES, HIGH_HALVES, EXACT))
 _EACH_BYTE = 0x0101010101010101
 _MINUS, _DOT = 0x1D, 0x1E  # once a zero is xored away
-_EXACT = (1 << 24) - 64  # VW's sums of digits are exact below this
 _MOST_DECIMALS = 9
 GOOD, STOPS, ENDS = 0, 8, 16
 ALL_EIGHT = uint64(0xFFFF)

@@ -11,7 +11,7 @@ from numpy import float32, uint32
 from numpy.typing import NDArray
 
 from hutch.core.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at, view
-from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
+from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN, Batch
 from hutch.core.kernel_cache import AddressKernel
 from hutch.core.kernel_helper import helper, intrinsic
 from hutch.core.parse_problems import KEPT, KINDS, Found
@@ -22,21 +22,9 @@ LABEL_KINDS = {"simple": SIMPLE, "multiclass": MULTICLASS, "cost_sensitive": COS
 
 _COLUMNS: dict[str, Any] = {
     "positions": np.uint32,  # of the delimiters, from the beginning of the text
-    "indices": np.uint32,
-    "values": np.float32,
-    "row_ptr": np.int64,
-    "row_namespaces": np.int64,
-    "namespace_ptr": np.int64,
-    "namespace_id": np.uint32,
-    "labels": np.float32,
-    "importance": np.float32,
-    "base": np.float32,
-    "group_of": np.int64,
+    **{{"group": "group_of", "costs": "cost_values"}.get(name, name): kind for name, kind in SEEN.items()},
     "tag_ptr": np.int64,
     "tag_bytes": np.uint8,
-    "cost_ptr": np.int64,
-    "cost_classes": np.uint32,
-    "cost_values": np.float32,
     # scratch for one line: its pieces of namespaces, a copy of its features to reorder, a hash table of its namespaces
     "piece_slot": np.int64,
     "piece_ptr": np.int64,

@@ -18,9 +18,9 @@ EXACT = uint64((1 << 24) - 64)
 HUGE = float32(1e18)
 """Numbers beyond this are left to the slow parser, so that no product overflows unseen."""
 
-_ZEROS = uint64(0x3030303030303030)
-_SIXES = uint64(0x0606060606060606)
-_HIGH_HALVES = uint64(0xF0F0F0F0F0F0F0F0)
+ZEROS = uint64(0x3030303030303030)
+SIXES = uint64(0x0606060606060606)
+HIGH_HALVES = uint64(0xF0F0F0F0F0F0F0F0)
 _DOT = uint64(0x1E)  # once a zero is xored away
 _ODD_DOT = uint64(0x30)  # what `odd_bits` makes of it
 _HUNDRED_MILLION = uint64(100_000_000)
@@ -32,13 +32,13 @@ _SCALES = np.concatenate([sign * POWERS[-LOWEST_POWER::-1][:_SIGNS] for sign in 
 @inlined
 def spread(start, length):  # type: ignore[no-untyped-def]
     """The 1 to 8 bytes at `start` in the upper bytes of a word, the last one highest, zeros xored away; 0 below."""
-    return (word_at(start) ^ _ZEROS) << uint64(64 - 8 * length)
+    return (word_at(start) ^ ZEROS) << uint64(64 - 8 * length)
 
 
 @inlined
 def odd_bits(word):  # type: ignore[no-untyped-def]
     """Bits in the upper halves of the bytes that are above 9; 0 if all are digits."""
-    return ((word + _SIXES) | word) & _HIGH_HALVES
+    return ((word + SIXES) | word) & HIGH_HALVES
 
 
 @inlined
@@ -100,7 +100,7 @@ def medium_number(start, stop):  # type: ignore[no-untyped-def]
     length = stop - start
     if length < 9 or length > 16:
         return float32(0), False
-    high, low, decimals = word_at(stop - 8) ^ _ZEROS, spread(start, length - 8), int64(0)
+    high, low, decimals = word_at(stop - 8) ^ ZEROS, spread(start, length - 8), int64(0)
     odd_high, odd_low = odd_bits(high), odd_bits(low)
     if odd_high != 0:
         dotted, place = only_dot(high, odd_high)
@@ -139,8 +139,8 @@ def short_hash(start, stop, seed):  # type: ignore[no-untyped-def]
             word = spread(start, length)
             if odd_bits(word) == 0:
                 return uint32(digits_value(word) + uint64(seed))
-        elif odd_bits(word_at(start) ^ _ZEROS) == 0:
-            high = word_at(stop - 8) ^ _ZEROS
+        elif odd_bits(word_at(start) ^ ZEROS) == 0:
+            high = word_at(stop - 8) ^ ZEROS
             if odd_bits(high) == 0:
                 low = digits_value(spread(start, length - 8))
                 return uint32(low * _HUNDRED_MILLION + digits_value(high) + uint64(seed))

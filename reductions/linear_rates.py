@@ -46,7 +46,7 @@ _MOST = np.float32(np.finfo(np.float32).max)
 _0, _1 = np.float32(0), np.float32(1)
 
 
-class _Lanes:
+class _Floats:
     """Writes LLVM code for LANES neighbours at once.
 
     Args:
@@ -90,7 +90,7 @@ def default_sizes(typing_context: Any, values: Any, squares: Any, sizes: Any, i:
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = _Lanes(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        lanes = _Floats(context, builder, signature.args[:3], arguments[:3], arguments[3])
         value = lanes.load(0)
         square = builder.fmul(value, value)
         small = builder.fcmp_ordered("<", square, lanes.constant(float(_LEAST_SQUARE)))
@@ -111,7 +111,7 @@ def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = _Lanes(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        lanes = _Floats(context, builder, signature.args[:3], arguments[:3], arguments[3])
         square, gradient, scale = (lanes.load(k) for k in range(3))
         one, sixteen = lanes.constant(1), ir.IntType(16)
         rate = builder.fdiv(one, lanes.call("sqrt", gradient))
@@ -162,10 +162,9 @@ def _size_of(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
-    """Move G and N of a feature on; returns x², G and N."""
+def _advance(weights, at, square, size, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+    """Move G and N of a feature of known x² and |x| on; returns G and N."""
     adaptive, normalized, _ = kind
-    square, size = _size_of(x)
     gradient, scale, slot = _0, _1, at + uint64(1)
     if adaptive:
         gradient = weights[slot] + square_gradient * square
@@ -180,6 +179,14 @@ def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignor
                     weights[at] = _rescaled(weights[at], scale, size, kind, power)
                 weights[slot] = size
             scale = size
+    return gradient, scale
+
+
+@inlined
+def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+    """Move G and N of a feature on; returns x², G and N."""
+    square, size = _size_of(x)
+    gradient, scale = _advance(weights, at, square, size, square_gradient, commit, kind, power)
     return square, gradient, scale
 
 
@@ -255,18 +262,7 @@ def _visit_many(features, shared, weights, rows, values, square_gradient):  # ty
         rolled()
         fetch_one(ahead, i)
         at = uint64(rows[i]) * uint64(4)
-        gradient, scale, size = (
-            weights[at + uint64(1)] + square_gradient * squares[i],
-            weights[at + uint64(2)],
-            scales[i],
-        )
-        weights[at + uint64(1)] = gradients[i] = gradient
-        if size > scale:
-            if scale > _0:
-                weights[at] = _rescaled(weights[at], scale, size, _DEFAULT, _0)
-            weights[at + uint64(2)] = size
-        else:
-            scales[i] = scale
+        gradients[i], scales[i] = _advance(weights, at, squares[i], scales[i], square_gradient, True, _DEFAULT, _0)
     for i in range(uint64(0), n, LANES):
         rolled()
         default_rates(squares, gradients, scales, i)

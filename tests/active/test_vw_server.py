@@ -36,7 +36,7 @@ def state_of(chain):
     return {name: array.tobytes() for name, array in chain.arrays().items()}
 
 
-@pytest.mark.skipif(not shared.is_dir(), reason="needs the recorded session of VW")
+@pytest.mark.skipif(not shared.is_dir(), reason="VW's recorded session is not distributed with Hutch")
 @pytest.mark.filterwarnings("ignore:.*bad base.*got 'tag'")  # one of its lines is malformed, and VW goes on
 def test_a_session_goes_as_with_vw(store):
     session = VWSession(Chain.from_config(VW), store, "m")

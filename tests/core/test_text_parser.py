@@ -330,7 +330,7 @@ CASES = [
 ]
 
 
-@pytest.mark.skipif(not shared.is_dir(), reason="VW's own output is not at hand")
+@pytest.mark.skipif(not shared.is_dir(), reason="VW's recorded output is not distributed with Hutch")
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
 def test_audit_output_of_vw(case: Path) -> None:
     """Indices, values and tags against what VW 9.11.9 printed for the same file."""

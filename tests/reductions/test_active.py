@@ -389,7 +389,7 @@ CASES = {
 }
 
 
-@pytest.mark.skipif(not shared.is_dir(), reason="needs the recorded runs of VW")
+@pytest.mark.skipif(not shared.is_dir(), reason="VW's recorded runs are not distributed with Hutch")
 @pytest.mark.parametrize("case", CASES)
 def test_rule_vw_asks_as_vw_does(case):
     active, linear, frame = CASES[case]
