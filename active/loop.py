@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.active.store import Event, Round, Store
+from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError, ModelError, UsageError, at
-from hutch.core.reduction import Predictions
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hutch.active.estimate import LossSums, score_interval
 from hutch.active.records import canonical_label
-from hutch.core.abi import UNLABELED
 from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError
-from hutch.core.reduction import Predictions
+from hutch.core.kernel.abi import UNLABELED
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

@@ -22,13 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.crowd.calibration import accuracy, calibrate, calibration_error, log_loss
-from hutch.crowd.labels import Labels, read_gold, read_labels
-from hutch.crowd.models import BUILT_IN
-from hutch.crowd.nominal import Nominal
-from hutch.crowd.online import run
+from hutch.crowd.data.labels import Labels, read_gold, read_labels
+from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
+from hutch.crowd.models.nominal import Nominal
+from hutch.crowd.models.online import run
+from hutch.crowd.models.table import BUILT_IN
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.crowd.two_level import TwoLevel
 
 SLOTS = 1 << 16
 PEERS = ("MajorityVote", "DawidSkene", "OneCoinDawidSkene", "GLAD", "MACE", "Wawa")

@@ -23,18 +23,17 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from hutch.chain import Chain
-from hutch.core.abi import example_at, kernel, layer_at, learn_next, predict_next, view
-from hutch.core.chain import Engine
-from hutch.core.config import LayerConfig
-from hutch.core.reduction import Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.registry import Registry
-from hutch.core.sources import to_batches
-from hutch.crowd.calibration import accuracy, log_loss
-from hutch.crowd.dawid_skene import DawidSkene
-from hutch.crowd.labels import Labels as CrowdLabels
-from hutch.crowd.labels import from_codes
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Parameters, Predictions, Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.data.sources import to_batches
+from hutch.core.kernel.abi import example_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.crowd.data.labels import Labels as CrowdLabels
+from hutch.crowd.data.labels import from_codes
+from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.requests import ask_more
-from hutch.crowd.two_level import TwoLevel
 from hutch.plugins.manager import installed
 
 BITS = 22

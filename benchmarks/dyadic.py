@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from hutch.core import dyad
-from hutch.core.text_parser import TextParser
-from hutch.reductions.dyadic_evaluation import RATING_LEARNERS, build, rating_error, rating_lines, split
+from hutch.core.text.parser import TextParser
+from hutch.reductions.dyadic.layer import dyad
+from hutch.reproduce.dyadic_evaluation import RATING_LEARNERS, build, rating_error, rating_lines, split
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

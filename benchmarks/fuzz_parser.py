@@ -34,12 +34,12 @@ from fuzz_reference import Options, Result
 from numba import njit
 from numpy.typing import NDArray
 
-from hutch.core.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
-from hutch.core.kernel_helper import intrinsic
-from hutch.core.text_label import parse_label
-from hutch.core.text_parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
-from hutch.core.text_slow import parse_line
-from hutch.core.text_state import STATE, Buffers, state_at
+from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
+from hutch.core.kernel.decorators import intrinsic
+from hutch.core.text.label import parse_label
+from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
+from hutch.core.text.slow import parse_line
+from hutch.core.text.state import STATE, Buffers, state_at
 
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "core"
 LONGEST = 4096

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hutch.core import parse_problems as problems
-from hutch.core.abi import UNLABELED
-from hutch.core.text_parser import ParserOptions
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text import problems as problems
+from hutch.core.text.parser import ParserOptions
 
 KINDS, KEPT = len(problems.KINDS), problems.KEPT
 SIMPLE, MULTICLASS, COST_SENSITIVE, NONE = range(4)

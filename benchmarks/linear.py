@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from hutch import Chain
-from hutch.cli.vw_table import parse
-from hutch.cli.vw_translate import chain_of
-from hutch.core.reader import batches
+from hutch.core.data.chunks import batches
+from hutch.vw.table import parse
+from hutch.vw.translate import chain_of
 
 KINDS = {
     "text": (77, 47_000, "{}:{:.4f}", "--loss_function logistic"),

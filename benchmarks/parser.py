@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-from hutch.core.reader import CHUNK_BYTES, batches, read_chunks
-from hutch.core.text_parser import ParserOptions, TextParser
+from hutch.core.data.chunks import CHUNK_BYTES, batches, read_chunks
+from hutch.core.text.parser import ParserOptions, TextParser
 
 OPTIONS = ParserOptions(bits=22, namespaces="letter")
 REPEATS = 5

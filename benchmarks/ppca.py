@@ -17,10 +17,10 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from sklearn.decomposition import PCA, IncrementalPCA  # noqa: E402
 
+from hutch.em.base.schedule import Schedule  # noqa: E402
+from hutch.em.constrained.natural import NaturalPPCA  # noqa: E402
 from hutch.em.engine import OnlineEM  # noqa: E402
-from hutch.em.natural import NaturalPPCA  # noqa: E402
-from hutch.em.ppca import PPCA, PPCAParameters, log_likelihood  # noqa: E402
-from hutch.em.schedule import Schedule  # noqa: E402
+from hutch.em.ppca.model import PPCA, PPCAParameters, log_likelihood  # noqa: E402
 
 RANK, DIMENSION = 10, 784
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hutch.core.sources import to_batches
-from hutch.core.text_parser import ParserOptions
+from hutch.core.data.sources import to_batches
+from hutch.core.text.parser import ParserOptions
 
 MAKE = """
 import numpy as np

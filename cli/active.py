@@ -48,8 +48,8 @@ def simulate(
     from hutch.active.simulate import simulate as run_simulation
     from hutch.active.simulate import to_json
     from hutch.chain import Chain
+    from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
-    from hutch.core.input_files import InputFiles, check_sources
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
@@ -102,7 +102,7 @@ def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterato
 
 def _lines(source: str) -> Iterator[str]:
     """The lines of a pool: a file as `train` reads it, or standard input."""
-    from hutch.core.reader import read_chunks
+    from hutch.core.data.chunks import read_chunks
 
     for chunk in read_chunks([source]):
         yield from bytes(chunk.data).decode(errors="replace").splitlines()
@@ -125,7 +125,7 @@ def ask(
     from hutch.active.records import write_requests
     from hutch.active.store import Store
     from hutch.chain import Chain
-    from hutch.core.input_files import check_sources
+    from hutch.core.data.files import check_sources
 
     check_sources([pool])
     version, chain = model_version(model), Chain.load(model)

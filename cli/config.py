@@ -19,9 +19,9 @@ Overrides = Annotated[
 
 def _read(file: str | None, overrides: list[str] | None, build: bool = False) -> Any:
     """The chain in a YAML file or a model, checked, or also built, with what it takes and predicts."""
-    from hutch.core import config
-    from hutch.core.chain import check_neighbours
-    from hutch.core.model_file import is_model, load_metadata
+    from hutch.core.chain.engine import check_neighbours
+    from hutch.core.chain.model_file import is_model, load_metadata
+    from hutch.core.config import read as config
     from hutch.plugins.manager import installed
 
     source: Any = DEFAULT_CHAIN if file is None else load_metadata(file)["chain"] if is_model(file) else file
@@ -72,7 +72,7 @@ def show(
     """
     import json
 
-    from hutch.core.config import to_yaml
+    from hutch.core.config.read import to_yaml
 
     chain, _, _ = _read(file, overrides)
     print(json.dumps(chain.to_dict(not short)) if as_json else to_yaml(chain, not short), end="\n" if as_json else "")
@@ -91,7 +91,7 @@ def schema(
     import json
 
     from hutch.core.atomic import write_text
-    from hutch.core.config_schema import schema as schema_of
+    from hutch.core.config.schema import schema as schema_of
     from hutch.plugins.manager import installed
 
     text = json.dumps(schema_of(installed().registry), indent=2) + "\n"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hutch.crowd.aggregate import Options
-    from hutch.crowd.labels import Labels
-    from hutch.crowd.model import CrowdModel, State
+    from hutch.crowd.data.labels import Labels
+    from hutch.crowd.models.model import CrowdModel, State
 
 _METHODS = ("batch", "online")
 _SHOWN = (
@@ -65,8 +65,8 @@ def crowd(
     from hutch.core.atomic import check_writable
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
-    from hutch.crowd.labels import read_gold, read_labels, restricted
-    from hutch.crowd.online import Table
+    from hutch.crowd.data.labels import read_gold, read_labels, restricted
+    from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
 
     def notice(text: str) -> None:
@@ -148,9 +148,9 @@ def _stream(
 
     from hutch.cli.run import open_output
     from hutch.crowd import aggregate as aggregation
+    from hutch.crowd.data.labels import read_gold
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
-    from hutch.crowd.labels import read_gold
-    from hutch.crowd.online import Table
+    from hutch.crowd.models.online import Table
 
     if options.method != "online":
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
@@ -192,7 +192,7 @@ def _model(
 ) -> tuple[CrowdModel, Options, State | None]:
     """The model, how to run it and what it knows already; a saved model settles what is not given."""
     from hutch.crowd.aggregate import Options, load
-    from hutch.crowd.online import DEFAULT_SLOTS
+    from hutch.crowd.models.online import DEFAULT_SLOTS
 
     parameters: dict[str, Any] = {}
     history: State | None = None
@@ -212,7 +212,7 @@ def _model(
 
 
 def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
-    from hutch.crowd.models import BUILT_IN, DEFAULT, create
+    from hutch.crowd.models.table import BUILT_IN, DEFAULT, create
 
     models = {model.name: model for model in BUILT_IN}
     if name and name not in models:  # plugins are loaded only if they are asked for

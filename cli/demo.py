@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from hutch.core.simulate import Ratings
+    from hutch.reproduce.simulate import Ratings
 
 RANKS = (0, 1, 2, 3)
 """Rank 0 is the linear learner."""
@@ -46,7 +46,7 @@ def demo(
 
     import numpy as np
 
-    from hutch.core.simulate import simulate_ratings
+    from hutch.reproduce.simulate import simulate_ratings
 
     start = time.perf_counter()
     size = {"tasks": 4_000, "raters": 1_200} if quick else {}

@@ -12,8 +12,8 @@ import typer
 from hutch.core.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
+    from hutch.em.base.learner import Learner
     from hutch.em.fit import Settings
-    from hutch.em.learner import Learner
     from hutch.em.rows import Table
 
 app = typer.Typer(
@@ -75,7 +75,7 @@ def fit(
     from dataclasses import asdict
 
     from hutch.core.atomic import check_writable
-    from hutch.em.drift import DriftDetector
+    from hutch.em.constrained.drift import DriftDetector
     from hutch.em.fit import Settings, create, find, load, save
     from hutch.em.rows import read_rows
 
@@ -143,8 +143,8 @@ def transform(
 
     from hutch.core.atomic import atomic_write
     from hutch.em.fit import load
-    from hutch.em.ppca import PPCAParameters
-    from hutch.em.ppca import transform as latent_means
+    from hutch.em.ppca.model import PPCAParameters
+    from hutch.em.ppca.model import transform as latent_means
     from hutch.em.rows import read_rows
 
     if json and predictions is None:
@@ -192,8 +192,8 @@ def _check_boundaries(settings: Settings, classes: str | None, drift: float | No
 
 def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:
     """One pass; how many boundaries it had."""
-    from hutch.em.drift import learn_classes, learn_drifting
-    from hutch.em.natural_class import ClassPPCA
+    from hutch.em.constrained.drift import learn_classes, learn_drifting
+    from hutch.em.constrained.natural_class import ClassPPCA
 
     if detector is not None:
         score = learner.current_log_likelihood if isinstance(learner, ClassPPCA) else None

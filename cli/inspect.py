@@ -33,7 +33,7 @@ def inspect(
     import json
 
     from hutch.chain import Chain
-    from hutch.core.readable_model import is_readable, read_readable, write_readable
+    from hutch.core.chain.readable_model import is_readable, read_readable, write_readable
 
     chain = Chain.from_arrays(*read_readable(model), str(model)) if is_readable(model) else Chain.load(model)
     if readable is not None:
@@ -66,7 +66,7 @@ def _weights(chain: Any, index: int) -> list[list[float]]:
 
 def _explained(chain: Any, line: str) -> dict[str, Any]:
     """Each feature of a line with its weight and, above a linear base, what it adds to each sub-model's prediction."""
-    from hutch.core.feature_names import explain
+    from hutch.core.text.names import explain
 
     predictions = chain.predict([line])
     found: dict[str, Any] = {"prediction": float(predictions[0]) if len(predictions) else None}
@@ -99,9 +99,9 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     """
     import numpy as np
 
-    from hutch.cli.vw_lines import features_of
-    from hutch.core.feature_names import feature_names
-    from hutch.core.text_parser import TextParser
+    from hutch.core.text.names import feature_names
+    from hutch.core.text.parser import TextParser
+    from hutch.vw.lines import features_of
 
     batch = TextParser(chain.parser).parse(line.encode())
     if not len(batch):
@@ -145,8 +145,8 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
 
 def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
     """The features that occur in a file, by name, with their rows."""
-    from hutch.core.feature_names import feature_names
-    from hutch.core.reader import read_chunks
+    from hutch.core.data.chunks import read_chunks
+    from hutch.core.text.names import feature_names
 
     names: dict[int, dict[str, None]] = {}
     for chunk in read_chunks([data]):
@@ -186,7 +186,7 @@ def _summary(chain: Any, as_json: bool) -> None:
     """The chain, how full its table is, and what it has seen."""
     import json
 
-    from hutch.core.config import to_yaml
+    from hutch.core.config.read import to_yaml
 
     statistics = chain.statistics
     used = int((chain.weights != 0).any(axis=1).sum())

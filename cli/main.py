@@ -27,7 +27,7 @@ def main() -> NoReturn:
 def _run(words: list[str]) -> None:
     if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:  # Typer would take longer to import than VW to run
         from hutch.cli.outcome import one_message
-        from hutch.cli.vw import vw
+        from hutch.vw.main import vw
 
         with one_message():
             status = vw(words[1:])

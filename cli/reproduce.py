@@ -13,9 +13,9 @@ from hutch.cli.lazy import new_app
 app = new_app(no_args_is_help=True, help="Rebuild the tables of the sources, on simulated or bundled data.")
 
 _TABLES = {
-    "crowd": ("hutch.cli.reproduce_crowd:reproduce_crowd", "The nominal crowd model at its published size."),
-    "priors": ("hutch.cli.reproduce_crowd:reproduce_priors", "Lazy priors beside dense ones."),
-    "nat-oem": ("hutch.cli.reproduce_em:reproduce_nat_oem", "Natural online EM without forgetting."),
+    "crowd": ("hutch.reproduce.crowd_tables:reproduce_crowd", "The nominal crowd model at its published size."),
+    "priors": ("hutch.reproduce.crowd_tables:reproduce_priors", "Lazy priors beside dense ones."),
+    "nat-oem": ("hutch.reproduce.em_tables:reproduce_nat_oem", "Natural online EM without forgetting."),
 }
 
 
@@ -31,7 +31,7 @@ def dyadic(
 
     Example: hutch reproduce dyadic --json
     """
-    from hutch.cli.reproduce_dyadic import reproduce_dyadic
+    from hutch.reproduce.dyadic_tables import reproduce_dyadic
 
     reproduce_dyadic(plots, as_json, ratings)
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from hutch.chain import Chain
-from hutch.cli.interrupt import Interruption
 from hutch.core.atomic import atomic_write, check_writable
 from hutch.core.batch import Batch
-from hutch.core.chain import Outputs
+from hutch.core.chain.engine import Outputs
+from hutch.core.chain.namespaces import NamedNamespaces
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.errors import UsageError
-from hutch.core.input_files import InputFiles, check_sources
-from hutch.core.losses import LossChoice
-from hutch.core.named_namespaces import NamedNamespaces
-from hutch.core.passes import Holdout, PassesDone, run_passes
-from hutch.core.progress import TABLE_HEADER, Progress, event_json, parse_schedule, table_footer, table_row
-from hutch.core.reduction import Labels, Predictions
+from hutch.core.loss.losses import LossChoice
+from hutch.core.run.interrupt import Interruption
+from hutch.core.run.passes import Holdout, PassesDone, run_passes
+from hutch.core.run.progress import TABLE_HEADER, Progress, event_json, parse_schedule, table_footer, table_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Run:
             file = stack.enter_context(open_output(options.predictions))
             self._sinks.append(_lines_to(file, lambda outputs: outputs.predictions))
         if options.raw is not None:
-            from hutch.core.prediction_text import score_lines
+            from hutch.core.run.predictions import score_lines
 
             raw = stack.enter_context(open_output(options.raw))
             if self._scores:
@@ -215,7 +215,7 @@ class Run:
     def _bar(self) -> AbstractContextManager[Any]:
         if self.options.quiet or not self.files.total or not sys.stderr.isatty():
             return nullcontext()
-        from hutch.core.progress_bar import ProgressBar
+        from hutch.core.run.bar import ProgressBar
 
         bar = ProgressBar(self.files.total, self.options.passes)
         progress, files = self.progress, self.files
@@ -230,7 +230,7 @@ class Run:
                 self._look_for_strange(batch)
         sinks = self._sinks
         if self.chain.whole_groups:
-            from hutch.core.prediction_text import of_groups
+            from hutch.core.run.predictions import of_groups
 
             batch, outputs = of_groups(batch, outputs)
             if self.progress.pass_number < self.options.passes:
@@ -331,7 +331,7 @@ class _Until:
 
 
 def _lines_to(file: BinaryIO, values: Callable[[Outputs], Any]) -> Callable[[Batch, Outputs], Any]:
-    from hutch.core.prediction_text import PredictionText
+    from hutch.core.run.predictions import PredictionText
 
     text = PredictionText()
     return lambda batch, outputs: _write_now(file, text.lines(values(outputs), batch.tag_ptr, batch.tags))

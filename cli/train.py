@@ -112,9 +112,9 @@ def train(
     Example: hutch train ratings.vw -C chain.yaml --set dyadic.rank=2 -f model
     """
     from hutch.cli.run import Run, RunOptions, is_stdout
-    from hutch.core.batch_cache import CACHE_ENDING
+    from hutch.core.data.cache import CACHE_ENDING
     from hutch.core.errors import UsageError
-    from hutch.core.passes import Holdout
+    from hutch.core.run.passes import Holdout
 
     if as_json and any(map(is_stdout, (predictions, raw, events))):
         raise UsageError("--json: standard output is taken by -p, -r or --events; send them to files")
@@ -155,8 +155,8 @@ def train(
 def _chain(config: str | None, initial: str | None, overrides: list[str], vw: dict[str, Any]) -> Any:
     """The chain that the command line describes."""
     from hutch.chain import Chain
-    from hutch.cli.vw_options import vw_chain, vw_overrides
-    from hutch.core.model_file import load_metadata
+    from hutch.core.chain.model_file import load_metadata
+    from hutch.vw.options import vw_chain, vw_overrides
 
     if initial is None:
         source: Any = vw_chain(vw) if config is None else config
@@ -169,9 +169,9 @@ def _chain(config: str | None, initial: str | None, overrides: list[str], vw: di
 def _continued(config: str, initial: str, overrides: list[str]) -> Any:
     """The weights of a model under a chain that may differ in parameters, but not in what the weights stand for."""
     from hutch.chain import Chain
-    from hutch.core.config import blocked_plugins, read_chain, validate
+    from hutch.core.chain.model_file import load_model
+    from hutch.core.config.read import blocked_plugins, read_chain, validate
     from hutch.core.errors import UsageError
-    from hutch.core.model_file import load_model
     from hutch.plugins.manager import installed
 
     document = read_chain(config, overrides)

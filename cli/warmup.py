@@ -49,7 +49,7 @@ def installed_kernels() -> set[str]:
     """All kernels of the installed plugins that are met by address, as `module:name`."""
     import sys
 
-    from hutch.core.kernel_cache import AddressKernel
+    from hutch.core.kernel.cache import AddressKernel
     from hutch.plugins.manager import installed
 
     tops = {"hutch", *(plugin.name.partition(".")[0] for plugin in installed())}
@@ -82,7 +82,7 @@ def compile_piece(piece: str | tuple[str, ...]) -> None:
     """
     from importlib import import_module
 
-    from hutch.core.kernel_cache import AddressKernel
+    from hutch.core.kernel.cache import AddressKernel
 
     if isinstance(piece, tuple):
         _run(piece)
@@ -94,7 +94,7 @@ def compile_piece(piece: str | tuple[str, ...]) -> None:
 
 def parse_a_line() -> None:
     """Compile the text parser, but for what few lines need."""
-    from hutch.core.text_parser import TextParser
+    from hutch.core.text.parser import TextParser
 
     TextParser().parse(b"1 |f a:0.5\n")
 

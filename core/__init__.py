@@ -1,1 +1,5 @@
-"""The parts every layer shares: parser, batch, weight table, kernel interface, chain, losses, model file."""
+"""The ground that everything else stands on; it knows no reduction."""
+
+from hutch.core.moved import install
+
+install()

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ModelError, UsageError, at
-from hutch.core.model_file import load_model, save_model
-from hutch.crowd.calibration import calibrate
-from hutch.crowd.labels import Labels
-from hutch.crowd.model import Array, CrowdModel, Fit, State
-from hutch.crowd.online import DEFAULT_SLOTS, Progress, hash_workers, run
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.calibration import calibrate
+from hutch.crowd.models.model import Array, CrowdModel, Fit, State
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, run
 
 Method = Literal["batch", "online"]
 
@@ -72,8 +72,8 @@ def aggregate(
     Raises:
         UsageError: the model has no online form, or there is nothing to test with.
 
-    >>> from hutch.crowd.labels import from_triples
-    >>> from hutch.crowd.two_level import TwoLevel
+    >>> from hutch.crowd.data.labels import from_triples
+    >>> from hutch.crowd.models.two_level import TwoLevel
     >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
     >>> result = aggregate(from_triples(votes), TwoLevel())
     >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]

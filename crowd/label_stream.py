@@ -8,11 +8,11 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.data.chunks import CHUNK_BYTES, Chunks
 from hutch.core.errors import DataError, at
-from hutch.core.reader import CHUNK_BYTES, Chunks
-from hutch.crowd.calibration import calibrate
-from hutch.crowd.labels import ROLES, Labels, Layout, from_codes, known_first, read_layout, read_rows, recoded
-from hutch.crowd.online import Stream, Table, in_slots
+from hutch.crowd.data.labels import ROLES, Labels, Layout, from_codes, known_first, read_layout, read_rows, recoded
+from hutch.crowd.models.calibration import calibrate
+from hutch.crowd.models.online import Stream, Table, in_slots
 from hutch.crowd.output import posterior_header, posterior_rows
 
 Pieces = Iterator[tuple[NDArray[np.int32], list[list[str]]]]

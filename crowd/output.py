@@ -6,9 +6,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from hutch.crowd.aggregate import Aggregate
-from hutch.crowd.calibration import accuracy, calibration_error, log_loss
-from hutch.crowd.labels import Labels
-from hutch.crowd.model import Array
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.calibration import accuracy, calibration_error, log_loss
+from hutch.crowd.models.model import Array
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
 from hutch.crowd.requests import Pool, best_worker, pool
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.kernel_cache import compiled
-from hutch.crowd.labels import Labels
-from hutch.crowd.model import Array
+from hutch.core.kernel.cache import compiled
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.model import Array
 
 SPAM_PRIOR = 0.1
 """Share of spammers expected before any label is seen."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.crowd.model import Array
+from hutch.crowd.models.model import Array
 
 HOPELESS = 20.0
 """An uninformative item that would need more labels than this, each like the first, is not worth asking for."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.crowd.labels import Labels, from_codes
-from hutch.crowd.model import Array
+from hutch.crowd.data.labels import Labels, from_codes
+from hutch.crowd.models.model import Array
 
 KINDS = {"expert": 0.15, "normal": 0.60, "biased": 0.12, "random": 0.05, "constant": 0.04, "adversary": 0.04}
 """Kinds of workers and their shares."""

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from hutch.em.base.learner import pack, unpack
+from hutch.em.base.schedule import Schedule
 from hutch.em.engine import OnlineEM
-from hutch.em.learner import pack, unpack
 from hutch.em.models import ModelEntry
-from hutch.em.schedule import Schedule
 
 _RANK, _SEED = 2, 3
 

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from hutch.core.errors import ConfigError
-from hutch.em.learner import Learner, State, pack, unpack
-from hutch.em.model import Array, Model
-from hutch.em.schedule import Schedule
+from hutch.em.base.learner import Learner, State, pack, unpack
+from hutch.em.base.model import Array, Model
+from hutch.em.base.schedule import Schedule
 
 P = TypeVar("P")
 
@@ -62,7 +62,7 @@ class OnlineEM(Learner[P]):
     Raises:
         ConfigError: a number is out of range, or the constraint asks too much of the model.
 
-    >>> from hutch.em.ppca import PPCA
+    >>> from hutch.em.ppca.model import PPCA
     >>> rows = np.random.default_rng(0).normal(size=(500, 3)) * [3, 1, 1]
     >>> model = PPCA.of(rows[:50], rank=1)
     >>> learner = OnlineEM(model, model.start(seed=0), Schedule(0.8))

@@ -4,17 +4,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ConfigError, did_you_mean
-from hutch.core.model_file import load_model, save_model
+from hutch.em.base.inner import InnerEM
+from hutch.em.base.learner import Learner, unpack
+from hutch.em.base.model import MarginalModel, Model, Rows
+from hutch.em.base.schedule import Schedule
+from hutch.em.constrained.natural import NaturalPPCA
+from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.em.engine import OnlineEM
-from hutch.em.inner import InnerEM
-from hutch.em.learner import Learner, unpack
-from hutch.em.model import MarginalModel, Model, Rows
 from hutch.em.models import ModelEntry
 from hutch.em.nat_oem import Form, Mode, NatOEM
-from hutch.em.natural import NaturalPPCA
-from hutch.em.natural_class import ClassPPCA
-from hutch.em.schedule import Schedule
 
 Regularizer = Literal["exact", "nat_oem", "none"]
 _EXPONENTS = {"exact": 1.0, "nat_oem": 0.6, "none": 0.8}

@@ -7,8 +7,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hutch.core.hooks import hookimpl
-from hutch.em.model import Model
-from hutch.em.ppca import PPCA, PPCAParameters
+from hutch.em.base.model import Model
+from hutch.em.ppca.model import PPCA, PPCAParameters
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 
 from hutch.core.errors import ConfigError, did_you_mean
+from hutch.em.base.learner import State, pack, unpack
+from hutch.em.base.model import Array, FisherModel, Model
 from hutch.em.engine import Constraint
-from hutch.em.learner import State, pack, unpack
-from hutch.em.model import Array, FisherModel, Model
-from hutch.em.ppca_fisher import METRICS
+from hutch.em.ppca.fisher import METRICS
 
 P = TypeVar("P")
 Mode = Literal["step", "class"]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
-from hutch.em.model import Rows
-from hutch.em.ppca import checked_rows
+from hutch.em.base.model import Rows
+from hutch.em.ppca.model import checked_rows
 
 _MISSING = {"", "na", "nan", "null", "?"}
 _ENDINGS = (".csv", ".npy", ".npz")

@@ -6,21 +6,21 @@ What each registers stands here, so that a module is imported only when one of i
 from collections.abc import Mapping
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "hutch.core.losses": {
+    "hutch.core.loss.losses": {
         "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson"),
     },
-    "hutch.core.readers_csv": {"readers": (".csv", ".tsv")},
-    "hutch.core.readers_parquet": {"readers": (".parquet",)},
-    "hutch.core.readers_svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
+    "hutch.core.data.csv": {"readers": (".csv", ".tsv")},
+    "hutch.core.data.parquet": {"readers": (".parquet",)},
+    "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.em.models": {"em_models": ("ppca",)},
-    "hutch.reductions.active": {"reductions": ("active",)},
+    "hutch.reductions.active.layer": {"reductions": ("active",)},
     "hutch.reductions.binary": {"reductions": ("binary",)},
     "hutch.reductions.cost_sensitive_one_against_all": {"reductions": ("cost_sensitive_one_against_all",)},
-    "hutch.reductions.crowd_em": {"reductions": ("crowd_em",)},
+    "hutch.reductions.crowd_em.layer": {"reductions": ("crowd_em",)},
     "hutch.reductions.error_correcting_tournament": {"reductions": ("error_correcting_tournament",)},
-    "hutch.reductions.dyadic": {"reductions": ("dyadic",)},
+    "hutch.reductions.dyadic.layer": {"reductions": ("dyadic",)},
     "hutch.reductions.filter_tree": {"reductions": ("filter_tree", "cost_sensitive_filter_tree")},
-    "hutch.reductions.linear": {"reductions": ("linear",)},
+    "hutch.reductions.linear.layer": {"reductions": ("linear",)},
     "hutch.reductions.scoring_filter_tree": {
         "reductions": ("scoring_filter_tree", "cost_sensitive_scoring_filter_tree"),
     },
@@ -30,6 +30,6 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.reductions.ngrams": {"reductions": ("ngrams",)},
     "hutch.reductions.nat_oem": {"reductions": ("nat_oem",)},
     "hutch.reductions.one_against_all": {"reductions": ("one_against_all",)},
-    "hutch.reductions.ppca": {"reductions": ("ppca",)},
+    "hutch.reductions.ppca.layer": {"reductions": ("ppca",)},
 }
 """Module -> kind of the registry -> names."""

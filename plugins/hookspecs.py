@@ -12,12 +12,12 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 
 @hookspec
 def hutch_register_losses(register: Callable[..., None]) -> None:
-    """Register losses: call `register(loss)` with a `hutch.core.losses.Loss` for each."""
+    """Register losses: call `register(loss)` with a `hutch.core.loss.losses.Loss` for each."""
 
 
 @hookspec
 def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register reductions: call `register(cls)` with a subclass of `hutch.core.reduction.Reduction` for each."""
+    """Register reductions: call `register(cls)` with a subclass of `hutch.core.chain.reduction.Reduction` for each."""
 
 
 @hookspec
@@ -27,7 +27,7 @@ def hutch_register_readers(register: Callable[..., None]) -> None:
 
 @hookspec
 def hutch_register_crowd_models(register: Callable[..., None]) -> None:
-    """Register crowd models: call `register(model)` with a subclass of `hutch.crowd.model.CrowdModel` for each."""
+    """Register crowd models: call `register(model)` with a subclass of `hutch.crowd.models.model.CrowdModel` for each."""
 
 
 @hookspec
@@ -37,4 +37,4 @@ def hutch_register_em_models(register: Callable[..., None]) -> None:
 
 @hookspec
 def hutch_on_progress(event: Any) -> None:
-    """See a `hutch.core.progress.ProgressEvent` whenever a row of the progress table is due."""
+    """See a `hutch.core.run.progress.ProgressEvent` whenever a row of the progress table is due."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
+from hutch.core.chain.registry import Registry
 from hutch.core.errors import HutchError
 from hutch.core.hooks import PROJECT
-from hutch.core.registry import Registry
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.entry_points import entry_points

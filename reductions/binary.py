@@ -5,10 +5,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hutch.core.abi import UNLABELED, example_at, importance_to_next, kernel, learn_next, predict_next, sensitivity_next
+from hutch.core.chain.reduction import DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_at,
+    importance_to_next,
+    kernel,
+    learn_next,
+    predict_next,
+    sensitivity_next,
+)
+from hutch.core.kernel.decorators import njit
 
 _0, _1 = np.float32(0), np.float32(1)
 

@@ -7,7 +7,9 @@ import numpy as np
 from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import (
+from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
@@ -18,9 +20,7 @@ from hutch.core.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.kernel.decorators import njit
 
 if TYPE_CHECKING:
     from hutch.reductions.one_against_all_parameters import CostSensitiveParameters

@@ -17,7 +17,9 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import (
+from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
@@ -31,10 +33,8 @@ from hutch.core.abi import (
     shared_at,
     view,
 )
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import helper, inlined
-from hutch.core.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
-from hutch.reductions.linear import Linear
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.reductions.linear.layer import Linear
 
 if TYPE_CHECKING:
     from hutch.reductions.tournament_parameters import TournamentParameters

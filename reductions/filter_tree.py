@@ -18,7 +18,9 @@ from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from hutch.core.abi import (
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
@@ -32,9 +34,7 @@ from hutch.core.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.kernel.decorators import njit
 
 Shape = Literal["balanced", "chain"]
 

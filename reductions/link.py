@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hutch.core.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
+from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.kernel.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
+from hutch.core.kernel.decorators import njit
 
 if TYPE_CHECKING:
     from hutch.reductions.link_parameters import LinkParameters

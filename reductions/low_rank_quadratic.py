@@ -15,7 +15,10 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
-from hutch.core.abi import (
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
@@ -28,13 +31,10 @@ from hutch.core.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.errors import ConfigError
-from hutch.core.hashing import namespace_id
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.reductions.active_rules import merand48
-from hutch.reductions.linear_memory import Buffer, reserve
+from hutch.core.kernel.decorators import njit
+from hutch.core.text.hashing import namespace_id
+from hutch.reductions.active.rules import merand48
+from hutch.reductions.linear.memory import Buffer, reserve
 
 _1 = np.float32(1)
 

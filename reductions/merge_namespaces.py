@@ -14,7 +14,10 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 from pydantic import Field
 
-from hutch.core.abi import (
+from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     example_at,
     float32s_at,
     int64s_at,
@@ -25,12 +28,9 @@ from hutch.core.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.hashing import namespace_id
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, Kernels, Parameters, Reduction
-from hutch.reductions.linear_memory import Buffer, reserve
+from hutch.core.kernel.decorators import njit
+from hutch.core.text.hashing import namespace_id
+from hutch.reductions.linear.memory import Buffer, reserve
 
 OTHERS = ":"
 

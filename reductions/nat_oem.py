@@ -16,7 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from hutch.core.abi import (
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     importance_to_next,
@@ -27,12 +31,19 @@ from hutch.core.abi import (
     sensitivity_next,
     shared_at,
 )
-from hutch.core.batch import Batch
-from hutch.core.constraint import CLASS, COMPLETE, CONSTRAINT, COUNTS, IDENTITY, IMPLICIT, KL, LITERAL, MARGINAL, STEP
-from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
-from hutch.core.reduction import Context, Kernels, Parameters, Reduction
-from hutch.reductions.boundary import Boundaries, Source, after_example, before_example
+from hutch.em.constrained.boundary import Boundaries, Source, after_example, before_example
+from hutch.em.constrained.record import (
+    CLASS,
+    COMPLETE,
+    CONSTRAINT,
+    COUNTS,
+    IDENTITY,
+    IMPLICIT,
+    KL,
+    LITERAL,
+    MARGINAL,
+    STEP,
+)
 
 _FORMS = {"kl": KL, "implicit": IMPLICIT, "literal": LITERAL}
 _METRICS = {"complete": COMPLETE, "marginal": MARGINAL, "identity": IDENTITY}

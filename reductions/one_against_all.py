@@ -8,7 +8,9 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.abi import (
+from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
@@ -19,10 +21,8 @@ from hutch.core.abi import (
     predict_next,
     view,
 )
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.loss_kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
-from hutch.core.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.kernel.decorators import njit
+from hutch.core.loss.kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
 
 if TYPE_CHECKING:
     from hutch.reductions.one_against_all_parameters import OneAgainstAllParameters

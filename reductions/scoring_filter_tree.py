@@ -14,7 +14,9 @@ from typing import ClassVar
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.abi import (
+from hutch.core.chain.reduction import Context, Kernels, Labels
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
@@ -26,9 +28,7 @@ from hutch.core.abi import (
     learn_next,
     predict_next,
 )
-from hutch.core.hooks import hookimpl
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, Kernels, Labels
+from hutch.core.kernel.decorators import njit
 from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_at
 
 _0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.inf)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain, HutchError
-from hutch.core.chain import Engine
+from hutch.core.chain.engine import Engine
 from hutch.core.errors import ConfigError, DataError
 
 LINES = ["1 |f a b:0.5", "-1 |f b", "1 |f a c"] * 20

@@ -66,10 +66,10 @@ from typing import ClassVar
 
 import hutch
 import numpy as np
-from hutch.core.losses import Loss
-from hutch.core.reduction import Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.registry import Registry
-from hutch.core.sources import to_batches
+from hutch.core.loss.losses import Loss
+from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.data.sources import to_batches
 from hutch.plugins.checks import check_loss
 from hutch.sklearn import HutchClassifier
 from numpy.typing import NDArray

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import hutch
-from hutch.core.abi import UNLABELED, example_at, float64s_at, kernel, layer_at, learn_next, predict_next, view
-from hutch.core.kernel_helper import njit
-from hutch.core.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.kernel.abi import UNLABELED, example_at, float64s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.kernel.decorators import njit
 
 
 class BoostParameters(Parameters):

@@ -6,7 +6,7 @@ Source: P. J. Huber, "Robust estimation of a location parameter", Annals of Math
 from collections.abc import Callable
 
 import hutch
-from hutch.core.losses import Loss, LossParameter
+from hutch.core.loss.losses import Loss, LossParameter
 
 
 def value(prediction: float, label: float, delta: float) -> float:

@@ -25,9 +25,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from hutch.core.version import version
 
-        return version("hutch")
+        return version()
     if name not in _HOMES:
         raise AttributeError(f"module 'hutch' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

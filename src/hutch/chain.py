@@ -12,17 +12,17 @@ from typing import Any, Never, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core import config as chain_config
 from hutch.core.batch import Batch
-from hutch.core.chain import Engine
-from hutch.core.config import ChainConfig
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.namespaces import NamedNamespaces
+from hutch.core.config import read as chain_config
+from hutch.core.config.read import ChainConfig
+from hutch.core.data.files import InputFiles, check_sources
+from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
-from hutch.core.input_files import InputFiles, check_sources
-from hutch.core.losses import LossChoice
-from hutch.core.named_namespaces import NamedNamespaces
-from hutch.core.progress import Progress, ProgressEvent, Schedule
-from hutch.core.roles import Roles
-from hutch.core.text_parser import ParserOptions
+from hutch.core.loss.losses import LossChoice
+from hutch.core.run.progress import Progress, ProgressEvent, Schedule
+from hutch.core.text.parser import ParserOptions
 from hutch.plugins.manager import Plugins, installed
 
 _ENOUGH = 100  # examples until a namespace that none of them has is spoken of
@@ -100,7 +100,7 @@ class Chain(Engine):
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
             return self._files([os.fspath(path) for path in paths], columns)
-        from hutch.core.sources import to_batches
+        from hutch.core.data.sources import to_batches
 
         return to_batches(examples, self.parser, columns, labels=labels, importance=importance)
 
@@ -128,8 +128,8 @@ class Chain(Engine):
             labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. All else holds its own.
             importance: importances of a matrix's rows, shape (examples,); None: 1.
             columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
-                `hutch.core.roles.Roles`; None: as the chain says.
-            on_progress: called with a `hutch.core.progress.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with
+                `hutch.core.data.roles.Roles`; None: as the chain says.
+            on_progress: called with a `hutch.core.run.progress.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with
                 the hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
@@ -229,7 +229,7 @@ class Chain(Engine):
     def _from_bytes(cls, model: bytes) -> Self:
         import tempfile
 
-        from hutch.core.model_file import load_model
+        from hutch.core.chain.model_file import load_model
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
@@ -242,7 +242,7 @@ class Chain(Engine):
         Raises:
             ModelError: the file cannot be written; what was there before stays.
         """
-        from hutch.core.model_file import save_model
+        from hutch.core.chain.model_file import save_model
 
         save_model(path, self.arrays(), self.metadata())
 
@@ -266,7 +266,7 @@ class Chain(Engine):
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
             ConfigError: a wrong override.
         """
-        from hutch.core.model_file import load_model
+        from hutch.core.chain.model_file import load_model
 
         return cls.from_arrays(*load_model(path), str(path), overrides)
 
@@ -290,7 +290,7 @@ class Chain(Engine):
         Raises:
             ModelError, ConfigError: as `load`.
         """
-        from hutch.core.model_file import check_plugins
+        from hutch.core.chain.model_file import check_plugins
 
         document = chain_config.read_chain(metadata["chain"])
         plugins = installed(chain_config.blocked_plugins(document))

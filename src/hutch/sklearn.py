@@ -19,11 +19,11 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
 from hutch.chain import Chain
+from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError
-from hutch.core.reduction import Labels
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
-from hutch.crowd.labels import from_triples
-from hutch.crowd.models import BUILT_IN, create
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.models.table import BUILT_IN, create
 from hutch.plugins.manager import installed
 
 Layers = Sequence[Mapping[str, Any] | str]
@@ -104,7 +104,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         there are more than two classes. Where a multiclass layer lacks `classes`, their number is filled in.
     bits : the weight table has 2^bits rows.
     passes : over the data in `fit`; `partial_fit` makes one.
-    columns : divides the columns into namespaces, as in `hutch.core.sources.to_batches`.
+    columns : divides the columns into namespaces, as in `hutch.core.data.sources.to_batches`.
     random_state : the chain's seed.
 
     Attributes

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hutch.core.config import load_chain
+from hutch.core.config.read import load_chain
 from hutch.plugins.manager import installed
 
 Run = Callable[..., Any]

@@ -7,8 +7,8 @@ import typer
 from typer.testing import CliRunner
 
 from hutch.cli.crowd import crowd
+from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
-from hutch.core.model_file import load_model
 from hutch.crowd.simulate import simulate
 
 app = typer.Typer()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hutch.core.simulate import simulate_ratings
+from hutch.reproduce.simulate import simulate_ratings
 
 Run = Callable[..., Any]
 

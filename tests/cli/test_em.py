@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hutch.cli.em import app
-from hutch.cli.reproduce_em import reproduce_nat_oem
+from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
-from hutch.core.model_file import load_model
-from hutch.em.ppca import transform
-from hutch.em.ppca_batch import closed_form
+from hutch.em.ppca.batch import closed_form
+from hutch.em.ppca.model import transform
+from hutch.reproduce.em_tables import reproduce_nat_oem
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_fit_reports_what_it_learned(data: Path) -> None:
     report = json.loads(run("fit", data, "--rank", 3, "--json"))
     assert report["samples"] == 240 and report["dimension"] == 6 and report["rank"] == 3
     rows = np.load(data)["X"]
-    from hutch.em.ppca import log_likelihood
+    from hutch.em.ppca.model import log_likelihood
 
     best = log_likelihood(rows, closed_form(rows, 3)).mean()
     assert best - 0.2 < report["log_likelihood"] <= best
@@ -151,7 +151,8 @@ def test_transform_asks_for_a_place_to_write(data: Path, tmp_path: Path) -> None
 
 def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four families with one setting each, on an eighth of the training rows."""
-    from hutch.em import contenders, evaluation
+    from hutch.reproduce import em_contenders as contenders
+    from hutch.reproduce import em_evaluation as evaluation
 
     def small(seed: int, whole: Any = evaluation.synthetic) -> evaluation.Task:
         task: evaluation.Task = whole(seed)
@@ -195,6 +196,6 @@ def test_reproduce_refuses_nonsense(options: dict[str, Any], message: str) -> No
 
 
 def test_help_needs_no_arrays() -> None:
-    code = "import sys, hutch.cli.em, hutch.cli.reproduce_em; print({'numpy', 'numba'} & set(sys.modules))"
+    code = "import sys, hutch.cli.em, hutch.reproduce.em_tables; print({'numpy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

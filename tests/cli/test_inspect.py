@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hutch as package
-from hutch.core.model_file import load_model
+from hutch.core.chain.model_file import load_model
 
 LINES = ["1 |word good better:2 |user id:ann", "-1 |word bad |user id:bob", "1 |word good |user :3"] * 4
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hutch.plugins import checks
+from hutch.plugins.checks import run as checks
 
 Run = Callable[..., Any]
 
@@ -13,7 +13,7 @@ Run = Callable[..., Any]
 def test_what_is_installed_is_listed(hutch: Run) -> None:
     result = hutch("plugins", "list")
     assert result.code == 0 and result.out == hutch("plugins").out
-    first = result.out.index(f"hutch.reductions.linear (hutch {version('hutch')})\n")
+    first = result.out.index(f"hutch.reductions.linear.layer (hutch {version('hutch')})\n")
     title, *lines = result.out[first:].splitlines()[:4]
     assert [line.partition(": ")[0] for line in lines] == ["  hooks", "  file", "  reductions"]
     assert (
@@ -25,7 +25,7 @@ def test_what_is_installed_is_listed(hutch: Run) -> None:
 
 def test_the_list_as_json(hutch: Run) -> None:
     found = {plugin["name"]: plugin for plugin in json.loads(hutch("plugins", "list", "--json").out)["plugins"]}
-    losses = found["hutch.core.losses"]
+    losses = found["hutch.core.loss.losses"]
     assert {"squared", "hinge", "logistic"} <= set(losses["registered"]["losses"])
     assert losses["hooks"] == ["hutch_register_losses"] and losses["file"].endswith("losses.py")
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hutch.chain import Chain
-from hutch.core.model_file import load_metadata, load_model, save_model
+from hutch.core.chain.model_file import load_metadata, load_model, save_model
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
 Run = Callable[..., Any]

@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 from hutch import Chain
-from hutch.cli.vw import run
-from hutch.cli.vw_absent import ABSENT
-from hutch.cli.vw_docs import page
-from hutch.cli.vw_model_text import hexfloat
-from hutch.cli.vw_table import OPTIONS, help_text, parse
-from hutch.cli.vw_translate import chain_of
 from hutch.core.errors import HutchError, UsageError
+from hutch.vw.absent import ABSENT
+from hutch.vw.docs import page
+from hutch.vw.main import run
+from hutch.vw.model_text import hexfloat
+from hutch.vw.table import OPTIONS, help_text, parse
+from hutch.vw.translate import chain_of
 
 LINES = [f"{label} |a x{i % 5}:{1 + i % 3} y |b z{i % 4}" for i, label in enumerate([1, -1, -1, 1, 1, -1, 1, -1] * 6)]
 

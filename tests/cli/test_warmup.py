@@ -5,18 +5,18 @@ import pytest
 
 from hutch.cli import warmup
 from hutch.core.errors import HutchError
-from hutch.core.kernel_cache import AddressKernel
-from hutch.core.loss_kernels import hinge_value
+from hutch.core.kernel.cache import AddressKernel
+from hutch.core.loss.kernels import hinge_value
 
 
 def test_every_kernel_of_the_installed_plugins_is_found() -> None:
     found = warmup.installed_kernels()
-    assert {"hutch.reductions.linear_kernels:learn", "hutch.reductions.dyadic_kernels:learn"} <= found
+    assert {"hutch.reductions.linear.kernels:learn", "hutch.reductions.dyadic.kernels:learn"} <= found
     assert sum(name.endswith(":hinge_value") for name in found) == 1
 
 
 def test_pieces_are_kernels_functions_and_command_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    warmup.compile_piece("hutch.core.loss_kernels:hinge_value")
+    warmup.compile_piece("hutch.core.loss.kernels:hinge_value")
     assert isinstance(hinge_value, AddressKernel) and "address" in vars(hinge_value)
     warmup.compile_piece("hutch.cli.warmup:parse_a_line")
     for command in warmup._COMMANDS:
@@ -31,14 +31,14 @@ def test_a_command_line_that_fails_is_told() -> None:
 
 
 def test_pieces_compile_in_other_processes() -> None:
-    with warmup.background(["hutch.core.loss_kernels:hinge_value", ("train", "none.vw")], 1) as (good, bad):
+    with warmup.background(["hutch.core.loss.kernels:hinge_value", ("train", "none.vw")], 1) as (good, bad):
         assert good.get(120) is None
         with pytest.raises(HutchError):
             bad.get(120)
 
 
 def test_the_command_compiles_everything(hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "installed_kernels", lambda: {"hutch.core.loss_kernels:hinge_value"})
+    monkeypatch.setattr(warmup, "installed_kernels", lambda: {"hutch.core.loss.kernels:hinge_value"})
     monkeypatch.setattr(warmup, "_COMMANDS", ())
     assert '"kernels": 1' in hutch("warmup", "--json", "-j", "1").out
     assert hutch("warmup", "--quiet").err == ""

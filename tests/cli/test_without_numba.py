@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hutch.core import object_store
+from hutch.core.kernel import object_store
 from hutch.plugins.entry_points import may_exist
 
 pytestmark = pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only")

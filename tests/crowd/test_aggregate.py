@@ -3,9 +3,9 @@ import pytest
 
 from hutch.core.errors import ModelError, UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
-from hutch.crowd.models import BUILT_IN, create
+from hutch.crowd.models.table import BUILT_IN, create
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.crowd.two_level import TwoLevel
 
 MODELS = {model.name: model for model in BUILT_IN}
 RUNS = [(name, "batch") for name in MODELS] + [("two_level", "online"), ("nominal", "online")]
@@ -31,7 +31,7 @@ def test_a_saved_model_continues_as_if_it_had_stayed(tmp_path, name, method):
 
 
 def test_odd_worker_names_survive(tmp_path):
-    from hutch.crowd.labels import from_triples
+    from hutch.crowd.data.labels import from_triples
 
     labels = from_triples([("a\nb", "t", "x"), ("ü\0ß", "t", "y"), ("", "t", "x")])
     result = aggregate(labels, TwoLevel())

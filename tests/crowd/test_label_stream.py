@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import DataError
+from hutch.crowd.data.labels import read_labels
 from hutch.crowd.label_stream import label_blocks, run_blocks
-from hutch.crowd.labels import read_labels
-from hutch.crowd.nominal import Nominal
-from hutch.crowd.online import Table, in_slots
+from hutch.crowd.models.nominal import Nominal
+from hutch.crowd.models.online import Table, in_slots
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.crowd.two_level import TwoLevel
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from hutch.crowd.labels import from_triples
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import krippendorff_alpha, report, wilson
 from hutch.crowd.simulate import KINDS, simulate
-from hutch.crowd.two_level import TwoLevel
 
 
 def krippendorff(units):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import PluginError
+from hutch.em.base.model import Array, Model
 from hutch.em.checks import MODEL_CHECKS
-from hutch.em.model import Array, Model
 from hutch.em.models import BUILT_IN, ModelEntry
 from hutch.plugins.checks import check_em_model, checks_of
 

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hutch.core.errors import ConfigError, DataError
+from hutch.em.base.schedule import Schedule
 from hutch.em.engine import OnlineEM
 from hutch.em.nat_oem import NatOEM
-from hutch.em.ppca import PPCA, log_likelihood
-from hutch.em.ppca_batch import closed_form
-from hutch.em.schedule import Schedule
+from hutch.em.ppca.batch import closed_form
+from hutch.em.ppca.model import PPCA, log_likelihood
 
 
 def stream(count: int = 400, offset: float = 0.0, seed: int = 0) -> np.ndarray:

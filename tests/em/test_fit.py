@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import ConfigError, ModelError
+from hutch.em.base.learner import Learner
+from hutch.em.base.model import Array, Model
 from hutch.em.fit import Settings, create, find, load, save
-from hutch.em.learner import Learner
-from hutch.em.model import Array, Model
 from hutch.em.models import BUILT_IN, ModelEntry, hutch_register_em_models
 
 ENTRIES = {entry.name: entry for entry in BUILT_IN}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import ConfigError
+from hutch.em.base.model import Array
+from hutch.em.base.schedule import Schedule
 from hutch.em.engine import OnlineEM
-from hutch.em.model import Array
 from hutch.em.nat_oem import NatOEM
-from hutch.em.ppca import PPCA, PPCAParameters
-from hutch.em.schedule import Schedule
+from hutch.em.ppca.model import PPCA, PPCAParameters
 
 FORMS: list[dict[str, Any]] = [{"form": "kl"}] + [
     {"form": form, "metric": metric}

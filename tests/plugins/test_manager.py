@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from hutch.core.config import read_chain, validate
+from hutch.core.chain.model_file import check_plugins
+from hutch.core.chain.registry import Registry
+from hutch.core.config.read import read_chain, validate
 from hutch.core.errors import ConfigError, ModelError, PluginError
-from hutch.core.model_file import check_plugins
-from hutch.core.registry import Registry
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.manager import Plugins
 
 GOOD = """
 import hutch
-from hutch.core.losses import Loss
+from hutch.core.loss.losses import Loss
 
 def value(prediction, label, parameter):
     return (prediction - label) ** 2
@@ -77,7 +77,7 @@ def test_plugins_are_chosen_by_name(install: Install) -> None:
     assert mine(Plugins(only=["two_entry"])) == ["my_two"]
     assert mine(Plugins(only=[])) == []
     assert mine(Plugins(block=["one"])) == ["my_two"]
-    assert "linear" not in Plugins(block=["hutch.reductions.linear"]).registry.reductions
+    assert "linear" not in Plugins(block=["hutch.reductions.linear.layer"]).registry.reductions
 
 
 BROKEN = {
@@ -104,12 +104,12 @@ BROKEN = {
     "clash": (
         GOOD.format(name="hinge"),
         "plugin 'bad_entry' (bad 1.5) failed in hutch_register_losses(register): PluginError: loss 'hinge' is already "
-        "registered by hutch.core.losses",
+        "registered by hutch.core.loss.losses",
     ),
     "kind": (
         HEAD + "def hutch_register_losses(register):\n    register(3)",
         "plugin 'bad_entry' (bad 1.5) failed in hutch_register_losses(register): PluginError: loss '3': got 3, wanted "
-        "a hutch.core.losses.Loss",
+        "a hutch.core.loss.losses.Loss",
     ),
     "progress": (
         HEAD + "def hutch_on_progress(happening):\n    pass",
@@ -226,8 +226,8 @@ def test_what_comes_with_hutch_is_imported_when_it_is_asked_for() -> None:
 import sys
 from hutch.plugins.manager import installed
 reductions = installed(["ngrams"]).registry.reductions
-print("ngrams" in reductions, "dyadic" in reductions, "hutch.reductions.dyadic" in sys.modules)
-print(reductions["dyadic"].name, "hutch.reductions.dyadic" in sys.modules, "hutch.reductions.active" in sys.modules)
+print("ngrams" in reductions, "dyadic" in reductions, "hutch.reductions.dyadic.layer" in sys.modules)
+print(reductions["dyadic"].name, "hutch.reductions.dyadic.layer" in sys.modules, "hutch.reductions.active.layer" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "False", "dyadic", "True", "False"]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hutch import Chain
-from hutch.core.kernel_cache import compilations
+from hutch.core.kernel.cache import compilations
 from hutch.plugins.manager import installed
 
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hutch.core.chain import Engine
-from hutch.core.config import LayerConfig
-from hutch.core.losses import BUILTIN_LOSSES
-from hutch.core.registry import Registry
-from hutch.core.text_parser import ParserOptions, TextParser
-from hutch.reductions.dyadic import Dyadic, DyadicParameters
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.reduction import LayerConfig
+from hutch.core.chain.registry import Registry
+from hutch.core.loss.losses import BUILTIN_LOSSES
+from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import CostSensitiveFilterTree, FilterTree, FilterTreeParameters, matches
 from hutch.reductions.scoring_filter_tree import CostSensitiveScoringFilterTree, ScoringFilterTree
 

@@ -6,12 +6,12 @@ from numba import njit
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.em.drift import DriftDetector
-from hutch.em.natural import Sketch, merged
-from hutch.em.natural_class import ClassPPCA
+from hutch.em.constrained.drift import DriftDetector
+from hutch.em.constrained.drift_kernel import DRIFT, drifted
+from hutch.em.constrained.natural import Sketch, merged
+from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.plugins.checks import check_reduction
 from hutch.reductions.nat_oem import NatOEMLayer
-from hutch.reductions.nat_oem_drift import DRIFT, drifted
 
 LENGTHS = (80, 103, 57, 60)
 CLASSES = np.repeat(range(4), LENGTHS)

@@ -8,18 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from hutch.core import dyad
-from hutch.core.chain import Engine
-from hutch.core.config import LayerConfig
-from hutch.core.dyad_curve import growth_, moved_
-from hutch.core.losses import BUILTIN_LOSSES
-from hutch.core.reduction import Kernels
-from hutch.core.registry import Registry
-from hutch.core.text_parser import ParserOptions, TextParser
-from hutch.reductions.dyadic import Dyadic, DyadicParameters
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.reduction import Kernels, LayerConfig
+from hutch.core.chain.registry import Registry
+from hutch.core.loss.losses import BUILTIN_LOSSES
+from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.dyadic.curve import growth_, moved_
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
 from hutch.reductions.filter_tree import FilterTreeParameters
-from hutch.reductions.linear import Linear
-from hutch.reductions.linear_parameters import LinearParameters
+from hutch.reductions.linear.layer import Linear
+from hutch.reductions.linear.parameters import LinearParameters
 from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 SLOPES = {

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from hutch import Chain
-from hutch.core.abi import call, layer_at
 from hutch.core.errors import ConfigError
+from hutch.core.kernel.abi import call, layer_at
 from hutch.reductions.error_correcting_tournament import draw_up
 
 F = np.float32

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hutch.cli.vw import run
 from hutch.core.errors import HutchError
+from hutch.vw.main import run
 
 CASES = Path(__file__).parents[2].parent / "shared" / "cases" / "vw"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the recorded runs of VW are not beside this checkout")

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from hutch import Chain
-from hutch.cli.vw import run
-from hutch.cli.vw_table import OPTIONS, parse
-from hutch.cli.vw_translate import chain_of
+from hutch.vw.main import run
+from hutch.vw.table import OPTIONS, parse
+from hutch.vw.translate import chain_of
 
 vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="the peer is not installed: pip install vowpalwabbit==9.11.9")
 

@@ -1,0 +1,199 @@
+"""The driver kernel: walks over a batch, lets the chain predict or learn, keeps the statistics."""
+
+import numpy as np
+from numpy import int64, uint64
+
+from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    call,
+    example_at,
+    float32s_at,
+    int64s_at,
+    layer_at,
+    prefetch,
+    rolled,
+    shared_at,
+    uint32s_at,
+    view,
+)
+from hutch.core.kernel.cache import entry
+from hutch.core.kernel.decorators import helper, inlined
+
+CACHE_LINE = np.uint64(64)
+FETCHED = np.uint64(256)
+"""At most so many bytes of a feature's rows are fetched ahead; a chain of many sub-models visits only few of them."""
+
+RUN = np.dtype(
+    [
+        ("top", "u8"),  # address of the top LAYER
+        ("example", "u8"),  # address of the EXAMPLE record that is filled anew for each
+        ("size", "u8"),  # examples in the batch
+        ("learning", "i8"),  # 0 predicts only
+        ("ahead", "u8"),  # 1: the base learner looks ahead itself
+        ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
+        ("period", "i8"),  # examples of the pass whose number divides by this are only tested; 0: none
+        ("after", "i8"),  # those that come after this number are only tested; 0: none
+        ("counter", "i8"),  # examples of the pass before the batch
+        ("row_ptr", "u8"),  # addresses of the arrays of the batch
+        ("indices", "u8"),
+        ("values", "u8"),
+        ("row_namespaces", "u8"),
+        ("namespace_ptr", "u8"),
+        ("namespace_id", "u8"),
+        ("labels", "u8"),
+        ("importance", "u8"),
+        ("base", "u8"),
+        ("group", "u8"),
+        ("cost_ptr", "u8"),  # of its cost-sensitive labels; 0: they have none
+        ("cost_classes", "u8"),
+        ("costs", "u8"),
+        ("ignored", "u8"),  # namespace ids to leave out, or with `inverse` the only ones to keep
+        ("ignored_count", "u8"),
+        ("inverse", "i8"),
+        ("kept_indices", "u8"),  # room for one example's kept features and namespaces
+        ("kept_values", "u8"),
+        ("kept_namespaces", "u8"),
+        ("kept_ids", "u8"),
+        ("predictions", "u8"),  # out: float32 (examples)
+        ("raw", "u8"),
+        ("queries", "u8"),
+        ("losses", "u8"),
+        ("scores", "u8"),  # out: float32 (examples, classes)
+        ("classes", "u8"),
+    ]
+)
+"""What `drive` is told; the arrays behind the addresses must live while it runs."""
+
+run_at = view(RUN)
+
+
+@helper
+def _keep(r, e, first, last):  # type: ignore[no-untyped-def]
+    """Point the example to copies of the features of the namespaces that stay."""
+    indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
+    starts, ids = int64s_at(r.namespace_ptr, last + uint64(1)), uint32s_at(r.namespace_id, last)
+    ignored, count, features = uint32s_at(r.ignored, r.ignored_count), uint64(0), uint64(0)
+    kept_indices, kept_values = uint32s_at(r.kept_indices, uint64(0)), float32s_at(r.kept_values, uint64(0))
+    kept_starts, kept_ids = int64s_at(r.kept_namespaces, uint64(0)), uint32s_at(r.kept_ids, uint64(0))
+    for j in range(first, last):
+        listed = False
+        for k in range(r.ignored_count):
+            listed |= ids[j] == ignored[k]
+        if listed == (r.inverse != 0) or ids[j] == CONSTANT_NAMESPACE:  # the constant stays whatever is named
+            kept_starts[count], kept_ids[count] = features, ids[j]
+            count += uint64(1)
+            for i in range(uint64(starts[j]), uint64(starts[j + uint64(1)])):
+                kept_indices[features], kept_values[features] = indices[i], values[i]
+                features += uint64(1)
+    kept_starts[count] = features
+    e.indices, e.values, e.length = r.kept_indices, r.kept_values, features
+    e.namespaces, e.namespace_ids, e.namespace_count = r.kept_namespaces, r.kept_ids, count
+
+
+@inlined
+def _fetch(r, shared, i):  # type: ignore[no-untyped-def]
+    """Ask for the rows of an example's features, so that they are at hand when its turn comes."""
+    row_ptr, size = int64s_at(r.row_ptr, uint64(0)), shared.stride * uint64(4)
+    first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
+    indices, block, mask = uint32s_at(r.indices, last), shared.multiplier * size, shared.mask * size
+    for line in range(uint64(0), min(block, FETCHED), CACHE_LINE):
+        for k in range(first, last):
+            prefetch(weights + (uint64(indices[k]) * block & mask) + line)
+
+
+@inlined
+def _show_costs(r, e, i):  # type: ignore[no-untyped-def]
+    """Point the example to its costs; returns whether one is given."""
+    ends = int64s_at(r.cost_ptr, uint64(0))
+    first, last, given = uint64(ends[i]), uint64(ends[i + uint64(1)]), False
+    e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
+    e.cost_count = last - first
+    for k in range(first, last):
+        rolled()
+        given |= float32s_at(r.costs, last)[k] != UNLABELED
+    return given
+
+
+@inlined
+def _show(r, e, i):  # type: ignore[no-untyped-def]
+    """Let the EXAMPLE record be example `i`; returns whether it has a label."""
+    row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
+    start, first, last = uint64(row_ptr[i]), uint64(row_namespaces[i]), uint64(row_namespaces[i + uint64(1)])
+    if r.ignored_count != uint64(0):
+        _keep(r, e, first, last)
+    else:
+        e.indices, e.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
+        e.length = uint64(row_ptr[i + uint64(1)]) - start
+        e.namespaces, e.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
+        e.namespace_count, e.next_length = last - first, uint64(0)
+        if r.ahead == uint64(1) and i + uint64(1) < r.size:
+            e.next_length = uint64(row_ptr[i + uint64(2)] - row_ptr[i + uint64(1)])
+            e.next_namespace_count = uint64(row_namespaces[i + uint64(2)]) - last
+    group = int64s_at(r.group, uint64(0))
+    e.base, e.label = float32s_at(r.base, uint64(0))[i], float32s_at(r.labels, uint64(0))[i]
+    e.importance, e.group = float32s_at(r.importance, uint64(0))[i], group[i]
+    e.last = uint64(i + uint64(1) == r.size or group[i + uint64(1)] != group[i])
+    e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), e.length
+    if r.classes > uint64(0):
+        e.scores = r.scores + uint64(4) * r.classes * i
+    return e.label != UNLABELED if r.cost_ptr == uint64(0) else _show_costs(r, e, i)
+
+
+@inlined
+def _count(r, e, shared, labeled, held_out):  # type: ignore[no-untyped-def]
+    """Take the example into the statistics."""
+    weight = e.importance  # a layer may have changed it: an active layer's decision, a tournament's last match
+    shared.time += weight
+    if held_out and labeled:
+        shared.weighted_holdout += weight
+        shared.sum_loss_holdout += e.loss
+        return
+    if labeled:
+        shared.weighted_labeled += weight
+        if r.cost_ptr == uint64(0):
+            shared.weighted_labels += np.float64(e.label) * weight
+    else:
+        shared.weighted_unlabeled += weight
+    shared.sum_loss += e.loss
+    shared.examples += uint64(1)
+    shared.features += e.features
+
+
+@entry("int64(uint64, int64)")
+def drive(run, start):  # type: ignore[no-untyped-def]
+    """Run examples `start`, `start + 1`, … of a batch through the chain.
+
+    Args:
+        run: address of a RUN record.
+        start: the first example.
+
+    Returns:
+        The number of the next example.
+    """
+    r = run_at(run)[0]
+    size, learning, top, example = r.size, r.learning != 0, r.top, r.example
+    period, after, counter = r.period, r.after, r.counter + start
+    e, layer = example_at(example)[0], layer_at(top)[0]
+    shared = shared_at(e.shared)[0]
+    predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
+    queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
+    e.score_count = r.classes
+    for i in range(uint64(start), size):
+        if r.ahead == uint64(0) and i + uint64(1) < size:
+            _fetch(r, shared, i + uint64(1))
+        labeled = _show(r, e, i)
+        e.number = shared.examples
+        e.line += uint64(1)
+        label, weight = e.label, e.importance
+        counter += 1
+        held_out = learning and ((period > 0 and counter % period == 0) or (after > 0 and counter > after))
+        if learning and labeled and weight > 0 and not held_out:
+            predictions[i] = call(layer.learn, top, example, label, weight, uint64(0))
+        else:
+            predictions[i] = call(layer.predict, top, example, label, weight, uint64(0))
+        raw[i], queries[i], losses[i] = e.raw, e.query, e.loss
+        _count(r, e, shared, labeled, held_out)
+        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+            return int64(i) + 1
+    return int64(size)

@@ -1,0 +1,367 @@
+"""A chain of reductions over one hashed weight table."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
+from hutch.core.chain.driver import CACHE_LINE, RUN, drive
+from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.chain.statistics import Statistics
+from hutch.core.errors import ConfigError, ModelError
+from hutch.core.kernel.abi import EXAMPLE, LAYER, SHARED, UNLABELED
+from hutch.core.loss.losses import LossChoice
+from hutch.core.text.hashing import namespace_id
+from hutch.core.text.parser import ParserOptions
+
+_ADDRESSES = ("weights",)
+_KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
+_OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
+
+
+@dataclass(slots=True)
+class Outputs:
+    """What the chain said of the examples of one batch; each array has one entry an example.
+
+    Attributes:
+        predictions: float32, of the top layer.
+        raw: float32, of the base learner before clipping and link.
+        queries: float32, importance of the label an active layer asks for, -1 where it does not ask.
+        losses: float32, progressive loss times importance.
+        scores: float32 (examples, classes), no columns unless asked for.
+    """
+
+    predictions: NDArray[np.float32]
+    raw: NDArray[np.float32]
+    queries: NDArray[np.float32]
+    losses: NDArray[np.float32]
+    scores: NDArray[np.float32]
+
+
+def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
+    """Outputs at the beginning of an array."""
+    columns = room[: 4 * examples].reshape(4, examples)
+    scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
+    return Outputs(columns[0], columns[1], columns[2], columns[3], scores)
+
+
+def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
+    """A view of addresses that follow each other in a record."""
+    all_names = record.dtype.names or ()
+    first = all_names.index(names[0])
+    assert all_names[first : first + len(names)] == names
+    return record.view(np.uint64)[first : first + len(names)]
+
+
+def _table(rows: int, stride: int) -> NDArray[np.float32]:
+    """A weight table of zeros that begins where a cache line does: rows that share a line are fetched together."""
+    line, size = int(CACHE_LINE), 4 * rows * stride
+    room = np.zeros(size + line, np.uint8)
+    start = -room.ctypes.data % line
+    return room[start : start + size].view(np.float32).reshape(rows, stride)
+
+
+class Row(Protocol):
+    """What is told when a row of the progress table is due."""
+
+    def __call__(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
+        """See example `i` of the batch; returns the sum of importance at which the next row is due."""
+
+
+def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple[Labels, Predictions]:
+    """Check that every layer fits the one below it; returns what the whole chain takes and predicts.
+
+    Raises:
+        ConfigError: it names both layers and both kinds.
+    """
+    if not layers:
+        raise ConfigError("chain: got no layer, wanted at least a base learner such as 'linear'")
+    takes: Labels | None = None
+    predicts: Predictions | None = None
+    for position in range(len(layers) - 1, -1, -1):
+        name = layers[position].name
+        reduction = registry.reductions[name]
+        below = layers[position + 1].name if position + 1 < len(layers) else None
+        if below is None and not reduction.is_base:
+            raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
+        if below is not None and reduction.is_base:
+            raise ConfigError(f"chain[{position}].{name}: a base learner stands last, got {below!r} below it")
+        if reduction.asks and (takes, predicts) != reduction.asks:
+            wanted = reduction.asks
+            raise ConfigError(
+                f"chain[{position}].{name} asks of the layer below labels {wanted[0].value!r} and predictions "
+                f"{wanted[1].value!r}, but chain[{position + 1}].{below} takes labels "
+                f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
+            )
+        takes, predicts = reduction.takes or takes, reduction.predicts or predicts
+    assert takes is not None and predicts is not None
+    return takes, predicts
+
+
+class Engine:
+    """A built chain: layers, weight table, shared state, and the loop over batches.
+
+    Args:
+        layers: from top to base.
+        registry: what is installed.
+        bits: the weight table has 2^bits rows.
+        parser: how text is hashed; its `bits` and `label` are overridden by the chain's own.
+        seed: of every random decision.
+        ignore: names of namespaces to leave out of every example.
+        keep: names of namespaces to keep; all others are left out.
+
+    Raises:
+        ConfigError: layers that do not fit, or too few rows for the sub-models.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[LayerConfig],
+        registry: Registry,
+        *,
+        bits: int = 18,
+        parser: ParserOptions | None = None,
+        seed: int = 0,
+        ignore: Sequence[str] = (),
+        keep: Sequence[str] = (),
+    ) -> None:
+        self.takes, self.predicts = check_neighbours(layers, registry)
+        options = parser or ParserOptions()
+        classes = [registry.reductions[spec.name] for spec in layers]
+        whole = any(cls.whole_groups for cls in classes)
+        self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
+        widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
+        total = int(np.prod(widths))
+        if total > 1 << bits:
+            raise ConfigError(
+                f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
+            )
+        self.shared = np.zeros(1, SHARED)
+        self.shared["random_state"], self.shared["decay"] = seed, 1.0
+        self.shared["mask"], self.shared["multiplier"] = (1 << bits) - 1, 1 << (total - 1).bit_length()
+        self.layers: list[Reduction] = []
+        below: Reduction | None = None
+        for k in range(len(layers) - 1, -1, -1):
+            context = Context(
+                bits=bits,
+                submodels=int(np.prod(widths[:k])),
+                step=int(np.prod(widths[k + 1 :])),
+                seed=seed,
+                parser=self.parser,
+                losses=registry.losses,
+                below=below,
+                shared=self.shared,
+            )
+            below = classes[k](layers[k].parameters, context)
+            self.layers.insert(0, below)
+        base = self.layers[-1]
+        self.weights = _table(1 << bits, base.stride)
+        self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
+        base.initialise(self.weights)
+        self._kernels = [layer.kernels for layer in self.layers]
+        self._records = np.zeros(len(self.layers), LAYER)
+        self._link_layers()
+        self._example = np.zeros(1, EXAMPLE)
+        self._example["shared"] = self.shared.ctypes.data
+        names = list(keep) or list(ignore)
+        self._ignored = np.array([namespace_id(name, self.parser.namespaces) for name in names], np.uint32)
+        self._run = np.zeros(1, RUN)
+        self._run["top"], self._run["example"] = self._records.ctypes.data, self._example.ctypes.data
+        self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
+        self._run["inverse"] = bool(keep)
+        self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
+        self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
+        self._room = np.zeros(0, np.float32)  # of outputs that are used again
+        self._scratch: tuple[NDArray[Any], ...] = ()
+        self._size_scratch(0, 0)
+
+    def _link_layers(self) -> None:
+        def address(kernels: Kernels, name: str) -> int:
+            found = getattr(kernels, name)
+            return found.address if found else 0
+
+        size, wanted = LAYER.itemsize, {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
+        for k, (layer, kernels) in enumerate(zip(self.layers, self._kernels, strict=True)):
+            record = self._records[k]
+            for name in wanted:
+                record[name] = address(kernels, name)
+            record["next"] = self._records.ctypes.data + (k + 1) * size if k + 1 < len(self.layers) else 0
+            record["state"], record["step"] = layer.state.ctypes.data, layer.context.step
+
+    def _size_scratch(self, features: int, namespaces: int) -> None:
+        if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
+            self._scratch = (
+                np.zeros(features, np.uint32),
+                np.zeros(features, np.float32),
+                np.zeros(namespaces + 1, np.int64),
+                np.zeros(namespaces, np.uint32),
+            )
+            for name, array in zip(_KEPT_ARRAYS, self._scratch, strict=True):
+                self._run[name] = array.ctypes.data
+
+    @property
+    def score_count(self) -> int:
+        """Columns of `Outputs.scores` when they are asked for."""
+        return self.layers[0].score_count
+
+    @property
+    def whole_groups(self) -> bool:
+        """Whether a layer reads groups of lines; only the last line of a group then has a prediction, others NaN."""
+        return self.parser.whole_groups
+
+    @property
+    def last_features(self) -> int:
+        """Features used by the example run last, interactions and the constant included."""
+        return int(self._example["features"][0])
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the chain has seen so far."""
+        return Statistics.of(self.shared)
+
+    def run_batch(
+        self,
+        batch: Batch,
+        *,
+        learn: bool = True,
+        row: Row | None = None,
+        row_at: float = np.inf,
+        holdout: tuple[int, int, int] = (0, 0, 0),
+        scores: bool = False,
+        reuse: bool = False,
+    ) -> tuple[Outputs, float]:
+        """Predict, and learn unless told otherwise, example by example.
+
+        Args:
+            batch: the examples.
+            learn: False changes no weight.
+            row: called when a row of the progress table is due.
+            row_at: sum of importance at which the next row is due.
+            holdout: (period, after, examples of this pass before the batch); see `hutch.core.chain.driver.drive`.
+            scores: also return the scores of all classes.
+            reuse: the outputs may be overwritten by the next call that reuses them, so that nothing is allocated.
+
+        Returns:
+            The outputs, and the sum of importance at which the next row is due.
+        """
+        n = len(batch)
+        classes = self.score_count if scores else 0
+        if not reuse:
+            outputs = _outputs(np.zeros(n * (4 + classes), np.float32), n, classes)
+        else:
+            if len(self._room) < n * (4 + classes):
+                self._room = np.zeros(2 * n * (4 + classes), np.float32)
+            outputs = _outputs(self._room, n, classes)
+            outputs.scores[...] = 0
+        if len(self._ignored):
+            widest = int(np.diff(batch.row_ptr).max(initial=0))
+            self._size_scratch(widest, int(np.diff(batch.row_namespaces).max(initial=0)))
+        self.shared["testing"] = not learn
+        for layer in self.layers:
+            layer.begin_batch(batch, learn)
+        self._run["learning"], self._run["classes"] = learn, classes
+        living = self._describe(batch, outputs, holdout)
+        start, at = 0, self._run.ctypes.data
+        while start < n:
+            self._run["dump_at"] = row_at
+            start = drive(at, start)
+            shared = self.shared[0]
+            if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
+                row_at = row(batch, start - 1, outputs, self.statistics)
+        del living
+        return outputs, row_at
+
+    def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
+        """Tell the driver of a batch; returns the arrays that must live while it runs."""
+        run, size = self._run, len(batch)
+        seen = batch.seen if isinstance(batch, KeptBatch) else Seen.of(batch)
+        self._seen[:] = seen.addresses
+        if self.takes is not Labels.COST_SENSITIVE or len(batch.cost_ptr) <= 1:
+            run["cost_ptr"] = 0
+        run["size"] = size
+        run["period"], run["after"], run["counter"] = holdout
+        first = outputs.predictions.ctypes.data
+        self._written[:] = [first + 4 * k * size for k in range(len(_OUTPUT_ARRAYS))]
+        return seen.arrays
+
+    def run(
+        self,
+        batches: Iterable[Batch],
+        *,
+        learn: bool = True,
+        sink: Callable[[Batch, Outputs], None] | None = None,
+        row: Row | None = None,
+        row_at: float = np.inf,
+        holdout_period: int = 0,
+        holdout_after: int = 0,
+        scores: bool = False,
+    ) -> float:
+        """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
+
+        Returns:
+            The sum of importance at which the next row of the progress table is due.
+        """
+        seen = 0
+        for batch in batches:
+            holdout = (holdout_period, holdout_after, seen)
+            outputs, row_at = self.run_batch(
+                batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
+            )
+            seen += len(batch)
+            if sink is not None:
+                sink(batch, outputs)
+        return row_at
+
+    def strange_labels(self, batch: Batch) -> NDArray[np.float32]:
+        """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
+        labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
+        if self.takes is Labels.MULTICLASS:
+            classes = next((n for layer in self.layers if (n := getattr(layer.parameters, "classes", None))), None)
+            return labels[:0] if classes is None else labels[(labels < 0) | (labels > classes)]
+        choice = getattr(self.layers[-1].parameters, "loss", None)
+        if self.takes is not Labels.SIMPLE or not isinstance(choice, LossChoice):
+            return labels[:0]
+        loss = choice.resolve(self.layers[-1].context.losses)
+        return labels[~loss.accepts(labels, choice.parameters)]
+
+    def end_pass(self) -> None:
+        """Tell every layer that a pass over the data has ended."""
+        self.shared["pass"] += 1
+        for layer in reversed(self.layers):
+            layer.end_pass()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Engine holds addresses and cannot be copied; a hutch.Chain can")
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything a model file must hold, by name; the arrays are the live ones."""
+        found: dict[str, NDArray[Any]] = {"weights": self.weights}
+        for name in SHARED.names or ():
+            if name not in _ADDRESSES:
+                found[f"shared.{name}"] = self.shared[name]
+        for k, layer in enumerate(self.layers):
+            for name, array in layer.saved().items():
+                found[f"layer.{k}.{layer.name}.{name}"] = array
+        return found
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Copy a model's arrays into this chain.
+
+        Raises:
+            ModelError: an array is missing or of another shape.
+        """
+        for k, layer in enumerate(self.layers):
+            prefix = f"layer.{k}.{layer.name}."
+            layer.loading({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+        for name, live in self.arrays().items():
+            if name not in arrays:
+                raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")
+            if arrays[name].shape != live.shape:
+                raise ModelError(f"{name}: got shape {arrays[name].shape}, wanted {live.shape}")
+            live[...] = arrays[name]
+        for layer in self.layers:
+            layer.loaded()

@@ -1,0 +1,213 @@
+"""The model file: safetensors, so that reading one never runs code.
+
+Its `__metadata__` holds `format` ("hutch"), `format_version`, `hutch_version`, `kind`, `metadata` (JSON of whatever
+the writer adds: the chain, plugin versions, counters), `names` of the arrays, and `crc32` of the metadata and of what
+the arrays hold. An array of which few rows are in use is stored as `name#rows` (their numbers) and `name#values`, with
+its shape in `sparse`.
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from hutch.core.atomic import write_bytes
+from hutch.core.errors import ModelError, at
+from hutch.core.version import version
+
+FORMAT_VERSION = 1
+"""Raised by one whenever an older version could misread the file."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_model(
+    path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any], *, kind: str = "chain"
+) -> None:
+    """Write a model in one step: a crash leaves the old file or the new one, never half of one.
+
+    Args:
+        path: where to.
+        arrays: everything to keep, by name; numbers of any width, bit for bit.
+        metadata: what JSON can hold; comes back from `load_model`.
+        kind: what the model is of (`chain`, `crowd`, `em`); loading as another kind is refused.
+
+    Raises:
+        HutchError: the file cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(f"{folder}/model", {"weights": np.eye(2)}, {"seed": 1})
+    ...     load_model(f"{folder}/model")
+    ({'weights': array([[1., 0.],
+           [0., 1.]])}, {'seed': 1})
+    """
+    tensors: Arrays = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, array in arrays.items():
+        array = np.asarray(array, order="C")
+        rows = _rows_in_use(array)
+        if rows is None:
+            tensors[name] = array
+        else:
+            shapes[name] = array.shape
+            tensors[f"{name}#rows"], tensors[f"{name}#values"] = rows, array[rows]
+    header = {
+        "format": "hutch",
+        "format_version": str(FORMAT_VERSION),
+        "hutch_version": version(),
+        "kind": kind,
+        "names": json.dumps(sorted(tensors)),
+        "sparse": json.dumps(shapes),
+        "metadata": json.dumps(dict(metadata)),
+    }
+    header["crc32"] = f"{_checksum(tensors, header):08x}"
+    write_bytes(path, save(tensors, header))
+
+
+def _rows_in_use(array: NDArray[Any]) -> NDArray[np.uint32] | None:
+    """Numbers of the rows with any bit set, if storing only them is smaller; None if not."""
+    if array.ndim == 0 or array.nbytes < 4096 or len(array) >= 1 << 32:
+        return None
+    row_bytes = array.nbytes // len(array)
+    bits = array.reshape(len(array), -1).view(np.uint8).any(axis=1)  # -0.0 is zero to numpy, but has a bit set
+    in_use = np.flatnonzero(bits)
+    return in_use.astype(np.uint32) if len(in_use) * (row_bytes + 4) < array.nbytes else None
+
+
+def _checksum(tensors: Arrays, header: Mapping[str, str]) -> int:
+    total = zlib.crc32((header["sparse"] + header["metadata"]).encode())
+    for name in sorted(tensors):
+        total = zlib.crc32(tensors[name].reshape(-1).view(np.uint8).data, total)
+    return total
+
+
+def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[str, Any]]:
+    """Read a model: its arrays, bit for bit as they were saved, and the writer's metadata.
+
+    Args:
+        path: what `save_model` wrote.
+        kind: what the model must be of.
+
+    Raises:
+        ModelError: the file is missing, empty, truncated, damaged, foreign, newer than this version or of another kind.
+    """
+    header = _header(path, kind)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        intact = _checksum(tensors, header) == int(header["crc32"], 16)
+        intact &= "names" not in header or json.loads(header["names"]) == sorted(tensors)  # the first models lack it
+        metadata, shapes = json.loads(header["metadata"]), json.loads(header["sparse"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise _unusable(path, f"the model is damaged: {error}") from None
+    if not intact:
+        raise _unusable(path, "the model is damaged: its checksum differs")
+    for name, shape in shapes.items():
+        rows, values = tensors.pop(f"{name}#rows"), tensors.pop(f"{name}#values")
+        tensors[name] = np.zeros(shape, values.dtype)
+        tensors[name][rows] = values
+    return tensors, metadata
+
+
+def is_model(path: str | Path) -> bool:
+    """Whether a file begins as a model does; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(10)[8:] == b'{"'
+    except OSError:
+        return False
+
+
+def load_metadata(path: str | Path, *, kind: str = "chain") -> dict[str, Any]:
+    """Read only the writer's metadata, without the arrays; raises as `load_model` does."""
+    metadata: dict[str, Any] = json.loads(_header(path, kind)["metadata"])
+    return metadata
+
+
+def _header(path: str | Path, kind: str) -> dict[str, str]:
+    """The metadata of a model that this version can read."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header: dict[str, str] = file.metadata() or {}
+    except (SafetensorError, OSError):
+        raise _unusable(path, _diagnosis(Path(path))) from None
+    if header.get("format") != "hutch":
+        raise _unusable(path, "is a safetensors file, but not a model of Hutch")
+    written = header.get("format_version", "")
+    if not written.isdecimal() or int(written) > FORMAT_VERSION:
+        by, own = header.get("hutch_version"), version()
+        text = (
+            f"got model format {written}, written by hutch {by}; hutch {own} reads up to {FORMAT_VERSION}: upgrade it"
+        )
+        raise _unusable(path, text)
+    if header.get("kind") != kind:
+        text = f"got {_of(header.get('kind', 'nothing'))}, wanted {_of(kind)}"
+        raise _unusable(path, text)
+    return header
+
+
+def _of(kind: str) -> str:
+    return {"chain": "the model of a chain", "crowd": "a crowd model", "em": "a model of online EM"}.get(kind, kind)
+
+
+def _unusable(path: str | Path, text: str) -> ModelError:
+    return ModelError(at(str(path), None, None, text))
+
+
+def _diagnosis(path: Path) -> str:
+    """Why a file is not safetensors, as far as its first bytes tell."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not start:
+        return "the model is empty"
+    if found := re.match(rb".\0\0\0(\d+\.\d+\.\d+)\0", start, re.DOTALL):
+        return f"is a model of Vowpal Wabbit {found[1].decode()}, not of Hutch"
+    if start[8:10] == b'{"':
+        return "the model is truncated: it was not written to its end"
+    return "is not a model of Hutch"
+
+
+def check_plugins(
+    path: str | Path,
+    needed: Mapping[str, str],
+    installed: Mapping[str, str],
+    left_out: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Compare the plugins that a model was made with to those that are installed.
+
+    Args:
+        path: of the model, for messages.
+        needed: version by distribution when it was saved.
+        installed: version by distribution now.
+        left_out: why plugins are not loaded that are there, by `name (distribution version)`.
+
+    Returns:
+        One notice for each distribution whose version differs; Hutch itself is held to its format's version instead.
+
+    Raises:
+        ModelError: a distribution is not installed, it names all of them; or one is left out.
+    """
+    for name in needed:
+        for plugin, why in (left_out or {}).items():
+            if name not in installed and f"({name} " in plugin:
+                raise _unusable(path, f"the model needs the plugin {plugin}, which is left out: {why}")
+    missing = [f"{name}=={wanted}" for name, wanted in needed.items() if name not in installed]
+    if missing:
+        what = "plugins that are not loaded" if len(missing) > 1 else "a plugin that is not loaded"
+        raise _unusable(path, f"the model needs {what}: pip install {' '.join(missing)}")
+    return [
+        at(str(path), None, None, f"made with {name} {wanted}, now {installed[name]}: predictions may differ")
+        for name, wanted in needed.items()
+        if installed[name] != wanted and name != "hutch"
+    ]

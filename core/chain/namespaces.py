@@ -1,0 +1,38 @@
+"""Namespaces that a chain's parameters name: one that no example has is most likely a misspelling."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Reduction
+from hutch.core.text.hashing import NamespaceMode, namespace_id
+
+
+class NamedNamespaces:
+    """Which of the namespaces that layers look for have not been seen.
+
+    Args:
+        layers: from top to base; what one makes, those below it find.
+        mode: how namespaces are told apart.
+    """
+
+    def __init__(self, layers: Sequence[Reduction], mode: NamespaceMode) -> None:
+        self._missing: dict[int, tuple[str, str]] = {}
+        made: set[str] = set()
+        for k, layer in enumerate(layers):
+            for name in layer.namespaces:
+                if name not in made:
+                    self._missing.setdefault(namespace_id(name, mode), (name, f"chain[{k}].{layer.name}"))
+            made.update(layer.made_namespaces)
+
+    def see(self, batch: Batch) -> None:
+        """Look at the namespaces of a batch."""
+        if self._missing:
+            for found in np.intersect1d(batch.namespace_id, np.array(list(self._missing), np.uint32)).tolist():
+                del self._missing[found]
+
+    def missing(self) -> Iterator[str]:
+        """What to tell people, a sentence a namespace."""
+        for name, layer in self._missing.values():
+            yield f"{layer} names the namespace {name!r}, which no example has"

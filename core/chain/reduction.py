@@ -1,0 +1,250 @@
+"""What a reduction is: a declared layer of a chain.
+
+A reduction file reads in one order: its parameters, the dtype of its state, its kernels, its class, its registration.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import import_module
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.kernel.abi import SHARED
+from hutch.core.kernel.cache import AddressKernel
+from hutch.core.loss.losses import Loss, LossChoice
+from hutch.core.text.parser import ParserOptions
+
+if TYPE_CHECKING:
+    from hutch.core.parameters import Parameters as Parameters
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Parameters":
+        return import_module("hutch.core.parameters").Parameters
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Labels(StrEnum):
+    """What kind of label a layer takes."""
+
+    SIMPLE = "simple"  # a real number, ±1 for binary
+    MULTICLASS = "multiclass"  # a class, counted from 1
+    COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
+
+
+class Predictions(StrEnum):
+    """What kind of prediction a layer makes."""
+
+    SCALAR = "scalar"
+    CLASS = "class"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The compiled functions of a layer, all of the signature of `hutch.core.kernel.abi`.
+
+    Attributes:
+        learn: predict, then train; returns the prediction made before training.
+        predict: predict only.
+        importance_to: h_min, needed below an `active` layer; `importance` carries the target prediction.
+        sensitivity: change of the prediction per unit of importance, needed by VW's active rule.
+        predict_many: of a base learner, predict with `prediction_count` sub-models from `offset` on, which lie row by
+            row, and write to EXAMPLE.predictions what `predict` would return for each; only for a learner that leaves
+            these as they are when another sub-model learns, unless that widens the range of labels. A layer above may
+            then tell `learn` the prediction by EXAMPLE.predicted.
+    """
+
+    learn: AddressKernel
+    predict: AddressKernel
+    importance_to: AddressKernel | None = None
+    sensitivity: AddressKernel | None = None
+    predict_many: AddressKernel | None = None
+
+    def as_far_as(self, below: "Reduction | None") -> "Kernels":
+        """These, for a layer that hands h_min and sensitivity on: without what the layer below lacks."""
+        theirs = below.kernels if below else None
+        return Kernels(
+            self.learn,
+            self.predict,
+            self.importance_to if theirs and theirs.importance_to else None,
+            self.sensitivity if theirs and theirs.sensitivity else None,
+        )
+
+
+@dataclass(slots=True)
+class Context:
+    """What a layer may know of the chain it is built into.
+
+    Attributes:
+        bits: the weight table has 2^bits rows.
+        submodels: how many sub-models the layers above ask of this layer.
+        step: rows between two sub-models of the layer below.
+        seed: of the run; derive every random decision from it.
+        parser: how text is hashed (namespace ids, seeds).
+        losses: the losses that are installed, by name.
+        below: the layer below, None for a base learner.
+        shared: the SHARED record of the chain, as an array of length 1; its address stays valid.
+    """
+
+    bits: int
+    submodels: int
+    step: int
+    seed: int
+    parser: ParserOptions
+    losses: Mapping[str, Loss]
+    below: "Reduction | None"
+    shared: NDArray[Any] = field(default_factory=lambda: np.zeros(1, SHARED))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerConfig:
+    """One layer: the reduction's name, and its validated parameters as attributes of some object."""
+
+    name: str
+    parameters: Any
+
+
+class DefinedIn:
+    """The `Parameters` of a reduction that lie in another module, which is imported when somebody asks for them.
+
+    The reduction is then given a plain object with the values, none of pydantic's: so a chain that was checked before
+    does not import pydantic, which takes longer than to learn from some thousand lines.
+
+    Args:
+        place: `module:name`.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(module), name)
+
+
+class Reduction(ABC):
+    """A layer of a chain.
+
+    Class attributes declare how it fits between its neighbours; the chain checks them when it is built.
+
+    Attributes:
+        name: the key in YAML.
+        Parameters: the pydantic model of its parameters.
+        takes: kind of label it takes; None: that of the layer below.
+        predicts: kind of prediction it makes; None: that of the layer below.
+        asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
+        is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
+        looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
+        calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below; they are compiled only for
+            who does.
+        whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
+        differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
+            first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
+            the two predictions, EXAMPLE.base added once.
+        exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw then is
+            what `predict` said before of this one, EXAMPLE.updated what it says now.
+        statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
+        known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
+        parameters: the validated parameters of this layer.
+        context: the chain around it.
+        state: structured array of length 1 that the kernels see through the layer's `state` address.
+    """
+
+    name: ClassVar[str]
+    Parameters: ClassVar["type[Parameters]"]
+    takes: ClassVar[Labels | None] = None
+    predicts: ClassVar[Predictions | None] = None
+    asks: ClassVar[tuple[Labels, Predictions] | None] = None
+    is_base: ClassVar[bool] = False
+    looks_ahead: ClassVar[bool] = False
+    calls: ClassVar[tuple[str, ...]] = ()
+    whole_groups: ClassVar[bool] = False
+    differences: ClassVar[bool] = False
+    exact_updates: ClassVar[bool] = False
+    statistics: ClassVar[tuple[str, ...]] = ()
+    known_failures: ClassVar[Mapping[str, str]] = {}
+
+    parameters: Any
+    context: Context
+    state: NDArray[Any]
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        self.parameters = parameters
+        self.context = context
+        self.state = np.zeros(1, "u8")
+
+    @classmethod
+    def width(cls, parameters: Any) -> int:
+        """How many sub-models of the layer below it needs."""
+        return 1
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+
+    @property
+    def stride(self) -> int:
+        """Floats per row of the weight table; only asked of base learners. A power of two."""
+        return 1
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Names of the namespaces that its parameters name; people are told if no example has one of them."""
+        return ()
+
+    @property
+    def made_namespaces(self) -> tuple[str, ...]:
+        """Names of the namespaces that it makes for the layers below."""
+        return ()
+
+    @property
+    def score_count(self) -> int:
+        """How many scores it writes per example when they are asked for; 0 if it has none."""
+        return self.context.below.score_count if self.context.below else 0
+
+    def initialise(self, weights: NDArray[np.float32]) -> None:
+        """Set the first values of the weight table, shape (rows, stride); it comes as zeros. Base learners only."""
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
+        return {}
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Called before each batch: make room for whatever the kernels keep, and check what they cannot.
+
+        Raises:
+            DataError: the batch cannot be used.
+        """
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Called before a model's arrays, as `saved` named them, are copied in: make room for those that grow."""
+
+    def loaded(self) -> None:
+        """Called after a model's arrays have been copied in."""
+
+    def constrain(self, constraint: NDArray[Any]) -> None:
+        """Hold every M-step near an anchor, as a record of `hutch.em.constrained.record` says; for layers with `statistics`.
+
+        Raises:
+            ConfigError: this layer's parameters leave no room for the constraint.
+        """
+
+    def end_pass(self) -> None:
+        """Called after each pass over the data."""
+
+    @classmethod
+    def parameters_module(cls) -> str | None:
+        """The module that its parameters are `DefinedIn`, so that they come as a plain object; else None."""
+        defined = getattr_static(cls, "Parameters")
+        return defined.place.partition(":")[0] if isinstance(defined, DefinedIn) else None
+
+    def loss(self, choice: LossChoice) -> NDArray[Any]:
+        """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""
+        return choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)

@@ -1,0 +1,1 @@
+"""A chain as YAML: read, overridden, checked, written."""

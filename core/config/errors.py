@@ -1,0 +1,124 @@
+"""What pydantic finds wrong, said in one shape: what, got, wanted, and the nearest valid name."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from hutch.core.chain.registry import Registry
+from hutch.core.config.document import shown
+from hutch.core.errors import did_you_mean
+from hutch.core.loss.losses import LossChoice
+
+_WANTED = {
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "keys with values",
+    "dict_type": "keys with values",
+    "dataclass_type": "keys with values",
+    "finite_number": "a finite number",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+    "enum": "{expected}",
+}
+
+
+def messages(
+    error: ValidationError, model: type[BaseModel], value: Any, known: Iterable[str] = ()
+) -> Iterator[tuple[tuple[str | int, ...], bool, str]]:
+    """All mistakes in `value`: path from the value, whether it is the key that is wrong, and the text.
+
+    Args:
+        error: what pydantic raised for the value.
+        model: what the value was meant to be.
+        value: plain values.
+        known: further names to offer beside the model's own at the top.
+    """
+    wanted: dict[tuple[str | int, ...], list[str]] = {}
+    for item in error.errors(include_url=False, include_input=False):
+        path, got = _follow(value, item["loc"])
+        if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            fields = [*_fields(model, path[:-1]), *(known if len(path) == 1 else ())]
+            yield path, True, f"unknown key; {did_you_mean(str(path[-1]), fields)}"
+        elif item["type"] == "missing":
+            yield path, False, f"{str(item['loc'][-1])!r} is missing"
+        elif item["type"] in ("value_error", "assertion_error"):
+            yield path, False, _own_words(item["msg"])
+        else:
+            wanted.setdefault(path, []).append(_phrase(item, got))
+    for path, phrases in wanted.items():  # a union complains once a member
+        yield path, False, f"got {shown(_follow(value, path)[1])}, wanted {' or '.join(dict.fromkeys(phrases))}"
+
+
+def loss_mistakes(choice: LossChoice, registry: Registry) -> Iterator[tuple[tuple[str, ...], bool, str]]:
+    """What is wrong with a loss: path below it, whether it is the key, and the text."""
+    if choice.name not in registry.losses:
+        yield (), False, f"unknown loss {choice.name!r}; {registry.unknown('losses', choice.name)}"
+        return
+    parameters = {parameter.name: parameter for parameter in registry.losses[choice.name].parameters}
+    for name, value in choice.parameters.items():
+        if name not in parameters:
+            near = did_you_mean(name, parameters) if parameters else "the loss has no parameters"
+            yield (choice.name, name), True, f"unknown key; {near}"
+        elif not parameters[name].low < value < parameters[name].high:
+            wanted = f"more than {parameters[name].low:g} and less than {parameters[name].high:g}"
+            yield (choice.name, name), False, f"got {value:g}, wanted {wanted}"
+
+
+def _phrase(item: Any, got: Any) -> str:
+    context = {key: f"{bound:g}" if isinstance(bound, float) else bound for key, bound in item.get("ctx", {}).items()}
+    template = _WANTED.get(item["type"])
+    if template is None:
+        return str(item["msg"]).removeprefix("Input should be ")
+    phrase = template.format(**context)
+    if "expected" in template and isinstance(got, str):
+        names = [name.strip("'") for part in phrase.split(", ") for name in part.split(" or ")]
+        near = did_you_mean(got, names)
+        phrase += f"; {near}" if near.startswith("did") else ""
+    return phrase
+
+
+def _own_words(message: str) -> str:
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
+def _follow(value: Any, location: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], Any]:
+    """The part of pydantic's location that exists in the value (it also names members of unions), and what is there."""
+    path: list[str | int] = []
+    for part in location:
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list | tuple) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        elif part == "parameters" and isinstance(value, Mapping) and len(value) == 1:  # of a loss, below its name
+            [(part, value)] = value.items()
+        else:
+            break
+        path.append(part)
+    return tuple(path), value
+
+
+def _fields(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """Names of the fields of the model at `path` below `model`."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        if field is None:
+            continue
+        inner = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]
+        models = [kind for kind in inner if issubclass(kind, BaseModel)]
+        for plain in filter(is_dataclass, inner):
+            return [part.name for part in dataclass_fields(plain)]
+        if not models:
+            return []
+        model = models[0]
+    return list(model.model_fields)

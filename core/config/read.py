@@ -1,0 +1,161 @@
+"""A chain as its YAML gives it: read, overridden, checked against what is installed, written back.
+
+weights: {bits: 18}
+chain:
+  - filter_tree: {classes: 5}
+  - linear: {loss: hinge}
+"""
+
+import copy
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hutch.core.chain.reduction import LayerConfig
+from hutch.core.chain.registry import Registry
+from hutch.core.config import cache as config_cache
+from hutch.core.config.document import Document, shown
+from hutch.core.config.override import apply_override
+from hutch.core.errors import ConfigError, at
+
+if TYPE_CHECKING:
+    from hutch.core.config.sections import InputOptions, PluginOptions, WeightOptions
+
+SECTIONS = ("weights", "input", "seed", "plugins", "chain")
+"""The keys at the top of a chain's YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainConfig:
+    """A checked chain.
+
+    Sections are plain objects with the attributes of the models that checked them, and so are the parameters of layers
+    that take plain values.
+
+    Attributes:
+        weights: the weight table.
+        input: how text becomes features.
+        seed: of every random decision.
+        plugins: which plugins are loaded.
+        chain: the layers, from top to base.
+        written: the plain values of `to_dict`, with and without defaults.
+    """
+
+    weights: "WeightOptions"
+    input: "InputOptions"
+    seed: int
+    plugins: "PluginOptions"
+    chain: tuple[LayerConfig, ...]
+    written: tuple[dict[str, Any], dict[str, Any]] = field(compare=False, repr=False)
+
+    def to_dict(self, defaults: bool = True) -> dict[str, Any]:
+        """Plain values from which `validate` makes the same chain; without `defaults`, only what was given."""
+        return copy.deepcopy(self.written[0 if defaults else 1])
+
+
+def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Document:
+    """Read a chain without checking it yet.
+
+    Args:
+        source: path of a YAML file; the YAML itself, if it holds a line break or a colon and names no file; or a
+            mapping.
+        overrides: `path=value` each: `chain.1.dyadic.rank=3`, `dyadic.rank=3` or `weights.bits=20`; YAML values.
+
+    Raises:
+        ConfigError: no such file, not YAML, or an override whose path leads nowhere; with the place.
+    """
+    if isinstance(source, Mapping):
+        document = Document(copy.deepcopy(dict(source)), "")
+    elif isinstance(source, str) and _is_yaml(source):
+        document = _parsed(source, "<chain>")
+    elif isinstance(source, str | Path):
+        document = _parsed(_text(Path(source)), str(source))
+    else:
+        wanted = "the path of a YAML file, YAML text, or a mapping such as {'chain': ['linear']}"
+        raise ConfigError(f"got {shown(source)}, wanted {wanted}")
+    if not isinstance(document.value, dict):
+        raise ConfigError(document.place(()).says(f"got {shown(document.value)}, wanted keys such as 'chain:'"))
+    for override in overrides:
+        apply_override(document, override, SECTIONS)
+    return document
+
+
+def _parsed(text: str, name: str) -> Document:
+    from hutch.core.config.yaml import read  # not at the top: a mapping needs no YAML
+
+    return read(text, name)
+
+
+def _is_yaml(source: str) -> bool:
+    """Whether a text is the YAML itself: a path has no line break, and hardly ever a colon before a blank."""
+    return "\n" in source or (re.search(r"[\w\"'}]:( |$)", source) is not None and not Path(source).exists())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = f"not YAML: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8"
+        raise ConfigError(at(str(path), None, None, text)) from None
+    except OSError as error:
+        raise ConfigError(at(str(path), None, None, f"cannot be read: {error.strerror}")) from None
+
+
+def blocked_plugins(document: Document) -> tuple[str, ...]:
+    """The plugins that a chain does not want, read before it can be checked."""
+    section = document.value.get("plugins")
+    names = section.get("block") if isinstance(section, dict) else None
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+
+def validate(document: Document, registry: Registry) -> ChainConfig:
+    """Check a chain's keys, types and ranges against what is installed, unless the same was found right before.
+
+    Args:
+        document: as `read_chain` returns it.
+        registry: what is installed.
+
+    Raises:
+        ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
+    """
+    place = None if "pydantic" in sys.modules else config_cache.place(document, registry)
+    config = config_cache.load(place) if place else None
+    if config is None:
+        from hutch.core.config.check import check_chain  # not at the top: it imports pydantic
+
+        config = check_chain(document, registry)
+        if place:
+            config_cache.save(place, config)
+    return config
+
+
+@contextmanager
+def placed(document: Document) -> Iterator[None]:
+    """Give a ConfigError from building the chain, whose text begins with a path, the place of that path."""
+    try:
+        yield
+    except ConfigError as error:
+        found = re.match(r"\w+(\[\d+\]|\.\w+)*", str(error))
+        parts = re.findall(r"\w+", found[0]) if found else []
+        path = tuple(int(part) if part.isdecimal() else part for part in parts)
+        if not path or path[0] not in SECTIONS:
+            raise
+        raise ConfigError(document.place(path, key=True).says(str(error))) from None
+
+
+def load_chain(
+    source: str | Path | Mapping[str, Any], registry: Registry, overrides: Iterable[str] = ()
+) -> ChainConfig:
+    """Read and check a chain; see `read_chain` and `validate`."""
+    return validate(read_chain(source, overrides), registry)
+
+
+def to_yaml(config: ChainConfig, defaults: bool = True) -> str:
+    """The chain as YAML, with all defaults spelled out or only with what was given; reading it gives it back."""
+    from hutch.core.config.yaml import write
+
+    return write(config.to_dict(defaults))

@@ -1,0 +1,66 @@
+"""JSON Schema of a chain, for editors that complete and check YAML."""
+
+import math
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from hutch.core.chain.registry import Registry
+from hutch.core.config.sections import Frame
+from hutch.core.loss.losses import LossParameter
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(registry: Registry) -> dict[str, Any]:
+    """The JSON Schema of every chain that can be made of the installed reductions.
+
+    Save it and begin a chain with `# yaml-language-server: $schema=chain.schema.json`.
+    """
+    models = {name: reduction.Parameters for name, reduction in sorted(registry.reductions.items())}
+    wanted = [(model, "validation") for model in dict.fromkeys((Frame, *models.values()))]
+    references, definitions = models_json_schema(wanted, ref_template="#/$defs/{model}")  # type: ignore[arg-type]
+    shared = definitions.get("$defs", {})
+    frame = shared.pop(references[Frame, "validation"]["$ref"].rpartition("/")[2])
+    if "LossChoice" in shared:
+        shared["LossChoice"] = _losses(registry)
+    layers: list[dict[str, Any]] = []
+    for name, model in models.items():
+        parameters = references[model, "validation"]
+        layers.append({"const": name})
+        layers.append(
+            {
+                "type": "object",
+                "properties": {name: {"anyOf": [parameters, {"type": "null"}]}},
+                "required": [name],
+                "additionalProperties": False,
+            }
+        )
+    chain = {"type": "array", "minItems": 1, "items": {"anyOf": layers}, "description": "the layers, from top to base"}
+    return {
+        "$schema": _DIALECT,
+        "title": "A chain of Hutch",
+        "type": "object",
+        "properties": {**frame["properties"], "chain": chain},
+        "required": ["chain"],
+        "additionalProperties": False,
+        "$defs": shared,
+    }
+
+
+def _losses(registry: Registry) -> dict[str, Any]:
+    """A loss by name, or with its parameters below the name."""
+    choices: list[dict[str, Any]] = [{"enum": sorted(registry.losses)}]
+    for name, loss in sorted(registry.losses.items()):
+        numbers = {parameter.name: _number(parameter) for parameter in loss.parameters}
+        parameters = {"type": "object", "properties": numbers, "additionalProperties": False}
+        choices.append(
+            {"type": "object", "properties": {name: parameters}, "required": [name], "additionalProperties": False}
+        )
+    return {"title": "Loss", "description": "the name of a loss, or the name with its parameters", "anyOf": choices}
+
+
+def _number(parameter: LossParameter) -> dict[str, Any]:
+    limits = {"exclusiveMinimum": parameter.low, "exclusiveMaximum": parameter.high}
+    finite = {key: limit for key, limit in limits.items() if math.isfinite(limit)}
+    return {"type": "number", "default": parameter.default, **finite}

@@ -1,0 +1,282 @@
+"""Tables that speak the Arrow PyCapsule protocol as batches: kernels over the columns' buffers, no text between.
+
+pandas, polars, duckdb and pyarrow itself hand their columns over without copying them, Hugging Face `datasets` as
+tables of some rows each. A number is the feature `name` with that value; a word is the feature that the text
+`name:word` would be, whatever bytes it holds.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy import float32
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_labels, assemble, hash_names, hash_texts
+from hutch.core.data.roles import FeatureColumn, Roles
+from hutch.core.errors import DataError, HutchError, at
+from hutch.core.kernel.cache import compiled
+from hutch.core.text.hashing import PADDING, hash_namespace
+from hutch.core.text.parser import ParserOptions
+
+
+def is_table(data: Any) -> bool:
+    """Whether an object can hand over its columns by the Arrow PyCapsule protocol."""
+    return hasattr(data, "__arrow_c_stream__")
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether an object is a dataset of Hugging Face (`datasets` itself is not imported)."""
+    return type(data).__module__.partition(".")[0] == "datasets" and hasattr(data, "with_format")
+
+
+def tables_of(dataset: Any) -> Iterator[Any]:
+    """The rows of a dataset of Hugging Face, in their present order, as Arrow tables."""
+    tables: Iterator[Any] = dataset.with_format("arrow").iter(batch_size=FEATURES_PER_BATCH // 16)
+    return tables
+
+
+def arrow() -> ModuleType:
+    """The module pyarrow.
+
+    Raises:
+        HutchError: it is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.compute
+    except ImportError:
+        raise HutchError("tables need pyarrow: pip install 'hutch[arrow]'") from None
+    return pyarrow  # type: ignore[no-any-return]
+
+
+@compiled
+def _take(codes, hashes, first, stride, indices, values):  # type: ignore[no-untyped-def]
+    """Column `first` of the row-major features: hashes of the codes; a negative code is a missing word."""
+    for row in range(len(codes)):
+        if codes[row] >= 0:
+            indices[row * stride + first] = hashes[codes[row]]
+            values[row * stride + first] = float32(1)
+        else:
+            values[row * stride + first] = float32(0)
+
+
+class TableReader:
+    """Record batches of one schema as batches.
+
+    Args:
+        schema: the Arrow schema.
+        options: how names are hashed, and the kind of the labels.
+        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        source: what messages call the table.
+        after: what read the rows before, if their table had another schema; rows and groups are counted on.
+
+    Raises:
+        ConfigError: a column that is named but not there.
+        DataError: a column of a type that cannot be a feature.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        options: ParserOptions,
+        columns: Roles | Mapping[str, Any] | None = None,
+        source: str = "<table>",
+        after: "TableReader | None" = None,
+    ) -> None:
+        self._arrow = arrow()
+        self.schema = schema
+        self._options = options
+        self._source = source
+        roles = Roles.of(columns)
+        names = list(schema.names)
+        self._roles = {role: roles.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
+        self._features = roles.features(names)
+        self._categorical = {names.index(str(name)) for name in roles.categorical}
+        for column in self._features:
+            self._check_type(column, schema.field(column.position).type)
+        spaces = Namespaces(options)
+        self._numbers = np.array([spaces.number(column.namespace) for column in self._features], np.int32)
+        self._ids = spaces.ids
+        seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in self._features]
+        self._hashes = hash_names(
+            [column.name for column in self._features], np.array(seeds or [0], np.uint32), options
+        )
+        self._mask = np.uint32((1 << options.bits) - 1)
+        self._row: int = after._row if after else 1
+        self._group: int = after._group if after else 0
+        self._last_group: Any = after._last_group if after else None
+
+    def batches(self, record_batch: Any) -> Iterator[Batch]:
+        """One record batch in pieces."""
+        rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features)))
+        for start in range(0, record_batch.num_rows, rows):
+            yield self._batch(record_batch.slice(start, rows))
+
+    def _batch(self, piece: Any) -> Batch:
+        rows, width = piece.num_rows, len(self._features)
+        indices, values = np.empty(rows * width, np.uint32), np.empty(rows * width, np.float32)
+        for k, column in enumerate(self._features):
+            self._fill(k, column, piece.column(column.position), indices, values)
+        batch = assemble(
+            np.arange(rows + 1, dtype=np.int64) * width,
+            indices,
+            values,
+            np.tile(self._numbers, rows),
+            self._ids,
+            self._options,
+            self._source,
+            self._row,
+            lambda i: f"column {self._features[i % width].name!r}",
+            **self._columns(piece),
+        )
+        self._row += rows
+        return batch
+
+    def _fill(
+        self,
+        k: int,
+        column: FeatureColumn,
+        array: Any,
+        indices: NDArray[np.uint32],
+        values: NDArray[np.float32],
+    ) -> None:
+        types, width = self._arrow.types, len(self._features)
+        if types.is_dictionary(array.type) and not _is_word(types, array.type.value_type):
+            array = array.dictionary_decode()
+        if types.is_dictionary(array.type):
+            words = array.dictionary
+            codes = np.asarray(array.indices.cast("int64").fill_null(-1))
+            if words.null_count:
+                codes = np.where((codes >= 0) & np.asarray(words.is_null())[codes], -1, codes)
+            _take(codes, self._hash_words(k, words), k, width, indices, values)
+        elif column.position in self._categorical or _is_word(types, array.type):
+            indices[k::width] = self._hash_words(k, array)
+            values[k::width] = np.asarray(array.is_valid())
+        else:
+            indices[k::width] = self._hashes[k] & self._mask
+            values[k::width] = self._floats(array, 0.0)
+
+    def _words(self, array: Any) -> Any:
+        if self._arrow.types.is_binary(array.type) or self._arrow.types.is_large_binary(array.type):
+            return array.cast(self._arrow.large_binary())
+        return array.cast(self._arrow.large_string())
+
+    def _hash_words(self, k: int, array: Any) -> NDArray[np.uint32]:
+        out = np.zeros(len(array), np.uint32)
+        data, offsets = _buffers(self._words(array))
+        seed, hash_all = self._hashes[k : k + 1], self._options.hash == "all"
+        hash_texts(data, offsets, seed, hash_all, self._mask, out)
+        return out
+
+    def _floats(self, array: Any, missing: float) -> NDArray[np.float32]:
+        """A numeric column as float32, nulls as `missing`."""
+        types, kind = self._arrow.types, array.type
+        if types.is_null(kind):
+            return np.full(len(array), missing, np.float32)
+        if types.is_boolean(kind) or types.is_decimal(kind):  # Arrow has no direct way from these
+            array = array.cast("uint8" if types.is_boolean(kind) else "float64")
+        return np.asarray(array.cast("float32", safe=False).fill_null(missing))
+
+    def _columns(self, piece: Any) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {}
+        for role, name in (("label", "labels"), ("importance", "importance"), ("base", "base")):
+            position = self._roles[role]
+            if position is not None:
+                found[name] = self._number_column(role, piece.column(position))
+        position = self._roles["tag"]
+        if position is not None:
+            data, offsets = _buffers(self._words(piece.column(position)).fill_null(""))
+            found["tags"] = data[offsets[0] : offsets[-1]]
+            found["tag_ptr"] = offsets - offsets[0]
+        position = self._roles["group"]
+        if position is not None:
+            found["group"] = self._groups(piece.column(position))
+        return found
+
+    def _number_column(self, role: str, array: Any) -> NDArray[np.float32]:
+        types = self._arrow.types
+        if types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if not _is_number(types, array.type):
+            raise DataError(at(self._source, None, None, f"the {role} column is {array.type}, wanted numbers"))
+        if role == "label":
+            return as_labels(self._floats(array, float("nan")))
+        return self._floats(array, float("nan") if role == "importance" else 0.0)
+
+    def _groups(self, array: Any) -> NDArray[np.int64]:
+        """Numbers that rise whenever the value differs from the row before, across record batches too."""
+        if not self._arrow.types.is_dictionary(array.type):
+            array = array.dictionary_encode(null_encoding="encode")
+        codes = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        rises = np.zeros(len(codes), np.int64)
+        rises[1:] = codes[1:] != codes[:-1]
+        first, last = array[0].as_py(), array[-1].as_py()
+        rises[0] = self._row > 1 and first != self._last_group
+        groups = self._group + np.cumsum(rises)
+        self._last_group, self._group = last, int(groups[-1])
+        return groups
+
+    def _check_type(self, column: FeatureColumn, kind: Any) -> None:
+        types = self._arrow.types
+        value = kind.value_type if types.is_dictionary(kind) else kind
+        if not (_is_number(types, value) or _is_word(types, value) or types.is_null(value)):
+            text = f"column {column.name!r} is {kind}, wanted numbers or words; name it under 'ignore' or convert it"
+            raise DataError(at(self._source, None, None, text))
+
+
+def _is_number(types: Any, kind: Any) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind))
+
+
+def _is_word(types: Any, kind: Any) -> bool:
+    if types.is_dictionary(kind):
+        return _is_word(types, kind.value_type)
+    checks = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary", "is_binary_view")
+    return any(getattr(types, check)(kind) for check in checks if hasattr(types, check))
+
+
+def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Bytes and offsets of a large string or large binary array; `PADDING` bytes follow the last text."""
+    _, offsets, data = words.buffers()
+    starts = np.frombuffer(offsets, np.int64) if offsets is not None and offsets.size else np.zeros(1, np.int64)
+    starts = starts[words.offset : words.offset + len(words) + 1]
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+    if starts[-1] + PADDING > len(text):
+        text = np.concatenate([text[starts[0] : starts[-1]], np.zeros(PADDING, np.uint8)])
+        starts = starts - starts[0]
+    return text, starts
+
+
+def table_batches(
+    tables: Iterable[Any],
+    options: ParserOptions,
+    columns: Roles | Mapping[str, Any] | None = None,
+    source: str = "<table>",
+) -> Iterator[Batch]:
+    """Batches of any tables that speak the Arrow PyCapsule protocol.
+
+    Args:
+        tables: frames of pandas or polars, duckdb relations, Arrow tables or streams, with the same columns.
+        options: how names are hashed, and the kind of the labels.
+        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        source: what messages call the tables.
+
+    Raises:
+        ConfigError: a column that is named but not there.
+        DataError: no table, or a column or a value that cannot be used.
+        HutchError: pyarrow is not installed.
+    """
+    reader: TableReader | None = None
+    for table in tables:
+        try:
+            stream = arrow().RecordBatchReader.from_stream(table)
+        except (arrow().ArrowException, TypeError) as error:
+            got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
+            raise DataError(at(source, None, None, got)) from None
+        if reader is None or reader.schema != stream.schema:
+            reader = TableReader(stream.schema, options, columns, source, reader)
+        for record_batch in stream:
+            yield from reader.batches(record_batch)

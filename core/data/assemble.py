@@ -1,0 +1,214 @@
+"""Features that carry the number of their namespace become a batch: the last step of every source that is not text."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import float32, int64
+from numpy.typing import NDArray
+
+from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
+from hutch.core.errors import DataError, at
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import njit
+from hutch.core.text.hashing import PADDING, hash_name, namespace_id
+from hutch.core.text.parser import ParserOptions
+
+FEATURES_PER_BATCH = 1 << 17
+"""How many features a source puts into one batch, about: as much as stays in the second-level cache."""
+_HIGHEST_CLASS = 1 << 24  # beyond it float32 has gaps
+
+
+class Namespaces:
+    """Namespaces by name, numbered in the order of their first mention; one number for those that share an id.
+
+    Args:
+        options: how names are hashed.
+
+    Attributes:
+        ids: the id of each number.
+    """
+
+    def __init__(self, options: ParserOptions) -> None:
+        self._mode = options.namespaces
+        self._numbers: dict[str, int] = {}
+        self.ids: list[int] = []
+
+    def number(self, name: str) -> int:
+        """The number of a namespace."""
+        found = self._numbers.get(name)
+        if found is None:
+            identity = namespace_id(name, self._mode)
+            if identity not in self.ids:
+                self.ids.append(identity)
+            found = self._numbers[name] = self.ids.index(identity)
+        return found
+
+
+@compiled
+def hash_texts(data, offsets, seeds, hash_all, mask, out):  # type: ignore[no-untyped-def]
+    """Hash text i, `data[offsets[i]:offsets[i + 1]]`, with seed i (or the only one) into out[i].
+
+    An empty text leaves the seed as it is: `name:` is the feature `name`. Three bytes beyond the last text are loaded.
+    """
+    address = int64(data.ctypes.data)
+    for i in range(len(out)):
+        seed = seeds[i % len(seeds)]
+        start, stop = address + offsets[i], address + offsets[i + 1]
+        out[i] = (hash_name(start, stop, seed, hash_all) if stop > start else seed) & mask
+
+
+def hash_names(names: Sequence[str], seeds: NDArray[np.uint32], options: ParserOptions) -> NDArray[np.uint32]:
+    """Hash names, each with its seed or all with the only one; not masked."""
+    texts = [name.encode() for name in names]
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    data = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
+    out = np.zeros(len(texts), np.uint32)
+    hash_texts(data, offsets, seeds, options.hash == "all", np.uint32(0xFFFFFFFF), out)
+    return out
+
+
+@njit
+def _first_seen(values, numbers, start, stop, sizes, order):  # type: ignore[no-untyped-def]
+    """Sizes of a row's namespaces and their order; returns how many there are, or the first bad feature as -1 - i."""
+    count = 0
+    for i in range(start, stop):
+        if values[i] == 0 or values[i] != values[i]:
+            continue
+        if abs(values[i]) == float32(np.inf):
+            return -1 - i
+        if sizes[numbers[i]] == 0:
+            order[count] = numbers[i]
+            count += 1
+        sizes[numbers[i]] += 1
+    return count
+
+
+@compiled
+def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, out):  # type: ignore[no-untyped-def]
+    out_row_ptr, out_indices, out_values, row_namespaces, namespace_ptr, namespace_id, sizes, order = out
+    feature, namespace = 0, 0
+    for row in range(len(row_ptr) - 1):
+        start, stop = row_ptr[row], row_ptr[row + 1]
+        count = _first_seen(values, numbers, start, stop, sizes, order)
+        if count < 0:
+            return row, -1 - count, namespace
+        for k in range(count):
+            number = order[k]
+            namespace_id[namespace], namespace_ptr[namespace] = ids[number], feature
+            size, sizes[number] = sizes[number], feature  # from now on: where its next feature goes
+            feature += size
+            namespace += 1
+        for i in range(start, stop):
+            if values[i] != 0 and values[i] == values[i]:
+                to = sizes[numbers[i]]
+                out_indices[to], out_values[to] = indices[i], values[i]
+                sizes[numbers[i]] = to + 1
+        for k in range(count):
+            sizes[order[k]] = 0
+        if constant:
+            namespace_id[namespace], namespace_ptr[namespace] = CONSTANT_NAMESPACE, feature
+            out_indices[feature], out_values[feature] = constant_index, float32(1)
+            feature += 1
+            namespace += 1
+        out_row_ptr[row + 1], row_namespaces[row + 1] = feature, namespace
+        namespace_ptr[namespace] = feature
+    return -1, -1, namespace
+
+
+def assemble(
+    row_ptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    numbers: NDArray[np.int32],
+    ids: Sequence[int],
+    options: ParserOptions,
+    source: str,
+    first_row: int,
+    name_of: Callable[[int], str],
+    **columns: NDArray[Any],
+) -> Batch:
+    """Make a batch: zeros and NaN are left out, each namespace is brought into one piece, the constant is appended.
+
+    Args:
+        row_ptr: int64 (examples + 1).
+        indices: uint32 (features), masked.
+        values: float32 (features).
+        numbers: int32 (features), each feature's namespace as an index into `ids`.
+        ids: ids of the namespaces.
+        options: whether there is a constant, and the kind of the labels.
+        source: what messages call the input.
+        first_row: number of the first row in messages, counted from 1.
+        name_of: the name of a feature by its number, for messages.
+        columns: the batch's `labels`, `importance`, `base`, `group`, `tag_ptr`, `tags`, `cost_ptr` and so on; those
+            left out are as if nothing had been given.
+
+    Raises:
+        DataError: an infinite value, a bad importance or a class that is not one.
+    """
+    rows = len(row_ptr) - 1
+    many, spaces = len(indices) + rows, rows * (len(ids) + 1) + 1
+    spaces = min(spaces, many + 1)
+    batch = Batch(
+        row_ptr=np.zeros(rows + 1, np.int64),
+        indices=np.empty(many, np.uint32),
+        values=np.empty(many, np.float32),
+        row_namespaces=np.zeros(rows + 1, np.int64),
+        namespace_ptr=np.zeros(spaces, np.int64),
+        namespace_id=np.empty(spaces, np.uint32),
+        labels=columns.get("labels", np.full(rows, UNLABELED)),
+        importance=columns.get("importance", np.ones(rows, np.float32)),
+        base=columns.get("base", np.zeros(rows, np.float32)),
+        group=columns.get("group", np.zeros(rows, np.int64)),
+        tag_ptr=columns.get("tag_ptr", np.zeros(rows + 1, np.int64)),
+        **{name: columns[name] for name in ("tags", "cost_ptr", "cost_classes", "costs") if name in columns},
+    )
+    scratch = (np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64))
+    constant_index = np.uint32(CONSTANT_INDEX & ((1 << options.bits) - 1))
+    out = (batch.row_ptr, batch.indices, batch.values, batch.row_namespaces, batch.namespace_ptr, batch.namespace_id)
+    row, bad, namespaces = _assemble(
+        row_ptr,
+        indices,
+        values,
+        numbers,
+        np.array(ids, np.uint32),
+        options.constant,
+        constant_index,
+        (*out, *scratch),
+    )
+    if row >= 0:
+        text = f"{name_of(bad)}: got {values[bad]}, wanted a number below 3.4e38"
+        raise DataError(at(source, first_row + row, None, text))
+    features = int(batch.row_ptr[-1])
+    batch.indices, batch.values = batch.indices[:features], batch.values[:features]
+    batch.namespace_ptr, batch.namespace_id = batch.namespace_ptr[: namespaces + 1], batch.namespace_id[:namespaces]
+    _check(batch, options, source, first_row)
+    return batch
+
+
+def as_labels(given: Any) -> NDArray[np.float32]:
+    """Labels as float32 (examples); NaN becomes `UNLABELED`."""
+    labels = np.array(given, np.float32)
+    labels[np.isnan(labels)] = UNLABELED
+    return labels
+
+
+def _check(batch: Batch, options: ParserOptions, source: str, first_row: int) -> None:
+    labels, known = batch.labels, batch.labels != UNLABELED
+    if options.label == "multiclass":
+        bad = known & ~((labels >= 0) & (labels <= _HIGHEST_CLASS) & (labels == np.floor(labels)))
+        _refuse(bad, labels, "label", f"a class, an integer from 0 to {_HIGHEST_CLASS}", source, first_row)
+    _refuse(known & ~np.isfinite(labels), labels, "label", "a number", source, first_row)
+    weight = batch.importance
+    _refuse(~((weight >= 0) & np.isfinite(weight)), weight, "importance", "a number ≥ 0", source, first_row)
+    _refuse(~np.isfinite(batch.base), batch.base, "base", "a number", source, first_row)
+
+
+def _refuse(
+    bad: NDArray[np.bool_], values: NDArray[np.float32], what: str, wanted: str, source: str, first_row: int
+) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(at(source, first_row + row, None, f"{what}: got {values[row]:g}, wanted {wanted}"))

@@ -1,0 +1,269 @@
+"""Parsed batches kept for later passes: in memory while they are few, in a file where one is asked for.
+
+A file of batches says what it was made from: the options of the parser, and of every source the digest of its content
+and what the system knows of it (size, inode, times of change). It is used only if the options are the same and each
+source still has that content. Reading a source to find out costs as much as parsing it, so a source is taken to be
+unchanged if the system knows the same of it, and its last change was well before the file was begun: programs can set
+back the time of modification, but not that of the inode's change, which every write moves on. In all other cases (a
+copy, a touched or very young source, a system without such a time) the content is read and compared.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.atomic import atomic_write
+from hutch.core.batch import Batch, KeptBatch, joined
+from hutch.core.errors import DataError, at
+from hutch.core.text.parser import ParserOptions
+
+IN_MEMORY = 1 << 27
+"""So many bytes of batches are kept in memory for later passes."""
+
+CACHE_ENDING = ".hutch-cache"
+
+_MAGIC = b"HUTCH BATCHES 1\n"
+_ALIGNMENT = 64
+_FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
+_YOUNG = 2.0  # seconds: file systems tell times apart at least this well
+_NAMES = tuple(field.name for field in fields(Batch))
+_OFFSETS = {"row_ptr": "indices", "row_namespaces": "namespace_id", "tag_ptr": "tags", "cost_ptr": "costs"}
+
+
+class BatchMemory:
+    """Copies of the batches of one pass, for the next ones.
+
+    Args:
+        limit: bytes; if the batches need more, none are kept.
+
+    Attributes:
+        batches: the copies; None until `finish` was called, and if there were too many.
+    """
+
+    def __init__(self, limit: int = IN_MEMORY) -> None:
+        self._room = limit
+        self._copies: list[Batch] = []
+        self.batches: list[Batch] | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Keep one more batch."""
+        self._room -= sum(getattr(batch, name).nbytes for name in _NAMES)
+        if self._room < 0:
+            self._copies.clear()
+        else:
+            self._copies.append(KeptBatch(**{name: getattr(batch, name).copy() for name in _NAMES}))
+
+    def finish(self) -> None:
+        """All batches of the pass have been added."""
+        if self._room >= 0:
+            self.batches = self._copies
+
+
+class BatchCache:
+    """A file of batches.
+
+    Args:
+        path: where it lies.
+        sources: paths of the files of text it stands for.
+        options: how they are parsed.
+        fresh: do not use what is there.
+
+    Attributes:
+        ready: whether the file is there, whole, and made of what the sources hold.
+
+    Raises:
+        DataError: something else lies at `path`, which must not be replaced.
+    """
+
+    def __init__(self, path: str, sources: Sequence[str], options: ParserOptions, fresh: bool = False) -> None:
+        self.path = path
+        self._sources = list(sources)
+        self._options = {**asdict(options), "strict": None}
+        self._index: list[dict[str, tuple[int, int, str]]] = []
+        self._mapped: mmap.mmap | None = None
+        self._views: list[Batch] = []
+        self._begun = time.time()
+        self._before: list[dict[str, Any]] = []
+        if os.path.exists(path) and not _is_cache(path):
+            raise DataError(at(path, None, None, "is no cache of Hutch and is left alone: wanted another name"))
+        self.ready = not fresh and self._load()
+
+    def _load(self) -> bool:
+        try:
+            with open(self.path, "rb") as file:
+                tail = len(_MAGIC) + 8
+                file.seek(-tail, os.SEEK_END)
+                end = file.tell()
+                size = int.from_bytes(file.read(8), "little")
+                if file.read() != _MAGIC or size > end:
+                    return False
+                file.seek(end - size)
+                found = json.loads(file.read(size))
+        except (OSError, ValueError):
+            return False
+        if found["options"] != self._options or len(found["sources"]) != len(self._sources):
+            return False
+        self._index = found["batches"]
+        return all(map(_is_same, self._sources, found["sources"]))
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches, mapped from the file; valid until the next one is asked for.
+
+        Raises:
+            DataError: the file is damaged.
+        """
+        if self._mapped is None:
+            with open(self.path, "rb") as file:
+                self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._views = []
+        mapped = self._mapped
+        passing = len(mapped) > IN_MEMORY and hasattr(mapped, "madvise")
+        for number, arrays in enumerate(self._index):
+            if number == len(self._views):
+                self._views.append(self._view(mapped, arrays))
+            yield self._views[number]
+            if passing:  # what has been read need not stay in memory
+                offsets = [offset for offset, _, _ in arrays.values()]
+                start = min(offsets) // mmap.PAGESIZE * mmap.PAGESIZE
+                mapped.madvise(mmap.MADV_DONTNEED, start, max(offsets) - start + 1)
+
+    def _view(self, mapped: mmap.mmap, arrays: dict[str, tuple[int, int, str]]) -> Batch:
+        try:
+            batch = KeptBatch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
+            _check(batch, int(self._options["bits"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(at(self.path, None, None, f"is damaged, delete it: {error}")) from None
+        return batch
+
+    @contextmanager
+    def writing(self) -> Iterator["CacheWriter"]:
+        """Write the file while the sources are parsed; it appears when the block ends well and the sources stayed."""
+        self._begun = time.time()
+        self._before = [_describe(source) for source in self._sources]
+        with suppress(_Abandoned), atomic_write(self.path) as file:
+            writer = CacheWriter(file)
+            yield writer
+            writer.flush()
+            if writer.abandoned or not all(map(self._stayed, self._sources, self._before)):
+                raise _Abandoned
+            index = {"options": self._options, "sources": self._before, "batches": writer.index}
+            text = json.dumps(index).encode()
+            file.write(text + len(text).to_bytes(8, "little") + _MAGIC)
+            self._index, self._mapped = writer.index, None
+        self.ready = bool(self._index)
+
+    def _stayed(self, source: str, before: dict[str, Any]) -> bool:
+        """Whether a source was the same all the while."""
+        before["trusted"] = self._begun - max(before["modified"], before["changed"]) / 1e9 > _YOUNG
+        same = _known(source) == {name: before[name] for name in _known(source)}
+        return same and (before["trusted"] or _digest(source) == before["digest"])
+
+
+class CacheWriter:
+    """What takes batches while a cache is written.
+
+    Attributes:
+        index: where the arrays of each batch lie.
+        abandoned: set it, and no cache appears.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.index: list[dict[str, tuple[int, int, str]]] = []
+        self.abandoned = False
+        self._file = file
+        self._at = file.write(_MAGIC)
+        self._held: list[Batch] = []
+        self._features = 0
+
+    def add(self, batch: Batch) -> None:
+        """Write one more batch, small ones together: what Python does for each then counts less in later passes."""
+        self._held.append(joined(batch))
+        self._features += len(batch.indices)
+        if self._features >= _FEATURES_TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been added and waits for more."""
+        if not self._held:
+            return
+        batch, places = joined(*self._held), {}
+        self._held, self._features = [], 0
+        for name in _NAMES:
+            array: NDArray[Any] = np.ascontiguousarray(getattr(batch, name))
+            self._at += self._file.write(bytes(-self._at % _ALIGNMENT))
+            places[name] = (self._at, len(array), array.dtype.str)
+            self._at += self._file.write(array.data)
+        self.index.append(places)
+
+
+class _Abandoned(Exception):
+    """Leaves the block of `atomic_write` so that nothing is replaced."""
+
+
+def _is_cache(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _known(source: str) -> dict[str, int]:
+    """What the system knows of a file."""
+    found = os.stat(source)
+    changed = 0 if os.name == "nt" else found.st_ctime_ns  # there it is the time of creation
+    return {"size": found.st_size, "inode": found.st_ino, "modified": found.st_mtime_ns, "changed": changed}
+
+
+def _digest(source: str) -> str:
+    with open(source, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _describe(source: str) -> dict[str, Any]:
+    return {**_known(source), "digest": _digest(source), "trusted": False}
+
+
+def _is_same(source: str, before: dict[str, Any]) -> bool:
+    """Whether a source has the content that was described."""
+    now = _known(source)
+    if now["changed"] and before["trusted"] and all(now[name] == before[name] for name in now):
+        return True
+    return bool(now["size"] == before["size"] and _digest(source) == before["digest"])
+
+
+def _array(mapped: mmap.mmap, offset: int, length: int, kind: str) -> NDArray[Any]:
+    return np.frombuffer(mapped, np.dtype(kind), length, offset) if length else np.zeros(0, np.dtype(kind))
+
+
+def _check(batch: Batch, bits: int) -> None:
+    """Refuse arrays with which a kernel would read or write beyond their ends."""
+    rows = len(batch)
+    for name, target in _OFFSETS.items():
+        offsets = getattr(batch, name)
+        if name == "cost_ptr" and not len(offsets):
+            continue
+        if len(offsets) != rows + 1 or offsets[0] != 0 or offsets[-1] != len(getattr(batch, target)):
+            raise ValueError(f"{name} does not fit")
+        if (offsets[1:] < offsets[:-1]).any():
+            raise ValueError(f"{name} does not ascend")
+    starts = batch.namespace_ptr
+    if len(starts) != len(batch.namespace_id) + 1 or starts[0] != 0 or starts[-1] != len(batch.indices):
+        raise ValueError("namespace_ptr does not fit")
+    if (starts[1:] < starts[:-1]).any() or (starts[batch.row_namespaces] != batch.row_ptr).any():
+        raise ValueError("namespace_ptr does not ascend with the rows")
+    if len(batch.values) != len(batch.indices) or len(batch.cost_classes) != len(batch.costs):
+        raise ValueError("arrays of different lengths")
+    if any(len(getattr(batch, name)) != rows for name in ("labels", "importance", "base", "group")):
+        raise ValueError("arrays of different lengths")
+    if len(batch.indices) and int(batch.indices.max()) >> bits:
+        raise ValueError("an index is too large")

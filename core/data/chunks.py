@@ -1,0 +1,225 @@
+"""Files, compressed files and standard input as chunks of whole lines, in bounded memory."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from mmap import mmap
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.data.ahead import in_order
+from hutch.core.data.packed import ENDINGS, Decompressed
+from hutch.core.errors import DataError, at
+from hutch.core.text.fast import FEED
+from hutch.core.text.parser import PADDING, ParserOptions, TextParser
+
+CHUNK_BYTES = 1 << 21
+"""Default size of a chunk: caches hold what is made of it, and what Python does for each is little beside that."""
+
+Source = str | os.PathLike[str]
+
+
+class Chunk(NamedTuple):
+    """Whole lines of one source.
+
+    Attributes:
+        source: the source's name in messages; `<stdin>` for `-`.
+        number: which of the sources it is, from 0.
+        position: how many bytes of all sources have been read, the chunk's included.
+        text: uint8, the bytes, and a line feed if the source ends without one; `PADDING` bytes before and after may be
+            read. Valid until the next chunk is asked for, or as many as shall stay `valid`.
+        size: number of bytes without an added line feed.
+    """
+
+    source: str
+    number: int
+    position: int
+    text: NDArray[np.uint8]
+    size: int
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes as they are in the source; only its last chunk may lack the line feed."""
+        return self.text.data[: self.size]
+
+
+class Chunks:
+    """Iterable over the chunks of several sources; see `read_chunks`.
+
+    Attributes:
+        total_bytes: size of all files on disk, compressed if they are; None if one is not a regular file.
+        position: how many of these bytes had been read for the chunk seen last.
+    """
+
+    def __init__(self, sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> None:
+        self.sources = [os.fspath(source) for source in sources]
+        self.chunk_bytes = chunk_bytes
+        self.whole_groups = whole_groups
+        self.total_bytes = _total(self.sources)
+        self.position = 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self.read(valid=1):
+            self.position = chunk.position
+            yield chunk
+
+    def read(self, valid: int) -> Iterator[Chunk]:
+        """The chunks, so many of which stay valid at a time; `position` is left to whoever sees them."""
+        buffers = [_memory(self.chunk_bytes + 2 * PADDING + 1) for _ in range(valid)]
+        before = self.position = 0
+        for number, source in enumerate(self.sources):
+            if source == "-":
+                yield from self._lines(_Standard(), "<stdin>", number, buffers, lambda: 0)
+                continue
+            try:
+                with ExitStack() as stack:
+                    raw = stack.enter_context(open(source, "rb", buffering=0))
+                    suffix = os.path.splitext(source)[1].lower()
+                    packed = suffix in ENDINGS
+                    stream = stack.enter_context(Decompressed(raw, source, suffix)) if packed else raw
+                    place = (lambda base=before, raw=raw: base + raw.tell()) if raw.seekable() else (lambda: 0)
+                    yield from self._lines(stream, source, number, buffers, place)
+                    before = place()
+            except OSError as error:
+                raise DataError(at(source, None, None, _reason(error))) from error
+
+    def _lines(
+        self, stream: Any, name: str, number: int, buffers: list[mmap], place: Callable[[], int]
+    ) -> Iterator[Chunk]:
+        """The chunks of a stream; the first of the buffers is always the one whose chunk is no longer needed."""
+        filled = PADDING
+        while got := stream.readinto(memoryview(buffers[0])[filled : -PADDING - 1]):
+            cut = self._cut(buffers[0], filled, filled + got)
+            filled += got
+            if cut:
+                yield self._chunk(name, number, place(), buffers[0], cut)
+                left = memoryview(buffers[0])[cut:filled]
+                buffers.append(buffers.pop(0))
+                if len(buffers[0]) < len(buffers[-1]):
+                    buffers[0] = _memory(len(buffers[-1]))
+                filled = PADDING + len(left)
+                buffers[0][PADDING:filled] = left
+            elif filled == len(buffers[0]) - PADDING - 1:
+                longer = _memory(2 * len(buffers[0]))  # for a line, or a group, longer than the buffer
+                longer[:filled] = buffers[0][:filled]
+                buffers[0] = longer
+        if filled > PADDING:
+            yield self._chunk(name, number, place(), buffers[0], filled)
+            buffers.append(buffers.pop(0))
+
+    @staticmethod
+    def _chunk(name: str, number: int, position: int, buffer: mmap, stop: int) -> Chunk:
+        size = stop - PADDING
+        added = buffer[stop - 1] != FEED
+        if added:
+            buffer[stop] = FEED
+        return Chunk(name, number, position, np.frombuffer(buffer, np.uint8, size + added, PADDING), size)
+
+    def _cut(self, buffer: mmap, start: int, stop: int) -> int:
+        """Where the last line, or the last group of lines, that ends in these new bytes ends; 0 if none does."""
+        if not self.whole_groups:
+            return buffer.rfind(b"\n", start, stop) + 1
+        start = max(start - 2, PADDING)  # the line feed before may have come with the bytes before
+        unix, dos = buffer.rfind(b"\n\n", start, stop), buffer.rfind(b"\n\r\n", start, stop)
+        return max(unix + 2 if unix >= 0 else 0, dos + 3 if dos >= 0 else 0)
+
+
+class _Standard:
+    """Standard input, read as far as it has come so that a pipe is not waited for."""
+
+    def readinto(self, buffer: memoryview) -> int:
+        stdin: Any = sys.stdin.buffer  # typed without readinto1
+        return int(stdin.readinto1(buffer))
+
+
+def _memory(size: int) -> mmap:
+    """Bytes that take no memory before they are written."""
+    return mmap(-1, size)
+
+
+def _total(sources: list[str]) -> int | None:
+    total = 0
+    for source in sources:
+        if source == "-" or not os.path.isfile(source):
+            return None
+        total += os.path.getsize(source)
+    return total
+
+
+def _reason(error: OSError) -> str:
+    wanted = {
+        errno.ENOENT: "no such file",
+        errno.EISDIR: "is a directory, wanted a file of examples",
+        errno.EACCES: "cannot be read: permission denied",
+    }
+    return wanted.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
+
+
+def read_chunks(sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> Chunks:
+    """Read sources one after the other as chunks of whole lines.
+
+    Args:
+        sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
+        chunk_bytes: size of the buffer; a longer line makes it grow.
+        whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
+
+    Returns:
+        An iterable of `Chunk` that also knows how far it has come.
+
+    Raises:
+        DataError: while iterating, if a source is missing, a directory, not readable, truncated or corrupt.
+    """
+    return Chunks(sources, chunk_bytes, whole_groups)
+
+
+def batches(
+    sources: Chunks | Iterable[Source],
+    options: ParserOptions | None = None,
+    parser: TextParser | None = None,
+    threads: int = 0,
+) -> Iterator[Batch]:
+    """Read and parse sources; every batch is valid until the next one is asked for.
+
+    Line numbers restart with each source, and a group does not go beyond its source.
+
+    Args:
+        sources: paths, or `read_chunks` of them where progress matters.
+        options: how text is understood, unless `parser` is given.
+        parser: keeps the problems for the caller; at least `threads + 1` of its batches must stay `valid`.
+        threads: read and parse ahead, several chunks at a time; the batches are the same. 0: none does.
+
+    Returns:
+        An iterator of batches with at least one example.
+
+    Raises:
+        DataError: see `read_chunks` and `TextParser.parse`.
+    """
+    parser = parser or TextParser(options, valid=threads + 1)
+    whole = parser.options.whole_groups
+    return _parsed(
+        sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser, threads
+    )
+
+
+def _parsed(chunks: Chunks, parser: TextParser, threads: int) -> Iterator[Batch]:
+    def fill(number: int, chunk: Chunk) -> tuple[int, Chunk]:
+        parser.fill(number, chunk.text)
+        return number, chunk
+
+    found = chunks.read(parser.valid)
+    source = -1
+    jobs = (partial(fill, number, chunk) for number, chunk in enumerate(found))
+    for number, chunk in in_order(jobs, threads, parser.valid):
+        if chunk.number != source:
+            parser.start(chunk.source)
+            source = chunk.number
+        chunks.position = chunk.position
+        batch = parser.take(number, chunk.text)
+        if len(batch):
+            yield batch

@@ -1,0 +1,170 @@
+"""Data files of any registered kind as one stream of batches that knows how far it has come."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from hutch.core.batch import Batch, whole_groups
+from hutch.core.data.cache import BatchCache, BatchMemory
+from hutch.core.data.chunks import batches, read_chunks
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, at
+from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.core.text.problems import NUL_BYTE, Problem, Problems
+
+THREADS = max(1, min(2, (os.cpu_count() or 1) - 1))
+"""They read and parse files of text while the chain learns; two are faster than any chain."""
+
+
+def check_sources(sources: Sequence[str]) -> None:
+    """Find out before a long run whether the data is there.
+
+    Raises:
+        DataError: it names every source that is missing or a directory, one a line.
+    """
+    wrong = []
+    for source in sources:
+        if source == "-":
+            continue
+        if not os.path.exists(source):
+            wrong.append(at(source, None, None, "no such file"))
+        elif os.path.isdir(source):
+            wrong.append(at(source, None, None, "is a directory, wanted a file of examples"))
+        elif not os.access(source, os.R_OK):
+            wrong.append(at(source, None, None, "cannot be read: permission denied"))
+    if wrong:
+        raise DataError("\n".join(wrong))
+
+
+def _ending(source: str) -> str:
+    """The ending that tells the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
+    path = Path(source.lower())
+    return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
+
+
+class InputFiles:
+    """Iterable, as often as there are passes, over the batches of several sources.
+
+    Args:
+        sources: paths; `-` is standard input.
+        options: how text is understood.
+        readers: what reads files that are not text, by ending.
+        on_problem: told of the first malformed places of each kind, in the first pass.
+        columns: what the columns of files that are not text stand for.
+        passes: how often the batches will be asked for; if more than once, they stay in memory as far as they fit.
+        cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
+        fresh: make the cache anew whatever is there.
+
+    Attributes:
+        total: bytes of all sources, None if it is not known.
+        problems: what the first pass found malformed in text.
+
+    Raises:
+        DataError: a cache is wanted of what is no file of text, or its path is that of something else.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        options: ParserOptions,
+        readers: Mapping[str, Callable[..., Iterator[Batch]]],
+        on_problem: Callable[[Problem], Any] = lambda problem: None,
+        columns: Roles | None = None,
+        passes: int = 1,
+        cache: str | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.sources = list(sources)
+        self.total = read_chunks(self.sources).total_bytes
+        self.problems: Problems | None = None
+        self._options = options
+        self._readers = readers
+        self._columns = columns
+        self._on_problem = on_problem
+        self._finished = self._reported = 0
+        self._chunks = read_chunks([])
+        self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
+        self._cache = self._cache_at(cache, fresh) if cache else None
+
+    def _cache_at(self, path: str, fresh: bool) -> BatchCache:
+        for source in self.sources:
+            if not os.path.isfile(source) or _ending(source) in self._readers:
+                raise DataError(at(source, None, None, "cannot be cached: wanted a file of text"))
+        return BatchCache(path, self.sources, self._options, fresh)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the batches come from the cache."""
+        return self._cache is not None and self._cache.ready
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far in this pass, in the units of `total`."""
+        return self._finished + self._chunks.position
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the sources can be read more than once."""
+        return self.total is not None
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self._memory.batches is not None:
+            return self._again(self._memory.batches, len(self._memory.batches))
+        if self._cache is not None and self._cache.ready:
+            return self._again(self._cache, len(self._cache))
+        return self._first()
+
+    def _again(self, kept: Iterable[Batch], count: int) -> Iterator[Batch]:
+        total = self.total or 0
+        for number, batch in enumerate(kept, 1):
+            self._finished = total * number // count
+            yield batch
+
+    def _first(self) -> Iterator[Batch]:
+        """The batches of the sources, kept as they pass."""
+        with nullcontext() if self._cache is None else self._cache.writing() as writer:
+            for batch in self._read():
+                if writer:
+                    writer.add(batch)
+                self._memory.add(batch)
+                yield batch
+            self._memory.finish()
+            if writer:
+                writer.abandoned = self.problems is not None and self.problems.errors + self.problems.hints > 0
+
+    def _read(self) -> Iterator[Batch]:
+        parser = TextParser(self._options, valid=THREADS + 2)
+        first_pass = self.problems is None
+        self.problems = self.problems or parser.problems
+        self._finished = 0
+        for source in self.sources:
+            reader = self._readers.get(_ending(source))
+            if reader:
+                found = reader(source, self._options, self._columns)
+                yield from whole_groups(found) if self._options.whole_groups else found
+            else:
+                self._chunks = read_chunks([source], whole_groups=self._options.whole_groups)
+                yield from self._text(parser, first_pass)
+                self._chunks = read_chunks([])
+            self._finished += os.path.getsize(source) if self.total is not None else 0
+
+    def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
+        """Batches of text, of files parsed ahead by threads."""
+        nuls = int(parser.problems.counts[NUL_BYTE])
+        is_file = self._chunks.total_bytes is not None
+        for number, batch in enumerate(batches(self._chunks, parser=parser, threads=THREADS if is_file else 0)):
+            if number == 0 and parser.problems.counts[NUL_BYTE] > nuls:
+                wanted = "wanted lines of text such as '1 |words good bad'"
+                raise DataError(at(parser.source_name, None, None, f"is not text, it holds NUL bytes; {wanted}"))
+            if report:
+                self._report(parser.problems)
+            yield batch
+        if report:
+            self._report(parser.problems)
+
+    def _report(self, problems: Problems) -> None:
+        while self._reported < len(problems.kept):
+            self._on_problem(problems.kept[self._reported])
+            self._reported += 1

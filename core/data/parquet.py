@@ -1,0 +1,49 @@
+"""Parquet files as batches, a row group at a time."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from hutch.core.batch import Batch
+from hutch.core.data.arrow import TableReader, arrow
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, at
+from hutch.core.hooks import hookimpl
+from hutch.core.text.parser import ParserOptions
+
+
+def read_parquet(
+    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
+) -> Iterator[Batch]:
+    """Batches of a Parquet file.
+
+    Args:
+        path: the file.
+        options: how names are hashed, and the kind of the labels.
+        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+
+    Raises:
+        ConfigError: a column that is named but not there.
+        DataError: no Parquet file, or a column or value that cannot be used.
+        HutchError: pyarrow is not installed.
+    """
+    error = arrow().ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as file:
+            reader = TableReader(file.schema_arrow, options, columns, path)
+            for record_batch in file.iter_batches():
+                yield from reader.batches(record_batch)
+    except OSError as reason:
+        raise DataError(
+            at(path, None, None, f"cannot be read: {os.strerror(reason.errno) if reason.errno else reason}")
+        ) from None
+    except error as reason:
+        raise DataError(at(path, None, None, f"no Parquet file: {reason}")) from None
+
+
+@hookimpl
+def hutch_register_readers(register: Callable[..., None]) -> None:
+    """Register the reader for `.parquet`."""
+    register(read_parquet, name=".parquet")

@@ -1,0 +1,210 @@
+"""Records, `{"label": 1, "user": {"age": 37, "city": "Oslo"}}`, as batches: each name is hashed once a batch."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, at
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text.hashing import hash_namespace
+from hutch.core.text.parser import ParserOptions
+
+_ROWS = 1 << 13
+_WANTED = "a mapping of feature names to numbers or words, a list of names, or a word"
+
+
+class RecordReader:
+    """Records as batches.
+
+    Args:
+        options: how names are hashed, and the kind of the labels.
+        columns: which keys hold the label, the importance, the base, the tag and the group; every other key is a
+            namespace.
+        source: what messages call the records.
+    """
+
+    def __init__(
+        self,
+        options: ParserOptions,
+        columns: Roles | Mapping[str, Any] | None = None,
+        source: str = "<records>",
+    ) -> None:
+        self._options = options
+        self._source = source
+        roles = Roles.of(columns)
+        self._label, self._importance, self._base = roles.key("label"), roles.key("importance"), roles.key("base")
+        self._tag, self._group = roles.key("tag"), roles.key("group")
+        self._special = {self._label, self._importance, self._base, self._tag, self._group, *map(str, roles.ignore)}
+        self._spaces = Namespaces(options)
+        self._row = 1
+        self._groups = -1
+        self._last_group: Any = None
+
+    def batch(self, records: list[Mapping[str, Any]]) -> Batch:
+        """One batch of records.
+
+        Raises:
+            DataError: a record or a value that cannot be used, by its number.
+        """
+        names: dict[tuple[str, str], int] = {}  # (namespace, name) -> code
+        words: dict[tuple[int, str], int] = {}  # (code of the name, word) -> code, counted on from the names'
+        codes: list[int] = []  # of a feature: its name's, or -1 minus its word's
+        values: list[float] = []
+        numbers: list[int] = []
+        row_ptr = np.zeros(len(records) + 1, np.int64)
+        for i, record in enumerate(records):
+            if not isinstance(record, Mapping):
+                raise self._error(i, f"got {type(record).__name__}, wanted a record such as {{'f': {{'age': 37}}}}")
+            for namespace, features in record.items():
+                if namespace in self._special:
+                    continue
+                if not isinstance(namespace, str):
+                    raise self._error(i, f"got the key {namespace!r}, wanted the name of a namespace")
+                number = self._spaces.number(namespace)
+                for name, value in self._items(i, namespace, features):
+                    code = names.setdefault((namespace, str(name)), len(names))
+                    if isinstance(value, str):
+                        codes.append(-1 - words.setdefault((code, value), len(words)))
+                        values.append(1.0)
+                    elif isinstance(value, Real):
+                        codes.append(code)
+                        values.append(float(value))
+                    elif value is not None:
+                        got = f"{namespace}.{name}: got {type(value).__name__}"
+                        raise self._error(i, f"{got}, wanted a number, a word or None")
+                    else:
+                        continue
+                    numbers.append(number)
+            row_ptr[i + 1] = len(codes)
+        batch = assemble(
+            row_ptr,
+            self._hash(names, words, np.array(codes, np.int64)),
+            np.array(values, np.float32),
+            np.array(numbers, np.int32),
+            self._spaces.ids,
+            self._options,
+            self._source,
+            self._row,
+            lambda i: f"feature {i - row_ptr[np.searchsorted(row_ptr, i, 'right') - 1] + 1}",
+            **self._columns(records),
+        )
+        self._row += len(records)
+        return batch
+
+    def _items(self, i: int, namespace: str, features: Any) -> Iterable[tuple[Any, Any]]:
+        if isinstance(features, Mapping):
+            return features.items()
+        if isinstance(features, str):
+            return [(features, 1.0)]
+        if isinstance(features, list | tuple):
+            return [(name, 1.0) for name in features]
+        raise self._error(i, f"namespace {namespace!r}: got {type(features).__name__}, wanted {_WANTED}")
+
+    def _hash(
+        self, names: dict[tuple[str, str], int], words: dict[tuple[int, str], int], codes: NDArray[np.int64]
+    ) -> NDArray[np.uint32]:
+        options = self._options
+        seeds = {space: hash_namespace(space, options.hash_seed, options.hash) for space, _ in names}
+        of_names = hash_names(
+            [name for _, name in names], np.array([seeds[space] for space, _ in names] or [0], np.uint32), options
+        )
+        chained = np.array([of_names[code] for code, _ in words] or [0], np.uint32)
+        of_words = hash_names([word for _, word in words], chained, options)
+        hashes = np.concatenate([of_names, of_words[::-1]]) if len(of_words) else of_names
+        return hashes[codes] & np.uint32((1 << options.bits) - 1)  # word w is the last but w
+
+    def _columns(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        rows = len(records)
+        found: dict[str, NDArray[Any]] = {
+            "importance": self._floats(records, self._importance, 1.0),
+            "base": self._floats(records, self._base, 0.0),
+        }
+        if self._options.label == "cost_sensitive":
+            found.update(self._costs(records))
+        else:
+            found["labels"] = as_labels(self._floats(records, self._label, float("nan")))
+        tags = [_bytes(record.get(self._tag)) for record in records]
+        found["tag_ptr"] = np.zeros(rows + 1, np.int64)
+        np.cumsum([len(tag) for tag in tags], out=found["tag_ptr"][1:])
+        found["tags"] = np.frombuffer(b"".join(tags), np.uint8)
+        groups = np.zeros(rows, np.int64)
+        for i, record in enumerate(records):
+            group = record.get(self._group)
+            if self._groups < 0 or group != self._last_group:
+                self._groups += 1
+            self._last_group = group
+            groups[i] = self._groups
+        found["group"] = groups
+        return found
+
+    def _floats(self, records: list[Mapping[str, Any]], key: str, missing: float) -> NDArray[np.float32]:
+        out = np.full(len(records), missing, np.float32)
+        for i, record in enumerate(records):
+            value = record.get(key)
+            if value is None:
+                continue
+            if not isinstance(value, Real):
+                raise self._error(i, f"{key}: got {value!r}, wanted a number")
+            out[i] = float(value)
+        return out
+
+    def _costs(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
+        classes: list[int] = []
+        costs: list[float] = []
+        for i, record in enumerate(records):
+            given = record.get(self._label) or {}
+            if not isinstance(given, Mapping):
+                raise self._error(i, f"{self._label}: got {given!r}, wanted costs by class such as {{1: 0.0, 2: 1.5}}")
+            known = {int(label): cost for label, cost in given.items() if cost is not None}
+            if known:
+                labels[i] = min(known, key=lambda label: known[label])
+            for label, cost in given.items():
+                classes.append(int(label))
+                costs.append(float(UNLABELED) if cost is None else float(cost))
+            cost_ptr[i + 1] = len(classes)
+        return {
+            "labels": labels,
+            "cost_ptr": cost_ptr,
+            "cost_classes": np.array(classes, np.uint32),
+            "costs": np.array(costs, np.float32),
+        }
+
+    def _error(self, i: int, text: str) -> DataError:
+        return DataError(at(self._source, self._row + i, None, text))
+
+
+def _bytes(tag: Any) -> bytes:
+    if tag is None:
+        return b""
+    return tag if isinstance(tag, bytes) else str(tag).encode()
+
+
+def record_batches(
+    records: Iterable[Mapping[str, Any]],
+    options: ParserOptions,
+    columns: Roles | Mapping[str, Any] | None = None,
+    source: str = "<records>",
+) -> Iterator[Batch]:
+    """Batches of records.
+
+    Args:
+        records: each maps namespaces to features (a mapping of names to numbers or words, a list of names, or one
+            name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group.
+        options: how names are hashed, and the kind of the labels.
+        columns: under which keys these lie, if not under their own names.
+        source: what messages call the records.
+
+    Raises:
+        DataError: a record or a value that cannot be used.
+    """
+    reader, left = RecordReader(options, columns, source), iter(records)
+    while piece := list(islice(left, _ROWS)):
+        yield reader.batch(piece)

@@ -1,0 +1,119 @@
+"""Everything a chain accepts as examples, by its type, as batches."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from hutch.core.batch import Batch, whole_groups
+from hutch.core.data.arrow import is_dataset, is_table, table_batches, tables_of
+from hutch.core.data.matrix import is_matrix, matrix_batches
+from hutch.core.data.records import record_batches
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, warn
+from hutch.core.text.parser import ParserOptions, TextParser
+
+ACCEPTED = (
+    "a Batch, a line or lines of text (str or bytes), dicts, a NumPy array, a SciPy sparse matrix, "
+    "a table (pandas, polars, duckdb, pyarrow, datasets), or an iterable of batches, lines, dicts or tables"
+)
+_LINES = 1 << 12
+_LABEL_ONLY = re.compile(r"\s*($|[-+]?\.?\d[-+\d.:e]*(\s|$))", re.IGNORECASE)
+
+
+def to_batches(
+    examples: Any,
+    options: ParserOptions,
+    columns: Roles | Mapping[str, Any] | None = None,
+    *,
+    labels: Any = None,
+    importance: Any = None,
+) -> Iterator[Batch]:
+    """Examples of any accepted kind as batches; each is valid until the next one is asked for.
+
+    Args:
+        examples: one of `ACCEPTED`. A `str` is text, never a path.
+        options: how names are hashed, and the kind of the labels.
+        columns: what the columns of a table, the columns of a matrix or the keys of dicts stand for; see
+            `hutch.core.data.roles.Roles`.
+        labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. For matrices only.
+        importance: importances of a matrix's rows, shape (examples,). For matrices only.
+
+    Raises:
+        TypeError: something else; the message says what is accepted.
+        ConfigError: columns that are not there.
+        DataError: the name of a file instead of its text, or examples that cannot be used.
+
+    >>> [batch] = to_batches([{"label": 1, "f": {"a": 0.5, "colour": "red: a|b"}}], ParserOptions())
+    >>> batch.labels, batch.values
+    (array([1.], dtype=float32), array([0.5, 1. , 1. ], dtype=float32))
+    """
+    found = _to_batches(examples, options, columns, labels, importance)
+    cut = isinstance(examples, Batch | str | bytes | bytearray | memoryview)  # these are in one piece
+    return whole_groups(found) if options.whole_groups and not cut else found
+
+
+def _to_batches(
+    examples: Any, options: ParserOptions, columns: Roles | Mapping[str, Any] | None, labels: Any, importance: Any
+) -> Iterator[Batch]:
+    if is_matrix(examples):
+        return matrix_batches(examples, options, columns, labels, importance)
+    if labels is not None or importance is not None:
+        wanted = "a NumPy or SciPy matrix; in text, records and tables they stand in the examples themselves"
+        raise TypeError(f"labels and importance: got them with {type(examples).__name__}, wanted them with {wanted}")
+    if isinstance(examples, Batch):
+        return iter([examples])
+    if isinstance(examples, str) and _is_name(examples):
+        raise DataError(f"got {examples!r}, wanted lines such as '1 |words a b'; a chain reads a file by pathlib.Path")
+    if isinstance(examples, str | bytes | bytearray | memoryview):
+        return _text([examples], options)
+    if is_table(examples):
+        return table_batches([examples], options, columns)
+    if is_dataset(examples):
+        return table_batches(tables_of(examples), options, columns)
+    if isinstance(examples, Mapping):
+        return record_batches([examples], options, columns)
+    if isinstance(examples, Iterable):
+        return _several(iter(examples), options, columns)
+    raise TypeError(f"got {type(examples).__name__}, wanted {ACCEPTED}")
+
+
+def _several(
+    examples: Iterator[Any], options: ParserOptions, columns: Roles | Mapping[str, Any] | None
+) -> Iterator[Batch]:
+    """Batches, lines, tables or dicts; the first item tells which."""
+    first = next(examples, None)
+    if first is None:
+        return iter([])
+    examples = chain([first], examples)
+    if isinstance(first, Batch):
+        return examples
+    if isinstance(first, str | bytes | bytearray | memoryview):
+        return _text(examples, options)
+    if is_table(first):
+        return table_batches(examples, options, columns)
+    if isinstance(first, Mapping):
+        return record_batches(examples, options, columns)
+    raise TypeError(f"got an iterable of {type(first).__name__}, wanted {ACCEPTED}")
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text is no line but what people take for the name of a file: it has no label and no feature."""
+    return "|" not in text and "\n" not in text and not _LABEL_ONLY.match(text)
+
+
+def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: ParserOptions) -> Iterator[Batch]:
+    """Batches of lines; the first malformed places of each kind are warned of."""
+    parser, left, number, told = TextParser(options, "<lines>"), iter(lines), 0, 0
+    while piece := list(islice(left, _LINES)):
+        for i, line in enumerate(piece):
+            if not isinstance(line, str | bytes | bytearray | memoryview):
+                raise DataError(f"<lines>:{number + i + 1}: got {type(line).__name__}, wanted str or bytes")
+        encoded = [line.encode() if isinstance(line, str) else bytes(line) for line in piece]
+        number += len(piece)
+        batch = parser.parse(b"".join(line if line.endswith(b"\n") else line + b"\n" for line in encoded))
+        for problem in parser.problems.kept[told:]:
+            warn(str(problem))
+        told = len(parser.problems.kept)
+        if len(batch):
+            yield batch

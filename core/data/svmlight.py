@@ -1,0 +1,152 @@
+"""Files in the svmlight (LIBSVM) format: `label [qid:group] index:value ... # comment`.
+
+The feature of index 12 is the one that the text `label | 12:value` would have.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy import float32, int64
+
+from hutch.core.batch import Batch
+from hutch.core.data.assemble import assemble
+from hutch.core.data.chunks import read_chunks
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, at
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import njit
+from hutch.core.text.hashing import PADDING, hash_name, hash_namespace, namespace_id
+from hutch.core.text.numbers import has_digit, read_float
+from hutch.core.text.parser import ParserOptions
+
+_BLANK, _HASH, _COLON, _LINE_FEED = 32, 35, 58, 10
+_LABEL, _PAIR, _NUMBER = 1, 2, 3
+_WANTED = {
+    _LABEL: "a number as the label",
+    _PAIR: "index:value, the index an integer",
+    _NUMBER: "a number after ':'",
+}
+
+
+@njit
+def _word_end(text, at, stop):  # type: ignore[no-untyped-def]
+    while at < stop and text[at] > _BLANK and text[at] != _HASH:
+        at += 1
+    return at
+
+
+@njit
+def _number(text, at, stop):  # type: ignore[no-untyped-def]
+    """The whole of `text[at:stop]` as a number, and whether it is one."""
+    start, end = int64(text.ctypes.data) + at, int64(text.ctypes.data) + stop
+    number, used = read_float(start, end)
+    return number, used == end - start and used > 0 and (has_digit(start, end) or number != 0)
+
+
+@compiled
+def _parse(text, seed, hash_all, mask, groups, out):  # type: ignore[no-untyped-def]
+    """Parse whole lines; returns rows, features, lines, and kind, first and last byte of what is malformed.
+
+    `groups` is (number of the group, its qid, whether any row has been seen) and goes on from chunk to chunk.
+    """
+    row_ptr, indices, values, labels, group, lines = out
+    rows, features, line, at, size, address = 0, 0, 0, 0, len(text) - PADDING, int64(text.ctypes.data)
+    while at < size:
+        line += 1
+        end = at
+        while text[end] != _LINE_FEED:
+            end += 1
+        word = 0
+        while at < end:
+            if text[at] <= _BLANK:
+                at += 1
+                continue
+            if text[at] == _HASH:
+                break
+            stop = _word_end(text, at, end)
+            if word == 0:
+                labels[rows], good = _number(text, at, stop)
+                if not good:
+                    return rows, features, line, _LABEL, at, stop
+                lines[rows], word, at = line, 1, stop
+                continue
+            colon = at
+            while colon < stop and text[colon] != _COLON:
+                colon += 1
+            number, good = _number(text, colon + 1, stop) if colon < stop else (float32(0), False)
+            if colon == stop or colon == at:
+                return rows, features, line, _PAIR, at, stop
+            if not good:
+                return rows, features, line, _NUMBER, at, stop
+            if word == 1 and colon - at == 3 and text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100:
+                qid = np.int64(number)
+                groups[0] += groups[2] and qid != groups[1]
+                groups[1], groups[2] = qid, 1
+            else:
+                for i in range(at, colon):
+                    if text[i] < 48 or text[i] > 57:
+                        return rows, features, line, _PAIR, at, stop
+                indices[features] = hash_name(address + at, address + colon, seed, hash_all) & mask
+                values[features] = number
+                features += 1
+            word, at = 2, stop
+        at = end + 1
+        if word > 0:
+            group[rows] = groups[0]
+            rows += 1
+            row_ptr[rows] = features
+    return rows, features, line, 0, 0, 0
+
+
+def read_svmlight(
+    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
+) -> Iterator[Batch]:
+    """Batches of an svmlight file.
+
+    Args:
+        path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
+        options: how names are hashed, and the kind of the labels.
+        columns: `{"namespaces": {"f": "*"}}` puts the features into the namespace `f` instead of the anonymous one.
+
+    Raises:
+        DataError: the first malformed place, or a file that cannot be read.
+    """
+    namespace = next(iter(Roles.of(columns).namespaces or {"": "*"}))
+    seed = np.uint32(hash_namespace(namespace, options.hash_seed, options.hash))
+    mask, ids = np.uint32((1 << options.bits) - 1), [namespace_id(namespace, options.namespaces)]
+    groups, before = np.zeros(3, np.int64), 0
+    for chunk in read_chunks([path]):
+        text = np.frombuffer(bytes(chunk.data).rstrip(b"\n") + b"\n" + bytes(PADDING), np.uint8)
+        most, rows = int(np.count_nonzero(text == _COLON)), int(np.count_nonzero(text == _LINE_FEED))
+        row_ptr, labels, group = np.zeros(rows + 1, np.int64), np.zeros(rows, np.float32), np.zeros(rows, np.int64)
+        indices, values, lines = np.zeros(most, np.uint32), np.zeros(most, np.float32), np.zeros(rows, np.int64)
+        out = (row_ptr, indices, values, labels, group, lines)
+        rows, features, line, bad, start, stop = _parse(text, seed, options.hash == "all", mask, groups, out)
+        if bad:
+            column = start - text[:start].tobytes().rfind(b"\n")
+            got = text[start:stop].tobytes().decode(errors="replace")
+            raise DataError(at(chunk.source, before + line, column, f"got {got!r}, wanted {_WANTED[bad]}"))
+        if rows:
+            yield assemble(
+                row_ptr[: rows + 1],
+                indices[:features],
+                values[:features],
+                np.zeros(features, np.int32),
+                ids,
+                options,
+                chunk.source,
+                before + int(lines[0]),
+                lambda i: "a feature",
+                labels=labels[:rows],
+                group=group[:rows],
+            )
+        before += bytes(chunk.data).count(b"\n")
+
+
+@hookimpl
+def hutch_register_readers(register: Callable[..., None]) -> None:
+    """Register the reader for `.svm`, `.svmlight` and `.libsvm`."""
+    for ending in (".svm", ".svmlight", ".libsvm"):
+        register(read_svmlight, name=ending)

@@ -1,0 +1,318 @@
+"""The kernel interface: one signature of scalars and addresses, so that the layers of a chain meet by address.
+
+A layer, an example and the shared state are C records at addresses. `view(dtype)` shows the record at an address as a
+typed array of length one, `array_at(type)` shows an array; after inlining both are plain loads. A call by address costs
+about 1.5 ns; arrays passed by value would cost 50 ns, and closures over dispatchers would never be found in the
+on-disk cache. Nothing here allocates, and nothing keeps alive what lies behind an address: the Python object that built
+the chain does.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.decorators import intrinsic, njit
+
+UNLABELED = np.float32(np.finfo(np.float32).max)
+"""The label of an example that has none (VW's FLT_MAX)."""
+
+LAYER = np.dtype(
+    [
+        ("learn", "u8"),  # address of the kernel: predict, then train; returns the prediction made before training
+        ("predict", "u8"),  # address of the kernel: predict only, changes nothing
+        ("importance_to", "u8"),  # address: h_min; `importance` carries the target prediction; inf where unreachable
+        ("sensitivity", "u8"),  # address: change of the prediction per unit of importance (VW's first-order rule)
+        ("predict_many", "u8"),  # address: predict with neighbouring sub-models at once, see EXAMPLE.predictions
+        ("next", "u8"),  # address of the LAYER below, 0 for a base learner
+        ("step", "u8"),  # rows between two sub-models of the layer below: product of the widths below it
+        ("state", "u8"),  # address of this layer's own record, its dtype declared in the reduction's file
+    ]
+)
+
+EXAMPLE = np.dtype(
+    [
+        ("indices", "u8"),  # address of uint32[length]: hashed feature indices below 2^bits
+        ("values", "u8"),  # address of float32[length]
+        ("length", "u8"),
+        ("namespaces", "u8"),  # address of int64[namespace_count + 1]: offsets; subtract the first to index this row
+        ("namespace_ids", "u8"),  # address of uint32[namespace_count]
+        ("namespace_count", "u8"),
+        ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if nobody says
+        ("next_namespace_count", "u8"),
+        ("cost_classes", "u8"),  # address of uint32[cost_count]: cost-sensitive label
+        ("costs", "u8"),  # address of float32[cost_count]; UNLABELED where the cost is not given
+        ("cost_count", "u8"),
+        ("scores", "u8"),  # address of float32[score_count] that a multiclass layer fills, 0 if nobody asks
+        ("score_count", "u8"),
+        ("targets", "u8"),  # address of float32[classes]: soft label for a multiclass layer, 0 for a hard one
+        ("shared", "u8"),  # address of the SHARED record
+        ("number", "u8"),  # counted from 0 within the run
+        ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where nobody counts
+        ("is_predicted", "u8"),  # in: 1 if a layer above knows the prediction to learn from, 2: it wants `updated` too
+        ("predictions", "u8"),  # address of float32[prediction_count]: what `predict_many` fills, from `offset` on
+        ("prediction_count", "u8"),
+        ("group", "i8"),  # number of the block of lines this one belongs to
+        ("last", "u8"),  # 1 on the last line of its block
+        ("features", "u8"),  # out: features used, interactions included
+        ("loss", "f8"),  # out: loss times importance; multiclass layers overwrite it
+        ("base", "f4"),  # added to the prediction before any feature
+        ("label", "f4"),
+        ("importance", "f4"),
+        ("raw", "f4"),  # out: prediction before clipping and link
+        ("query", "f4"),  # out: importance of the label an active layer asks for, -1 if it does not ask
+        ("predicted", "f4"),  # in: the prediction that the base learner is to learn from
+        ("updated", "f4"),  # out: the base learner's prediction after the update; to first order if nobody asks for it
+    ]
+)
+
+SHARED = np.dtype(
+    [
+        ("weights", "u8"),  # address of float32[rows, stride]
+        ("mask", "u8"),  # rows - 1
+        ("multiplier", "u8"),  # rows per feature: product of the layers' widths, rounded up to a power of two
+        ("stride", "u8"),  # floats a row
+        ("time", "f8"),  # sum of the importance of all examples seen (VW's t)
+        ("weighted_unlabeled", "f8"),
+        ("weighted_holdout", "f8"),
+        ("weighted_labeled", "f8"),
+        ("weighted_labels", "f8"),
+        ("sum_loss", "f8"),
+        ("sum_loss_holdout", "f8"),
+        ("examples", "u8"),
+        ("features", "u8"),
+        ("queries", "u8"),
+        ("random_state", "u8"),  # of the run: active decisions and whatever else draws
+        ("pass", "u8"),
+        ("decay", "f8"),  # product of the per-pass decays of the learning rate
+        ("min_label", "f4"),
+        ("max_label", "f4"),
+        ("fixed_range", "u8"),  # 1: min_label and max_label are given, not learned
+        ("testing", "u8"),  # 1: no layer may change anything
+    ]
+)
+
+LOSS = np.dtype(
+    [
+        ("value", "u8"),  # address: loss of (prediction, label)
+        ("derivative", "u8"),  # address: d loss / d prediction
+        ("update", "u8"),  # address: importance-aware step of a linear model; scale = rate * importance, norm = x'x
+        ("unsafe_update", "u8"),  # address: plain gradient step
+        ("square_gradient", "u8"),  # address: what the adaptive rates accumulate
+        ("plain_value", "u8"),  # address of a plugin's (prediction, label, parameter) -> loss; 0 for built-in losses
+        ("plain_derivative", "u8"),  # address of a plugin's (prediction, label, parameter) -> derivative; else 0
+        ("kind", "i8"),  # one of core.loss_kinds: which closed forms hold; 0 for none
+        ("parameter", "f8"),  # tau of quantile and expectile, a plugin's own parameter
+        ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
+        ("upper", "f8"),
+        ("shared", "u8"),  # address of the SHARED record (squared loss reads the label range)
+    ]
+)
+
+SIGNATURE = "float32(uint64, uint64, float32, float32, uint64)"
+"""(layer, example, label, importance, offset of the sub-model in rows) -> prediction"""
+
+LOSS_SIGNATURE = "float64(float64, float64, float64, float64, uint64)"
+"""(prediction, label, scale, norm, address of the LOSS record) -> value; float32 arithmetic happens inside"""
+
+PLAIN_LOSS_SIGNATURE = "float64(float64, float64, float64)"
+"""(prediction, label, parameter) -> value: what a plugin writes"""
+
+
+def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
+    from numba import from_dtype, types
+    from numba.core import cgutils
+    from numba.np.arrayobj import make_array, populate_array
+
+    kind = element if isinstance(element, types.Type) else from_dtype(np.dtype(element))
+    array = types.Array(kind, 1, "C")
+
+    def build(context: Any, builder: Any, address: Any, length: Any) -> Any:
+        item = context.get_data_type(kind)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(item))
+        out = make_array(array)(context, builder)
+        populate_array(
+            out,
+            data=builder.inttoptr(address, item.as_pointer()),
+            shape=cgutils.pack_array(builder, [length]),
+            strides=cgutils.pack_array(builder, [size]),
+            itemsize=size,
+            meminfo=None,
+        )
+        return out._getvalue()
+
+    return array, build
+
+
+def view(dtype: np.dtype[Any]) -> Any:
+    """An intrinsic `at(address)` for kernels: the one record of `dtype` that lies there, as an array of length 1."""
+
+    @intrinsic
+    def at(typing_context: Any, address: Any) -> Any:
+        from numba import types
+
+        array, build = _array(dtype)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return build(context, builder, arguments[0], context.get_constant(types.intp, 1))
+
+        return array(types.uint64), generate
+
+    return at
+
+
+def array_at(element: Any) -> Any:
+    """An intrinsic `at(address, length)` for kernels: the array that lies there.
+
+    Args:
+        element: what NumPy takes for a dtype, or a type of Numba.
+    """
+
+    @intrinsic
+    def at(typing_context: Any, address: Any, length: Any) -> Any:
+        from numba import types
+
+        array, build = _array(element)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return build(context, builder, arguments[0], arguments[1])
+
+        return array(types.uint64, types.uint64), generate
+
+    return at
+
+
+layer_at, example_at, shared_at, loss_at = view(LAYER), view(EXAMPLE), view(SHARED), view(LOSS)
+float32s_at, float64s_at = array_at(np.float32), array_at(np.float64)
+uint32s_at, int64s_at = array_at(np.uint32), array_at(np.int64)
+
+
+def caller_of(signature: str) -> Any:
+    """What an intrinsic that calls a function of this signature by its address returns to Numba."""
+    from numba.core import sigutils, types
+
+    arguments, result = sigutils.normalize_signature(signature)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = context.call_conv.get_function_type(result, arguments).as_pointer()
+        function = builder.inttoptr(values[0], pointer)
+        return context.call_conv.call_function(builder, function, result, arguments, values[1:])[1]
+
+    return result(types.uint64, *arguments), generate
+
+
+@intrinsic
+def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any, importance: Any, offset: Any) -> Any:
+    """Call the layer kernel at `address`."""
+    return caller_of(SIGNATURE)
+
+
+@intrinsic
+def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
+    """Call the loss kernel at `address`."""
+    return caller_of(LOSS_SIGNATURE)
+
+
+@intrinsic
+def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: Any, parameter: Any) -> Any:
+    """Call a plugin's plain loss function at `address`."""
+    return caller_of(PLAIN_LOSS_SIGNATURE)
+
+
+@intrinsic
+def prefetch(typing_context: Any, address: Any) -> Any:
+    """Ask for the cache line at `address`; changes nothing but time."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [builder.inttoptr(arguments[0], byte), word(0), word(2), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), generate
+
+
+@intrinsic
+def rolled(typing_context: Any) -> Any:
+    """Keep LLVM from unrolling the loop this stands in: where sums wait for each other that only adds loop ends."""
+    from llvmlite import ir
+    from numba.core import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        nothing = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+        nothing.attributes.add("convergent")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def foreseeable(typing_context: Any, condition: Any) -> Any:
+    """The condition; a branch on it is worth guessing: what follows need not wait for what it depends on.
+
+    Without it LLVM turns a choice between two values into a selection, and a walk down a tree into a chain of waits.
+    """
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [bit, bit])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.expect.i1")
+        return builder.call(function, [arguments[0], bit(1)])
+
+    return types.boolean(types.boolean), generate
+
+
+@njit(inline="always")
+def learn_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layer below learn; returns its prediction made before."""
+    below = layer_at(layer)[0].next
+    return call(layer_at(below)[0].learn, below, example, label, importance, offset)
+
+
+@njit(inline="always")
+def predict_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layer below predict."""
+    below = layer_at(layer)[0].next
+    return call(layer_at(below)[0].predict, below, example, label, importance, offset)
+
+
+@njit(inline="always")
+def predict_many_next(layer, example, importance, offset, predictions, count):  # type: ignore[no-untyped-def]
+    """Let `count` sub-models of the base learner below predict at once; `predictions` is the address they go to."""
+    below, e = layer_at(layer)[0].next, example_at(example)[0]
+    e.predictions, e.prediction_count = predictions, count
+    call(layer_at(below)[0].predict_many, below, example, UNLABELED, importance, offset)
+
+
+@njit(inline="always")
+def importance_to_next(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+    """h_min of the layer below: the importance of (example, label) that moves its prediction to `target`."""
+    below = layer_at(layer)[0].next
+    return call(layer_at(below)[0].importance_to, below, example, label, target, offset)
+
+
+@njit(inline="always")
+def sensitivity_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Sensitivity of the layer below."""
+    below = layer_at(layer)[0].next
+    return call(layer_at(below)[0].sensitivity, below, example, label, importance, offset)
+
+
+def kernel(function: Callable[..., Any]) -> AddressKernel:
+    """Decorate one of a layer's kernels: a module-level function of the chain's one signature.
+
+    It takes (layer, example, label, importance, offset): addresses of the LAYER and the EXAMPLE as uint64, float32,
+    float32, and the sub-model's offset in rows as uint64; it returns a float32. Compiled when a chain first needs it.
+    """
+    return AddressKernel(function, SIGNATURE)
+
+
+def loss_kernel(function: Callable[..., Any]) -> AddressKernel:
+    """Decorate one of a loss's kernels: (prediction, label, scale, norm, loss) -> float64."""
+    return AddressKernel(function, LOSS_SIGNATURE)

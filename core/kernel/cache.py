@@ -1,0 +1,253 @@
+"""Where compiled kernels live on disk, and the decorators that put them there.
+
+Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. The
+directory's name therefore carries a hash of every source that a kernel can reach: the files of Hutch that its own file
+imports, directly or not, and for a plugin's kernel all of the plugin's package too.
+"""
+
+import ctypes
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import cache, cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from hutch.core.errors import at
+from hutch.core.kernel import object_store
+from hutch.core.kernel.decorators import Deferred
+from hutch.core.moved import current
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: begins with plain letters
+_OWN_FILE = os.path.realpath(__file__)
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
+_SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
+_C_TYPES: dict[str, Any] = {
+    **{name: getattr(ctypes, f"c_{name}") for name in ("int32", "int64", "uint32", "uint64")},
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+_dispatchers: list[Any] = []
+_making = RLock()  # threads that need the same kernel at once compile it once
+_lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
+
+
+def _source(path: str) -> tuple[bytes, tuple[str, ...]]:
+    """Hash of a source as it is now, and the files of Hutch that it imports."""
+    status = os.stat(path)
+    return _read(path, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
+    with open(path, "rb") as file:
+        content = file.read()
+    name = os.path.basename(path)
+    digest = hashlib.sha256(name.encode() + b"\0" + content).digest()
+    if path == _OWN_FILE:  # what this file imports keeps code and does not make it
+        return digest, ()
+    found = []
+    for dotted, names in _IMPORTS.findall(content.decode("utf-8")):
+        place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
+        if _is_file(f"{place}.py"):
+            found.append(f"{place}.py")
+        else:  # a package: its names may be modules, or come from its own file
+            found += [f"{place}{os.sep}{name}.py" for name in ("__init__", *re.findall(r"\w+", names))]
+    return digest, tuple(filter(_is_file, found))
+
+
+_is_file = cache(os.path.isfile)
+
+
+def _reached(start: str) -> set[str]:
+    """A source and all of Hutch's that it imports, directly or not."""
+    reached, waiting = {start}, [start]
+    while waiting:
+        new = set(_source(waiting.pop())[1]) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+@cache
+def source_digest(source: str) -> str:
+    """A hash of a source and of all of Hutch that it imports, directly or not, as they are at the first call.
+
+    Args:
+        source: absolute path without symbolic links.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_reached(source)):
+        digest.update(_source(path)[0])
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _package_digest(root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(source_digest(str(path)).encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_home() -> Path:
+    """The writable directory under which all caches lie; `HUTCH_CACHE_DIR` overrides it."""
+    if os.environ.get("HUTCH_CACHE_DIR"):
+        return Path(os.environ["HUTCH_CACHE_DIR"])
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "hutch"
+
+
+@cache
+def _usable(directory: Path) -> bool:
+    import tempfile
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError as error:
+        notice = f"no kernel cache ({error.strerror}): kernels are compiled at every start; set HUTCH_CACHE_DIR"
+        print(at(str(directory), None, None, notice), file=sys.stderr)
+        return False
+
+
+def directory_for(function: Callable[..., Any]) -> Path | None:
+    """The cache directory of a kernel: named by its module and the hash of every source that it can reach.
+
+    The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`. To be
+    asked when the module is imported: a source that is edited later says nothing of what runs.
+
+    Returns:
+        The directory; None for a function without a file, of a notebook or standard input.
+    """
+    return _directory(function.__code__.co_filename, function.__module__)
+
+
+@cache
+def _directory(file: str, module: str) -> Path | None:
+    return cache_home() / _key(os.path.realpath(file), module) if os.path.isfile(file) else None
+
+
+def _key(source: str, module: str) -> str:
+    key = f"{module}-{source_digest(source)}"
+    top = module.split(".")[0]
+    init = Path(getattr(sys.modules.get(top), "__file__", None) or source).resolve()
+    return key if top == "hutch" or init.name != "__init__.py" else f"{key}-{_package_digest(init.parent)}"
+
+
+def _dispatcher(function: Callable[..., Any], directory: Path | None, **options: Any) -> Any:
+    """Numba's function, kept on disk."""
+    import numba
+
+    config: Any = numba.config
+    decorator: Any = numba.njit
+    with _lock:
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(directory)
+        try:
+            cached = directory is not None and _usable(directory)
+            dispatcher = decorator(cache=cached, **_OPTIONS, **options)(function)
+        finally:
+            config.CACHE_DIR = before
+        _dispatchers.append(dispatcher)
+    return dispatcher
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Decorate a kernel that Python calls with arrays: compiled at its first call, kept on disk.
+
+    Args:
+        function: a module-level function on scalars and arrays.
+    """
+    directory = directory_for(function)
+    return Deferred(function, lambda: _dispatcher(function, directory))
+
+
+class AddressKernel:
+    """A function of one fixed signature of scalars, met by its address; compiled when the address is first asked for.
+
+    Python may call it too, with plain numbers; it gives the interpreter free while it runs.
+
+    Args:
+        function: a module-level function.
+        signature: in Numba's notation, as `float64(float64, uint64)`.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: str) -> None:
+        self.function = function
+        self.signature = signature
+        self._directory = directory_for(function)
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's function, compiled."""
+        dispatcher = _dispatcher(self.function, self._directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        dispatcher.compile(self.signature)
+        return dispatcher
+
+    @cached_property
+    def address(self) -> int:
+        """Where the machine code lies; valid as long as this object lives."""
+        with _making:
+            place = self._place()
+            address, known = object_store.load(place) if place else (None, True)
+            return self._compile(None if known else place) if address is None else address
+
+    def _place(self) -> Path | None:
+        """The file of the object code; None where none is kept."""
+        function = self.function
+        if not object_store.enabled() or function.__closure__ or self._directory is None:
+            return None
+        key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
+        return self._directory / f"{function.__qualname__}-{function.__code__.co_firstlineno}-{key}.object"
+
+    def _compile(self, place: Path | None) -> int:
+        """Let Numba make or find the code, and keep the object."""
+        dispatcher = self.dispatcher
+        if place and dispatcher.stats.cache_hits:
+            dispatcher.recompile()  # what comes from Numba's cache has no object to keep
+        (result,) = dispatcher.overloads.values()
+        address = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        if place and _usable(place.parent):
+            object_store.save(place, result)
+        return address
+
+    @cached_property
+    def _native(self) -> tuple[Any, Any]:
+        """The function as ctypes calls it, by Numba's convention: places for result and error first; and the result."""
+        found = _SIGNATURE.fullmatch(self.signature)
+        assert found
+        result, arguments = _C_TYPES[found[1]], [_C_TYPES[name.strip()] for name in found[2].split(",")]
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(result), ctypes.POINTER(ctypes.c_void_p), *arguments)
+        return kind(self.address), result
+
+    def __call__(self, *arguments: float) -> Any:
+        function, kind = self._native
+        result = kind()
+        if function(result, ctypes.c_void_p(), *arguments):
+            raise RuntimeError(f"kernel {self.__name__} failed")
+        return result.value
+
+
+def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
+    """Decorate a kernel that Python calls with numbers and addresses; arrays are views of what lies there.
+
+    Unlike a `compiled` kernel it is loaded without Numba, so the kernels of every command's path are of this kind.
+
+    Args:
+        signature: in Numba's notation, as `int64(uint64, int64)`.
+    """
+    return lambda function: AddressKernel(function, signature)
+
+
+def compilations() -> int:
+    """How many kernels this process has compiled itself, instead of loading them from the cache."""
+    return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in _dispatchers)

@@ -1,0 +1,170 @@
+"""Machine code of kernels on disk: a process that finds all its kernels never imports Numba, nor, on x86-64, LLVM.
+
+A file holds the ELF object that Numba made of one kernel, with a checksum before it. Only objects that need nothing but
+the C library are kept: whatever calls into Python or Numba's runtime is noted as such, and left to Numba's own cache.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hutch.core.atomic import write_bytes
+from hutch.core.errors import HutchError
+from hutch.core.kernel.elf import ElfObject
+
+_FORMAT = b"hutch object 1"
+_SETTINGS = Path(".numba_config.yaml")
+_FIRST_PROCESSOR = 4096  # characters: Linux describes them all, one after the other
+_TELLING = frozenset(("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags"))
+_C_LIBRARY = frozenset(
+    "memcpy memmove memset strtof exp expf exp2 exp2f expm1 expm1f log logf log2 log2f log10 log10f log1p log1pf "
+    "pow powf sqrt sqrtf cbrt cbrtf sin sinf cos cosf tan tanf asin asinf acos acosf atan atanf atan2 atan2f "
+    "sinh sinhf cosh coshf tanh tanhf floor floorf ceil ceilf trunc truncf rint rintf fmod fmodf fma fmaf "
+    "hypot hypotf erf erff erfc erfcf lgamma tgamma".split()
+)
+_FREES_ARRAYS = "NRT_MemInfo_call_dtor"
+"""Numba's, named wherever a helper is given an array; code that makes no array, only views, never comes there."""
+_engines: list[Any] = []  # they own the code
+
+
+def enabled() -> bool:
+    """Whether the store is used: on Linux, where alone it was tried, unless `HUTCH_OBJECT_STORE=0` turns it off."""
+    return sys.platform == "linux" and os.environ.get("HUTCH_OBJECT_STORE", "") != "0"
+
+
+@cache
+def build_key() -> str:
+    """Names everything but the sources that machine code depends on: versions, processor, Numba's settings."""
+    import llvmlite
+
+    parts = [
+        sys.implementation.cache_tag,
+        version_source("numba", "_version.py"),
+        llvmlite.__version__,
+        np.__version__,
+        *_processor(),
+        *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")),
+        _SETTINGS.read_text(encoding="utf-8", errors="replace") if _SETTINGS.is_file() else "",
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def version_source(package: str, file: str) -> str:
+    """The source that says which version of a package is installed, found without importing it.
+
+    Args:
+        package: a top-level package.
+        file: name of the file in its directory.
+    """
+    found = find_spec(package)
+    path = Path(found.origin).with_name(file) if found and found.origin else None
+    return path.read_text(encoding="utf-8") if path and path.is_file() else ""
+
+
+def _processor() -> list[str]:
+    """The processor and what it can do, as Linux tells it; what Linux tells of another kind of processor LLVM does."""
+    if os.uname().machine == "x86_64":
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = [line.split(":", 1) for line in file.read(_FIRST_PROCESSOR).partition("\n\n")[0].splitlines()]
+        return [f"{name.strip()}={value.strip()}" for name, value in lines if name.strip() in _TELLING]
+    import llvmlite.binding as llvm
+
+    return [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
+
+
+def load(path: Path) -> tuple[int | None, bool]:
+    """Load a kernel.
+
+    Args:
+        path: where `save` has put it.
+
+    Returns:
+        The address of its code, valid to the end of the process, or None; and whether the file is there and whole.
+    """
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None, False
+    if head != _head(body):
+        return None, False
+    described, _, code = body.partition(b"\n")
+    description = json.loads(described)
+    if not code:
+        return None, True
+    address = ElfObject(code).place(description["symbol"], _address_of)
+    return _link(code, description) if address is None else address, True
+
+
+def _address_of(name: str) -> int | None:
+    """Where a function of the C library lies."""
+    known = getattr(_c_library(), "abort" if name == _FREES_ARRAYS else name, None)
+    return ctypes.cast(known, ctypes.c_void_p).value if known else None
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL("libm.so.6")
+    except OSError:  # a part of the C library, or elsewhere; what is not found then is LLVM's to find
+        return ctypes.CDLL(None)
+
+
+def _link(code: bytes, description: dict[str, Any]) -> int | None:
+    """Let LLVM put an object into memory."""
+    import llvmlite.binding as llvm
+
+    target = _target()
+    if _FREES_ARRAYS in description["needs"] and llvm.address_of_symbol(_FREES_ARRAYS) is None:
+        llvm.add_symbol(_FREES_ARRAYS, llvm.address_of_symbol("abort"))
+    if any(llvm.address_of_symbol(name) is None for name in description["needs"]):  # LLVM would abort the process
+        return None
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)  # one for each object: functions put in line elsewhere may share a name, but not the code
+    return int(engine.get_function_address(description["symbol"]))
+
+
+def save(path: Path, compiled: Any) -> None:
+    """Keep a kernel that Numba has compiled in this process; a full disk is no error.
+
+    Args:
+        path: of the file; its directory exists.
+        compiled: Numba's result of the compilation.
+    """
+    symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
+    needs = ElfObject(code).needs() if ElfObject.recognises(code) else None
+    if needs is None or not _C_LIBRARY.issuperset({*needs} - {_FREES_ARRAYS}):
+        code = b""  # says that this kernel is Numba's
+    body = json.dumps({"symbol": symbol, "needs": needs}).encode() + b"\n" + code
+    try:
+        write_bytes(path, _head(body) + b"\n" + body)
+    except HutchError:
+        return
+
+
+def _head(body: bytes) -> bytes:
+    return _FORMAT + b" " + hashlib.sha256(body).hexdigest().encode()
+
+
+@cache
+def _target() -> Any:
+    from contextlib import suppress
+
+    import llvmlite.binding as llvm
+
+    with suppress(RuntimeError):  # llvmlite refuses since it does this itself
+        llvm.initialize()
+    with suppress(RuntimeError):  # other systems have it elsewhere; what is not found then is Numba's
+        llvm.load_library_permanently("libm.so.6")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple()

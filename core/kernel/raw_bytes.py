@@ -1,0 +1,73 @@
+"""Bytes at addresses: loads of words and the search for delimiters, the instructions of which the text parser is made.
+
+Addresses, bytes and counts are int64, words uint64, so that plain literals mix with the former and bit tricks stay in
+the latter. Nothing is checked; whoever calls keeps padding around the text.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from hutch.core.kernel.decorators import intrinsic
+
+
+def _instruction(argument: str, result: str, build: Callable[[Any, Any], Any]) -> Any:
+    """An intrinsic of one argument; `build(builder, value)` makes its LLVM code."""
+
+    @intrinsic
+    def instruction(typing_context: Any, operand: Any) -> Any:
+        from numba import types
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return build(builder, arguments[0])
+
+        return getattr(types, result)(getattr(types, argument)), generate
+
+    return instruction
+
+
+def _load(builder: Any, address: Any, bits: int, count: int = 1) -> Any:
+    from llvmlite import ir
+
+    kind = ir.IntType(bits) if count == 1 else ir.VectorType(ir.IntType(bits), count)
+    loaded = builder.load(builder.inttoptr(address, kind.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def _load_word(builder: Any, address: Any, bits: int) -> Any:
+    from llvmlite import ir
+
+    loaded = _load(builder, address, bits)
+    return loaded if bits == 64 else builder.zext(loaded, ir.IntType(64))
+
+
+def _delimiters(builder: Any, address: Any) -> Any:
+    from llvmlite import ir
+
+    block = _load(builder, address, 8, 64)
+
+    def compare(how: str, byte: int) -> Any:
+        return builder.icmp_unsigned(how, block, ir.Constant(block.type, [byte] * 64))
+
+    found = builder.or_(builder.or_(compare("<=", 0x20), compare("==", ord(":"))), compare("==", ord("|")))
+    return builder.bitcast(found, ir.IntType(64))
+
+
+def _trailing_zeros(builder: Any, word: Any) -> Any:
+    from llvmlite import ir
+
+    return builder.cttz(word, ir.IntType(1)(0))
+
+
+byte_at = _instruction("int64", "int64", lambda b, address: _load_word(b, address, 8))
+"""The byte at an address."""
+half_at = _instruction("int64", "uint64", lambda b, address: _load_word(b, address, 32))
+"""The 4 bytes at an address, little-endian."""
+word_at = _instruction("int64", "uint64", lambda b, address: _load_word(b, address, 64))
+"""The 8 bytes at an address, little-endian."""
+delimiters_at = _instruction("int64", "uint64", _delimiters)
+"""Bit i says whether byte i of the 64 bytes at an address is at most 0x20, a colon or a bar."""
+trailing_zeros = _instruction("uint64", "int64", _trailing_zeros)
+"""Number of zero bits below the lowest set bit; 64 if there is none."""
+bit_count = _instruction("uint64", "uint64", lambda b, word: b.ctpop(word))
+"""Number of set bits."""

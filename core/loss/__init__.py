@@ -1,0 +1,1 @@
+"""Losses: values, derivatives and importance-aware updates."""

@@ -1,0 +1,330 @@
+"""What a loss is, the built-in losses, and how a layer chooses one by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from inspect import signature
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import ConfigError, PluginError, did_you_mean
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import LOSS, PLAIN_LOSS_SIGNATURE
+from hutch.core.kernel.cache import AddressKernel
+from hutch.core.loss import kernels as kernels
+from hutch.core.loss.kinds import (
+    KIND_CLASSIC,
+    KIND_EXPECTILE,
+    KIND_GENERIC,
+    KIND_HINGE,
+    KIND_LOGISTIC,
+    KIND_POISSON,
+    KIND_QUANTILE,
+    KIND_SQUARED,
+)
+from hutch.core.loss.plain import PLAIN_KERNELS
+
+
+class LossLabels(StrEnum):
+    """What labels a loss is made for."""
+
+    BINARY = "binary"  # -1 and +1
+    REAL = "real"
+    COUNT = "count"  # ≥ 0
+
+
+@dataclass(frozen=True, slots=True)
+class LossParameter:
+    """A number that shapes a loss.
+
+    Attributes:
+        name: what users write.
+        default: its value if they write nothing.
+        low, high: it lies strictly between these.
+        slot: the field of the LOSS record that carries it.
+    """
+
+    name: str
+    default: float
+    low: float = -np.inf
+    high: float = np.inf
+    slot: str = "parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A loss of a scalar prediction.
+
+    Attributes:
+        name: what users write.
+        value: kernel (prediction, label, scale, norm, LOSS record) -> loss.
+        derivative: kernel -> d loss / d prediction.
+        update: kernel -> importance-aware update u of a linear model: the prediction becomes p + norm · u.
+        unsafe_update: kernel -> the plain gradient step.
+        square_gradient: kernel -> what the adaptive rates accumulate.
+        kind: which closed forms hold, one of `hutch.core.loss.kinds`.
+        parameters: the numbers that shape it.
+        labels: what labels it is made for.
+        convex: whether it is convex in the prediction.
+        prediction_range: predictions are clipped to this range at first; None: to the labels seen.
+        plain_value, plain_derivative: a plugin's own functions, if it is made of plain ones.
+        known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
+    """
+
+    name: str
+    value: AddressKernel
+    derivative: AddressKernel
+    update: AddressKernel
+    unsafe_update: AddressKernel
+    square_gradient: AddressKernel
+    kind: int = KIND_GENERIC
+    parameters: tuple[LossParameter, ...] = ()
+    labels: LossLabels = LossLabels.REAL
+    convex: bool = True
+    prediction_range: tuple[float, float] | None = None
+    plain_value: AddressKernel | None = None
+    plain_derivative: AddressKernel | None = None
+    known_failures: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def plain(
+        cls,
+        name: str,
+        value: Callable[[float, float, float], float],
+        derivative: Callable[[float, float, float], float],
+        *,
+        parameter: LossParameter | None = None,
+        labels: LossLabels = LossLabels.REAL,
+        convex: bool = True,
+        prediction_range: tuple[float, float] | None = None,
+        known_failures: Mapping[str, str] | None = None,
+    ) -> Self:
+        """A loss made of two functions; its importance-aware update is found by quadrature.
+
+        Args:
+            name: what users will write.
+            value: module-level function (prediction, label, parameter) -> loss, in the part of Python that Numba knows.
+            derivative: the same -> d loss / d prediction; 0 or a change of sign marks an optimum.
+            parameter: the number that shapes the loss, if it has one.
+            labels, convex, prediction_range, known_failures: as the attributes.
+
+        Raises:
+            PluginError: a function that does not take (prediction, label, parameter).
+
+        >>> def absolute(prediction, label, parameter):
+        ...     return abs(prediction - label)
+        >>> def sign(prediction, label, parameter):
+        ...     return 1.0 if prediction > label else (-1.0 if prediction < label else 0.0)
+        >>> Loss.plain("absolute", absolute, sign).kind
+        0
+        """
+        for function in (value, derivative):
+            if len(signature(function).parameters) != 3:
+                got = f"{function.__name__}{signature(function)}"
+                wanted = "three arguments (prediction, label, parameter), the last also where it is not used"
+                raise PluginError(f"loss {name!r}: got {got}, wanted {wanted}")
+        return cls(
+            name,
+            *PLAIN_KERNELS,
+            parameters=(parameter,) if parameter else (),
+            labels=labels,
+            convex=convex,
+            prediction_range=prediction_range,
+            plain_value=AddressKernel(value, PLAIN_LOSS_SIGNATURE),
+            plain_derivative=AddressKernel(derivative, PLAIN_LOSS_SIGNATURE),
+            known_failures=dict(known_failures or {}),
+        )
+
+    def accepts(self, labels: NDArray[np.float32], parameters: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
+        """Which labels the loss is made for, bool (labels): ±1 or between the two that stand for them, or counts.
+
+        >>> BUILTIN_LOSSES[2].accepts(np.array([1, -1, 0, 2], np.float32))
+        array([ True,  True, False, False])
+        """
+        if self.labels == LossLabels.COUNT:
+            fits = labels >= 0
+        elif self.labels == LossLabels.BINARY and self.kind == KIND_LOGISTIC:
+            given = {parameter.name: parameter.default for parameter in self.parameters} | dict(parameters or {})
+            fits = (labels >= given["lower"]) & (labels <= given["upper"])
+        elif self.labels == LossLabels.BINARY:
+            fits = np.abs(labels) == 1
+        else:
+            fits = np.isfinite(labels)
+        return np.asarray(fits, np.bool_)
+
+    def record(self, shared: NDArray[Any], parameters: Mapping[str, float] | None = None) -> NDArray[Any]:
+        """The LOSS record that kernels see; compiles the kernels.
+
+        Args:
+            shared: the SHARED record of the chain, an array of length 1 that outlives the result.
+            parameters: values by name; those left out have their defaults.
+
+        Returns:
+            An array of length 1.
+
+        Raises:
+            ConfigError: an unknown parameter, or one out of its range.
+        """
+        given = dict(parameters or {})
+        names = [parameter.name for parameter in self.parameters]
+        for name in given:
+            if name not in names:
+                valid = did_you_mean(name, names) if names else "it takes no parameters"
+                raise ConfigError(f"loss.{self.name}: unknown parameter {name!r}; {valid}")
+        record = np.zeros(1, LOSS)
+        for parameter in self.parameters:
+            value = given.get(parameter.name, parameter.default)
+            if not parameter.low < value < parameter.high:
+                wanted = f"a number between {parameter.low:g} and {parameter.high:g}"
+                raise ConfigError(f"loss.{self.name}.{parameter.name}: got {value!r}, wanted {wanted}")
+            record[parameter.slot] = value
+        for slot in ("value", "derivative", "update", "unsafe_update", "square_gradient"):
+            record[slot] = getattr(self, slot).address
+        for slot in ("plain_value", "plain_derivative"):
+            function = getattr(self, slot)
+            record[slot] = function.address if function else 0
+        record["kind"], record["shared"] = self.kind, shared.ctypes.data
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class LossChoice:
+    """A loss by name with its parameters, as a chain's YAML gives it: `hinge` or `{quantile: {tau: 0.9}}`.
+
+    Pydantic reads both forms where a model has a field of this type, and writes them.
+
+    Attributes:
+        name: of the loss.
+        parameters: the numbers that shape it, by name.
+
+    >>> from pydantic import TypeAdapter
+    >>> TypeAdapter(LossChoice).validate_python({"quantile": {"tau": 0.9}})
+    LossChoice(name='quantile', parameters={'tau': 0.9})
+    >>> LossChoice("hinge").plain()
+    'hinge'
+    """
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
+
+    name: str
+    parameters: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import core_schema  # not at the top: who needs no check needs no pydantic
+
+        written = core_schema.plain_serializer_function_ser_schema(cls.plain)
+        return core_schema.no_info_before_validator_function(cls._read, handler(source), serialization=written)
+
+    @staticmethod
+    def _read(value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if isinstance(value, Mapping) and "name" not in value and len(value) == 1:
+            [(name, parameters)] = value.items()
+            return {"name": name, "parameters": parameters or {}}
+        if not isinstance(value, Mapping | LossChoice):
+            raise ValueError(f"got {value!r}, wanted the name of a loss, or its name with parameters")
+        return value
+
+    def plain(self) -> Any:
+        """The choice as YAML writes it."""
+        return {self.name: dict(self.parameters)} if self.parameters else self.name
+
+    def resolve(self, losses: Mapping[str, Loss]) -> Loss:
+        """The installed loss of that name.
+
+        Raises:
+            ConfigError: no such loss.
+        """
+        if self.name not in losses:
+            raise ConfigError(f"loss {self.name!r} is not installed; {did_you_mean(self.name, losses)}")
+        return losses[self.name]
+
+
+_SQUARED = (
+    kernels.squared_value,
+    kernels.squared_derivative,
+    kernels.squared_update,
+    kernels.squared_unsafe_update,
+    kernels.squared_square_gradient,
+)
+
+BUILTIN_LOSSES: tuple[Loss, ...] = (
+    Loss("squared", *_SQUARED, kind=KIND_SQUARED),
+    Loss(
+        "classic",
+        kernels.classic_value,
+        kernels.classic_derivative,
+        kernels.squared_unsafe_update,
+        kernels.squared_unsafe_update,
+        kernels.squared_square_gradient,
+        kind=KIND_CLASSIC,
+    ),
+    Loss(
+        "hinge",
+        kernels.hinge_value,
+        kernels.hinge_derivative,
+        kernels.hinge_update,
+        kernels.hinge_unsafe_update,
+        kernels.hinge_square_gradient,
+        kind=KIND_HINGE,
+        labels=LossLabels.BINARY,
+    ),
+    Loss(
+        "logistic",
+        kernels.logistic_value,
+        kernels.logistic_derivative,
+        kernels.logistic_update,
+        kernels.logistic_unsafe_update,
+        kernels.logistic_square_gradient,
+        kind=KIND_LOGISTIC,
+        parameters=(LossParameter("lower", -1.0, slot="lower"), LossParameter("upper", 1.0, slot="upper")),
+        labels=LossLabels.BINARY,
+        prediction_range=(-50.0, 50.0),
+    ),
+    Loss(
+        "quantile",
+        kernels.quantile_value,
+        kernels.quantile_derivative,
+        kernels.quantile_update,
+        kernels.quantile_unsafe_update,
+        kernels.quantile_square_gradient,
+        kind=KIND_QUANTILE,
+        parameters=(LossParameter("tau", 0.5, 0.0, 1.0),),
+    ),
+    Loss(
+        "expectile",
+        kernels.expectile_value,
+        kernels.expectile_derivative,
+        kernels.expectile_update,
+        kernels.expectile_unsafe_update,
+        kernels.expectile_square_gradient,
+        kind=KIND_EXPECTILE,
+        parameters=(LossParameter("tau", 0.5, 0.0, 1.0),),
+    ),
+    Loss(
+        "poisson",
+        kernels.poisson_value,
+        kernels.poisson_derivative,
+        kernels.poisson_update,
+        kernels.poisson_unsafe_update,
+        kernels.poisson_square_gradient,
+        kind=KIND_POISSON,
+        labels=LossLabels.COUNT,
+        prediction_range=(-50.0, 50.0),
+        known_failures={
+            "gradient": "VW reports the deviance, which is twice the loss that its derivative belongs to",
+        },
+    ),
+)
+"""The losses that come with Hutch, each as VW 9.11.9 computes it; squared first, the default."""
+
+
+@hookimpl
+def hutch_register_losses(register: Callable[..., None]) -> None:
+    """Register the built-in losses."""
+    for loss in BUILTIN_LOSSES:
+        register(loss)

@@ -1,0 +1,1 @@
+"""A run over data: passes, progress, predictions."""

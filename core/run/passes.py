@@ -1,0 +1,124 @@
+"""Several passes over the data, with examples held out to know when to stop."""
+
+import math
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.statistics import Statistics
+from hutch.core.run.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Which examples of a pass are only tested; VW's rule.
+
+    Attributes:
+        period: those whose number, counted from 1, divides by this; 0: none.
+        after: all after this many, `period` then does not count; 0: none.
+        patience: stop after so many passes in a row in which the loss on them did not fall.
+        keeps_last: the chain ends as it was after the best pass only if it stopped early, as in VW; else always.
+    """
+
+    period: int = 0
+    after: int = 0
+    patience: int = 3
+    keeps_last: bool = False
+
+    def __bool__(self) -> bool:
+        return self.period > 0 or self.after > 0
+
+    def counted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which examples, by their number in the pass, a loss is told of: those held out, or all without a holdout."""
+        if not self:
+            return np.ones(len(numbers), np.bool_)
+        return numbers > self.after if self.after else numbers % self.period == 0
+
+    def __str__(self) -> str:
+        return f"all after number {self.after}" if self.after else f"every number divisible by {self.period}"
+
+
+@dataclass(frozen=True, slots=True)
+class PassesDone:
+    """What came of a run.
+
+    Attributes:
+        passes: made, an interrupted one included.
+        statistics: of the run, without what the chain had seen before.
+        best_holdout: least loss on the examples held out in a whole pass; NaN if there were none; None without holdout.
+    """
+
+    passes: int
+    statistics: Statistics
+    best_holdout: float | None
+
+    @property
+    def average_loss(self) -> float:
+        """Progressive loss, or that of the best pass on the examples held out."""
+        return self.statistics.average_loss if self.best_holdout is None else self.best_holdout
+
+
+def run_passes(
+    engine: Engine,
+    batches: Iterable[Batch],
+    progress: Progress,
+    *,
+    passes: int = 1,
+    learn: bool = True,
+    holdout: Holdout | None = None,
+    sink: Callable[[Batch, Outputs], None] | None = None,
+    scores: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> PassesDone:
+    """Run all passes; with a holdout the chain ends as it was after the pass that did best on it (see `Holdout`).
+
+    Args:
+        engine: the chain.
+        batches: can be iterated once a pass.
+        progress: reports on the run; made for this engine.
+        passes: how many at most.
+        learn: False only predicts.
+        holdout: which examples are only tested; None: none.
+        sink: sees every batch with its outputs.
+        scores: let the outputs hold the scores of all classes.
+        stopped: whether the batches ended before their time; no pass follows then.
+    """
+    holdout = holdout or Holdout()
+    best, best_loss, waited, number, early = None, math.nan, 0, 0, False
+    row_at = progress.row_at
+    for number in range(1, passes + 1):
+        progress.pass_number = number
+        before = progress.statistics
+        with closing(batch for batch in batches) as one_pass:  # whoever works ahead of an error ends with it
+            row_at = engine.run(
+                one_pass,
+                learn=learn,
+                sink=sink,
+                row=progress.row,
+                row_at=row_at,
+                holdout_period=0 if holdout.after else holdout.period,
+                holdout_after=holdout.after,
+                scores=scores,
+            )
+        if stopped():
+            break
+        loss = (progress.statistics - before).holdout_loss
+        waited += 1
+        loss = math.inf if math.isnan(loss) else loss  # as in VW, to test nothing is as bad as can be
+        if holdout and not loss >= best_loss:
+            best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
+        if holdout and waited >= holdout.patience:
+            early = True
+            break
+        if number < passes:
+            engine.end_pass()
+    tested = math.isfinite(best_loss)
+    done = PassesDone(number, progress.statistics, (best_loss if tested else math.nan) if holdout else None)
+    if best is not None and (early if holdout.keeps_last else tested):
+        engine.restore(best)
+    return done

@@ -1,0 +1,1 @@
+"""Vowpal Wabbit's text format: from bytes to a batch."""

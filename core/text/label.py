@@ -1,0 +1,167 @@
+"""The part of a line before its first bar: label, importance, base, tag."""
+
+import numpy as np
+from numpy import float32, int64, uint32, uint64
+
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.raw_bytes import byte_at
+from hutch.core.text import problems as problems
+from hutch.core.text.numbers import has_digit, is_digit, read_float
+from hutch.core.text.state import (
+    COST_SENSITIVE,
+    MULTICLASS,
+    SIMPLE,
+    add_cost,
+    add_tag,
+    piece_kernel,
+    report,
+    set_label,
+    state_at,
+)
+
+MAX_CLASS = 1 << 24
+"""Up to here float32 holds every integer."""
+MAX_COST_CLASS = (1 << 32) - 1
+BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
+
+
+@helper
+def next_word(at, stop):  # type: ignore[no-untyped-def]
+    """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
+    while at < stop and byte_at(at) == BLANK:
+        at += 1
+    first = at
+    while at < stop and byte_at(at) != BLANK:
+        at += 1
+    return first, at
+
+
+@helper
+def last_word(start, stop):  # type: ignore[no-untyped-def]
+    """Bounds of the last word between blanks; an empty one at `start` if there is none."""
+    while stop > start and byte_at(stop - 1) == BLANK:
+        stop -= 1
+    first = stop
+    while first > start and byte_at(first - 1) != BLANK:
+        first -= 1
+    return first, stop
+
+
+@helper
+def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
+    """A word as a number, as VW takes it: what it begins with, else 0; reported unless all of it is a number."""
+    value, used = read_float(start, stop)
+    if value != value:
+        value = float32(0)
+        used = int64(0)
+    if used != stop - start or (value == 0 and not has_digit(start, stop)):
+        report(state, kind, start, stop)
+    elif abs(value) == float32(np.inf):
+        report(state, problems.INFINITE_NUMBER, start, stop)
+    return value
+
+
+@helper
+def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
+    """A word of digits, perhaps after a `+`, as an int64; -1 if it is none or above `largest`."""
+    if start < stop and byte_at(start) == PLUS:
+        start += 1
+    if start == stop:
+        return int64(-1)
+    number = int64(0)
+    for at in range(start, stop):
+        if not is_digit(byte_at(at)):
+            return int64(-1)
+        number = number * 10 + byte_at(at) - 48
+        if number > largest:
+            return int64(-1)
+    return number
+
+
+@helper
+def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped-def]
+    """`label [importance [base]]`, or `class [importance]`; too many words leave the example unlabeled."""
+    first, stop = next_word(start, end)
+    second, second_stop = next_word(stop, end)
+    third, third_stop = next_word(second_stop, end)
+    beyond, _ = next_word(second_stop if multiclass else third_stop, end)
+    if beyond < end:
+        report(state, problems.TOO_MANY_LABEL_WORDS, first, end)
+        return
+    importance, base = float32(1), float32(0)
+    if multiclass:
+        number = read_integer(first, stop, MAX_CLASS)
+        label = float32(number) if number >= 0 else UNLABELED
+        if number < 0:
+            report(state, problems.BAD_CLASS, first, stop)
+    else:
+        label = read_number(state, first, stop, problems.BAD_LABEL)
+    if second < second_stop:
+        importance = read_number(state, second, second_stop, problems.BAD_IMPORTANCE)
+        if importance < 0:
+            report(state, problems.NEGATIVE_IMPORTANCE, second, second_stop)
+            importance = float32(0)
+    if third < third_stop:
+        base = read_number(state, third, third_stop, problems.BAD_BASE)
+    set_label(state, label, importance, base)
+
+
+@helper
+def read_costs(state, start, end):  # type: ignore[no-untyped-def]
+    """`class[:cost] ...`; the row's label becomes the cheapest class if any cost is given."""
+    cheapest = UNLABELED
+    at, stop = next_word(start, end)
+    while at < stop:
+        colon = at
+        while colon < stop and byte_at(colon) != COLON:
+            colon += 1
+        label = read_integer(at, colon, MAX_COST_CLASS)
+        cost, good = UNLABELED, label >= 0
+        if colon < stop:
+            cost, used = read_float(colon + 1, stop)
+            good = good and used > 0 and colon + 1 + used == stop and abs(cost) < np.inf
+        if good:
+            add_cost(state, uint32(uint64(label)), cost)
+            if cost < cheapest:
+                cheapest = cost
+                set_label(state, float32(label), float32(1), float32(0))
+        else:
+            report(state, problems.BAD_COST, at, stop)
+        at, stop = next_word(stop, end)
+
+
+@helper
+def read_label(state, start, stop):  # type: ignore[no-untyped-def]
+    """Read the bytes at `start` to `stop`, all before the bar or the line's end, into the row being written.
+
+    What stands before the first tab is skipped. The last word is the tag if it touches the end or begins with `'`.
+    """
+    set_label(state, UNLABELED, float32(1), float32(0))
+    kind = state_at(state)[0].label_kind
+    for at in range(start, stop):
+        if byte_at(at) == TAB:
+            start = at + 1
+            break
+    first, last = last_word(start, stop)
+    if first < last and (last == stop or byte_at(first) == QUOTE):
+        quoted = byte_at(first) == QUOTE
+        add_tag(state, first + 1 if quoted else first, last)
+        tag = first
+        first, last = last_word(start, tag)
+        if first == last and not quoted and kind <= MULTICLASS and is_digit(byte_at(stop - 1)):
+            _, used = read_float(tag, stop)
+            if used == stop - tag:
+                report(state, problems.NUMBER_AS_TAG, tag, stop)
+    if first == last:
+        return
+    if kind == SIMPLE or kind == MULTICLASS:
+        read_simple_label(state, start, last, kind == MULTICLASS)
+    elif kind == COST_SENSITIVE:
+        read_costs(state, start, last)
+
+
+@piece_kernel
+def parse_label(state, start, stop):  # type: ignore[no-untyped-def]
+    """`read_label`, for whoever has only its address."""
+    read_label(state, start, stop)

@@ -1,0 +1,143 @@
+"""Numbers as VW reads them, bit for bit.
+
+VW accumulates the digits in float32 and multiplies by a power of ten from a table made by repeated float32
+multiplication or division. The result is often one unit in the last place beside the correctly rounded number, and
+models depend on it. Only what that reader does not understand (`+3`, `1e+2`, `0x10`, `inf`, `nan`) goes to the C
+library's `strtof`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy import float32, int64
+from numpy.typing import NDArray
+
+from hutch.core.kernel.decorators import helper, intrinsic
+from hutch.core.kernel.raw_bytes import byte_at
+
+LOWEST_POWER, HIGHEST_POWER = -37, 38
+
+
+def _powers() -> NDArray[np.float32]:
+    """10^-37 to 10^38, each made from its neighbour nearer to 1."""
+    ten, table = np.float32(10), np.ones(HIGHEST_POWER - LOWEST_POWER + 1, np.float32)
+    for power in range(1, HIGHEST_POWER + 1):
+        table[power - LOWEST_POWER] = table[power - 1 - LOWEST_POWER] * ten
+    for power in range(-1, LOWEST_POWER - 1, -1):
+        table[power - LOWEST_POWER] = table[power + 1 - LOWEST_POWER] / ten
+    return table
+
+
+POWERS = _powers()
+MAX_DECIMALS = 35
+"""Digits after the point beyond this many are read over."""
+
+
+@intrinsic
+def _strtof(typing_context: Any, start: Any) -> Any:
+    """The number at an address as C's `strtof` reads it, and the address where it ends."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    result = types.Tuple((types.float32, types.int64))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(ir.FloatType(), [word, word.as_pointer()])
+        function = cgutils.get_or_insert_function(builder.module, kind, "strtof")
+        end = cgutils.alloca_once(builder, word)
+        value = builder.call(function, [arguments[0], end])
+        return context.make_tuple(builder, result, [value, builder.load(end)])
+
+    return result(types.int64), generate
+
+
+@helper
+def is_digit(byte):  # type: ignore[no-untyped-def]
+    """Whether a byte is an ASCII digit."""
+    return 48 <= byte <= 57
+
+
+@helper
+def has_digit(start, stop):  # type: ignore[no-untyped-def]
+    """Whether there is any ASCII digit in the bytes at `start` to `stop`."""
+    for at in range(start, stop):
+        if is_digit(byte_at(at)):
+            return True
+    return False
+
+
+@helper
+def power_of_ten(exponent):  # type: ignore[no-untyped-def]
+    """VW's float32 power of ten: 0 below the table, infinity above it; the exponent wraps to 8 bits first."""
+    exponent = ((exponent + 128) & 255) - 128
+    if exponent > HIGHEST_POWER:
+        return float32(np.inf)
+    return float32(0) if exponent < LOWEST_POWER else POWERS[exponent - LOWEST_POWER]
+
+
+@helper
+def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
+    """Number at the beginning of the bytes at `start` to `stop` by the C library; returns what `read_float` returns.
+
+    The byte at `stop` must end any number: the library does not know where the piece ends.
+    """
+    first = start
+    while first < stop and (byte_at(first) == 32 or 9 <= byte_at(first) <= 13):
+        first += 1
+    if first == stop:
+        return float32(0), int64(0)
+    value, end = _strtof(first)
+    return value, (end - start if end > first else int64(0))
+
+
+@helper
+def read_float(start, stop):  # type: ignore[no-untyped-def]
+    """Number at the beginning of the bytes at `start` to `stop`, which may be preceded by blanks.
+
+    The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
+    that there is no number. A sign, a dot or an `e` alone is 0, as in VW.
+    """
+    value, used = read_plain_float(start, stop)
+    if used < 0:
+        return read_with_strtof(start, stop)
+    return value, used
+
+
+@helper
+def read_plain_float(start, stop):  # type: ignore[no-untyped-def]
+    """`read_float` for what VW reads by itself; -1 bytes used where it asks the C library."""
+    at, ten, zero = start, float32(10), float32(48)
+    while at < stop and byte_at(at) == 32:
+        at += 1
+    negative = at < stop and byte_at(at) == 45
+    if negative:
+        at += 1
+    number = float32(0)
+    while at < stop and is_digit(byte_at(at)):
+        number = float32(float32(number * ten) + float32(byte_at(at))) - zero  # in this order: VW's roundings
+        at += 1
+    decimals = int64(0)
+    if at < stop and byte_at(at) == 46:
+        at += 1
+        while at < stop and is_digit(byte_at(at)):
+            if decimals < MAX_DECIMALS:
+                number = float32(number * ten) + float32(byte_at(at) - 48)
+                decimals += 1
+            at += 1
+    exponent = int64(0)
+    if at < stop and (byte_at(at) | 32) == 101:
+        at += 1
+        sign = int64(1)
+        if at < stop and byte_at(at) == 45:
+            sign = int64(-1)
+            at += 1
+        while at < stop and is_digit(byte_at(at)):
+            exponent = exponent * 10 + byte_at(at) - 48
+            at += 1
+        exponent *= sign
+    if at == stop or byte_at(at) == 32 or byte_at(at) == 9:
+        number = float32(number * power_of_ten(exponent - decimals))
+        return (-number if negative else number), int64(at - start)
+    return float32(0), int64(-1)

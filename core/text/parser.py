@@ -1,0 +1,193 @@
+"""VW's text format into batches.
+
+    [label [importance [base]]] [tag]|namespace[:value] feature[:value] ... |namespace ...
+
+Names are hashed, numbers read to VW's last bit, malformed places reported by line and column; see `parse_problems` for
+what is kept and what is dropped.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.errors import ConfigError, DataError, at
+from hutch.core.kernel.cache import entry
+from hutch.core.text.fast import DONE, FEED, NEEDS_LINE, NEEDS_ROOM, parse_text
+from hutch.core.text.hashing import HashMode, NamespaceMode
+from hutch.core.text.label import parse_label
+from hutch.core.text.problems import Problems
+from hutch.core.text.scan import scan
+from hutch.core.text.slow import parse_line
+from hutch.core.text.state import LABEL_KINDS, Buffers
+
+LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
+
+LARGEST_TEXT = 1 << 32
+"""Delimiters' places are 32-bit numbers."""
+PADDING = 64
+"""Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParserOptions:
+    """How text is understood.
+
+    Attributes:
+        bits: indices are below 2^bits; 1 to 32.
+        hash: `strings` takes names of digits as numbers, `all` hashes them too.
+        hash_seed: seed of the namespaces' hashes, below 2^32.
+        constant: append the constant feature to each example.
+        namespaces: tell namespaces apart by full name, or by first letter as VW does.
+        label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
+            (class[:cost] ...) or `none` (only a tag; other words before the bar are ignored).
+        strict: raise `DataError` at the first malformed place instead of doing as VW does.
+        whole_groups: readers end a batch only where a group of lines ends.
+    """
+
+    bits: int = 18
+    hash: HashMode = "strings"
+    hash_seed: int = 0
+    constant: bool = True
+    namespaces: NamespaceMode = "name"
+    label: LabelKind = "simple"
+    strict: bool = False
+    whole_groups: bool = False
+
+    def __post_init__(self) -> None:
+        valid: dict[str, tuple[object, ...]] = {
+            "hash": ("strings", "all"),
+            "namespaces": ("name", "letter"),
+            "label": tuple(LABEL_KINDS),
+        }
+        for name, allowed in valid.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"{name}: got {getattr(self, name)!r}, wanted one of {', '.join(map(str, allowed))}")
+        if not 1 <= self.bits <= 32:
+            raise ConfigError(f"bits: got {self.bits}, wanted 1 to 32")
+        if not 0 <= self.hash_seed < 1 << 32:
+            raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
+
+
+@entry("int64(uint64, int64)")
+def _parse(state, size):  # type: ignore[no-untyped-def]
+    """Parse a text of `size` bytes from the cursor on; returns what is missing to go on, `DONE` at its end."""
+    delimiters = scan(state, size)
+    if delimiters < 0:
+        return NEEDS_ROOM
+    return parse_text(state, delimiters)
+
+
+class TextParser:
+    """Parses chunks of lines; buffers are allocated once and grow with the largest chunk.
+
+    Args:
+        options: how text is understood.
+        source_name: what error messages call the input.
+        valid: how many batches, the newest included, stay valid at a time.
+
+    Attributes:
+        problems: all malformed places met so far.
+        line: number of lines parsed of this source.
+
+    >>> parser = TextParser(ParserOptions(namespaces="letter"))
+    >>> batch = parser.parse(b"1 2 'first |f a:0.5 b\\n")
+    >>> batch.labels, batch.importance, batch.tag(0)
+    (array([1.], dtype=float32), array([2.], dtype=float32), b'first')
+    >>> batch.indices, batch.values
+    (array([ 14355, 146788, 116060], dtype=uint32), array([0.5, 1. , 1. ], dtype=float32))
+    """
+
+    def __init__(self, options: ParserOptions | None = None, source_name: str = "<input>", valid: int = 1) -> None:
+        self.options = options or ParserOptions()
+        self.source_name = source_name
+        self.problems = Problems()
+        self.line = self._group = 0
+        self.valid = valid
+        self._ring = [self._new_buffers() for _ in range(valid)]
+        self._text = np.zeros(2 * PADDING, np.uint8)
+        self._parsed = 0
+
+    def _new_buffers(self) -> Buffers:
+        return Buffers(
+            mask=(1 << self.options.bits) - 1,
+            seed=self.options.hash_seed,
+            hash_all=self.options.hash == "all",
+            by_letter=self.options.namespaces == "letter",
+            constant=self.options.constant,
+            label_kind=LABEL_KINDS[self.options.label],
+        )
+
+    def start(self, source_name: str) -> None:
+        """Begin another source: lines count from 1 again, and a new group begins."""
+        self.source_name = source_name
+        self._group += self.line > 0
+        self.line = 0
+
+    def parse(self, data: bytes | bytearray | memoryview | NDArray[np.uint8], padded: bool = False) -> Batch:
+        """Parse whole lines; what follows the last line feed counts as a line too.
+
+        Args:
+            data: bytes that end with a line (a chunk of a file, or a file).
+            padded: `PADDING` bytes on both sides of the data may be read, so that it need not be copied.
+
+        Returns:
+            A batch whose arrays are valid until the next call, or as many calls as batches shall stay `valid`.
+
+        Raises:
+            DataError: at the first malformed place, if the options are strict; if the text has 4 GiB or more.
+        """
+        text = np.frombuffer(data, np.uint8)
+        if not padded or (len(text) and text[-1] != FEED):
+            text = self._copied(text)
+        self._parsed += 1
+        self.fill(self._parsed, text)
+        return self.take(self._parsed, text)
+
+    def fill(self, number: int, text: NDArray[np.uint8]) -> None:
+        """The part of `parse` that threads may do for several texts at a time.
+
+        Args:
+            number: of the text, from 0; `number - valid` must have been let go.
+            text: whole lines, the last line feed included, between `PADDING` bytes that may be read.
+        """
+        if len(text) >= LARGEST_TEXT:
+            return  # `take` refuses it
+        buffers = self._ring[number % self.valid]
+        buffers.begin(text)
+        while (missing := _parse(buffers.address, len(text))) != DONE:
+            if missing == NEEDS_ROOM:
+                buffers.grow()
+            elif missing == NEEDS_LINE:
+                buffers.record["parse_line"] = parse_line.address
+            else:
+                buffers.record["parse_label"] = parse_label.address
+
+    def take(self, number: int, text: NDArray[np.uint8]) -> Batch:
+        """The rest of `parse`, for one text after the other: count lines and groups on, collect the problems."""
+        if len(text) >= LARGEST_TEXT:
+            raise DataError(
+                at(self.source_name, self.line + 1, None, "got 4 GiB or more at once, wanted shorter lines")
+            )
+        buffers = self._ring[number % self.valid]
+        self.problems.add(buffers.found, text.data, self.source_name, self.line, self.options.strict)
+        batch = buffers.batch()
+        if self._group:
+            batch.group += self._group
+        lines, groups = buffers.ends
+        self.line += lines
+        self._group += groups
+        return batch
+
+    def _copied(self, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The text between paddings in a buffer of our own, ended with a line feed."""
+        size = len(data)
+        if len(self._text) < size + 1 + 2 * PADDING:
+            self._text = np.zeros(size + size // 4 + 1 + 2 * PADDING, np.uint8)
+        self._text[PADDING : PADDING + size] = data
+        if size and data[-1] != FEED:
+            self._text[PADDING + size] = FEED
+            size += 1
+        return self._text[PADDING : PADDING + size]

@@ -1,0 +1,1 @@
+"""Labels of workers: from files and tables to arrays."""

@@ -1,0 +1,189 @@
+"""From bytes to integer codes: the kernels behind `hutch.crowd.data.labels`."""
+
+import numpy as np
+
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import njit
+
+FINE, TOO_FEW, TOO_MANY, EMPTY, UNCLOSED, TRAILING = range(6)
+
+_TAB, _NEWLINE, _RETURN, _QUOTE = 9, 10, 13, 34
+_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+
+
+@njit
+def _field_end(text, start, separator):  # type: ignore[no-untyped-def]
+    """Begin and end of the content of the field at `start`, and end of the field itself (-1: unclosed quote)."""
+    size = len(text)
+    if separator == _TAB or start >= size or text[start] != _QUOTE:
+        end = start
+        while end < size and text[end] != separator and text[end] != _NEWLINE:
+            end += 1
+        content_end = end
+        if content_end > start and text[content_end - 1] == _RETURN and (end == size or text[end] == _NEWLINE):
+            content_end -= 1
+        return start, content_end, end
+    end = start + 1
+    while end < size:
+        if text[end] == _QUOTE:
+            if end + 1 < size and text[end + 1] == _QUOTE:
+                end += 1
+            else:
+                break
+        end += 1
+    if end >= size:
+        return start + 1, size, -1
+    close = end
+    end += 1
+    if end < size and text[end] == _RETURN and (end + 1 == size or text[end + 1] == _NEWLINE):
+        end += 1
+    return start + 1, close, end
+
+
+@njit
+def _code(text, start, end, slots, hashes, places, lengths, count):  # type: ignore[no-untyped-def]
+    """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new."""
+    value = _OFFSET
+    for i in range(start, end):
+        value = (value ^ np.uint64(text[i])) * _PRIME
+    mask = np.uint64(len(slots) - 1)
+    slot = (value ^ (value >> np.uint64(32))) & mask
+    while slots[slot]:
+        code = slots[slot] - 1
+        if hashes[code] == value and lengths[code] == end - start:
+            same, place = True, places[code]
+            for i in range(end - start):
+                if text[place + i] != text[start + i]:
+                    same = False
+                    break
+            if same:
+                return code
+        slot = (slot + np.uint64(1)) & mask
+    slots[slot] = count + 1
+    hashes[count], places[count], lengths[count] = value, start, end - start
+    return count
+
+
+@compiled
+def scan(text, start, first_line, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):  # type: ignore[no-untyped-def]
+    """Read all rows and code the wanted columns.
+
+    Args:
+        text: uint8, the whole file.
+        start: byte at which the first row begins.
+        first_line: its line number.
+        separator: byte between fields; quotes count unless it is a tab.
+        columns: int64 (roles), which field holds each role.
+        width: fields a row must have.
+        optional: role that may be empty, -1 for none.
+        codes: out, int32 (rows, roles).
+        slots: int32 (roles, power of two above twice the rows), zeros: open-addressing tables of code + 1.
+        hashes, places, lengths: out, (roles, rows): of each distinct name.
+        counts: out, int64 (roles): number of distinct names.
+
+    Returns:
+        rows read, status (`FINE` or what is wrong), line and column of what is wrong (from 1), the role or the number
+        of fields found.
+    """
+    size, roles = len(text), len(columns)
+    starts, ends = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    at, line, row = start, first_line, 0
+    while at < size:
+        line_start = at
+        if text[at] == _NEWLINE or (text[at] == _RETURN and (at + 1 == size or text[at + 1] == _NEWLINE)):
+            at += 1 if text[at] == _NEWLINE else 2
+            line += 1
+            continue
+        fields = 0
+        lines = 1
+        while True:
+            begin, content_end, end = _field_end(text, at, separator)
+            if end < 0:
+                return row, UNCLOSED, line, at - line_start + 1, fields
+            if end < size and text[end] != separator and text[end] != _NEWLINE:
+                return row, TRAILING, line, end - line_start + 1, fields
+            if fields < width:
+                starts[fields], ends[fields] = begin, content_end
+                if begin > at:
+                    for i in range(begin, content_end):
+                        lines += text[i] == _NEWLINE
+            fields += 1
+            at = end + 1
+            if end >= size or text[end] == _NEWLINE:
+                break
+        if fields != width:
+            return row, TOO_FEW if fields < width else TOO_MANY, line, 1, fields
+        for role in range(roles):
+            begin, end = starts[columns[role]], ends[columns[role]]
+            if begin == end and role != optional:
+                return row, EMPTY, line, begin - line_start + 1, role
+            code = _code(text, begin, end, slots[role], hashes[role], places[role], lengths[role], counts[role])
+            codes[row, role] = code
+            counts[role] = max(counts[role], code + 1)
+        row += 1
+        line += lines
+    return row, FINE, line, 0, 0
+
+
+@compiled
+def group_by_item(workers, items, labels, item_count, worker_count, anonymous):  # type: ignore[no-untyped-def]
+    """Sort labels by item, drop exact duplicates, count contradictions.
+
+    Args:
+        workers, items, labels: int32 (rows), codes in the order read.
+        item_count, worker_count: how many codes there are.
+        anonymous: code of the worker whose repetitions are no duplicates, -1 for none.
+
+    Returns:
+        item_ptr (int64, items + 1), workers, labels (int32), duplicates dropped, contradictions kept.
+    """
+    rows = len(items)
+    pointer = np.zeros(item_count + 1, np.int64)
+    for row in range(rows):
+        pointer[items[row] + 1] += 1
+    for item in range(item_count):
+        pointer[item + 1] += pointer[item]
+    cursor, order = pointer[:-1].copy(), np.empty(rows, np.int64)
+    for row in range(rows):
+        order[cursor[items[row]]] = row
+        cursor[items[row]] += 1
+
+    out_workers, out_labels = np.empty(rows, np.int32), np.empty(rows, np.int32)
+    latest, earlier = np.full(worker_count, -1, np.int64), np.empty(rows, np.int64)
+    kept, duplicates, contradictions = 0, 0, 0
+    for item in range(item_count):
+        begin, end = pointer[item], pointer[item + 1]
+        pointer[item] = kept
+        for place in range(begin, end):
+            worker, label = workers[order[place]], labels[order[place]]
+            previous = latest[worker] if latest[worker] >= pointer[item] else -1
+            same, other = previous, False
+            while same >= 0 and out_labels[same] != label:
+                same, other = earlier[same], True
+            if same >= 0 and worker != anonymous:
+                duplicates += 1
+                continue
+            contradictions += other and worker != anonymous
+            out_workers[kept], out_labels[kept] = worker, label
+            earlier[kept], latest[worker] = previous, kept
+            kept += 1
+    pointer[item_count] = kept
+    return pointer, out_workers[:kept].copy(), out_labels[:kept].copy(), duplicates, contradictions
+
+
+@compiled
+def group_by_worker(item_ptr, workers, worker_count):  # type: ignore[no-untyped-def]
+    """Positions of each worker's labels: worker_ptr (int64, workers + 1), positions and their items (int64, int32)."""
+    pointer = np.zeros(worker_count + 1, np.int64)
+    for worker in workers:
+        pointer[worker + 1] += 1
+    for worker in range(worker_count):
+        pointer[worker + 1] += pointer[worker]
+    cursor = pointer[:-1].copy()
+    positions, items = np.empty(len(workers), np.int64), np.empty(len(workers), np.int32)
+    for item in range(len(item_ptr) - 1):
+        for place in range(item_ptr[item], item_ptr[item + 1]):
+            worker = workers[place]
+            positions[cursor[worker]], items[cursor[worker]] = place, item
+            cursor[worker] += 1
+    return pointer, positions, items

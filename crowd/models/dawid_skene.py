@@ -1,0 +1,93 @@
+"""Dawid and Skene's model with Dirichlet priors."""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models import confusion_kernels as kernels
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown
+
+
+class DawidSkeneParameters(Parameters):
+    """Parameters of `DawidSkene`."""
+
+    iterations: int = Field(100, ge=1, description="EM iterations at most")
+    right: float = Field(1.0, gt=0, description="pseudo-count of the right label in every row")
+    wrong: float = Field(0.1, gt=0, description="pseudo-count of each wrong label")
+
+
+class DawidSkene(CrowdModel):
+    """Each worker has a confusion row for each class; rows and class prior have Dirichlet priors.
+
+    Dawid and Skene, Applied Statistics 28(1), 1979; the priors as in Raykar et al., JMLR 11, 2010, without features.
+    """
+
+    name = "dawid_skene"
+    summary = "a confusion matrix for each worker, with pseudo-counts"
+    Parameters: ClassVar[type[Parameters]] = DawidSkeneParameters
+    parameters: DawidSkeneParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors."""
+        return count_state(labels, history)
+
+    def maximise(self, labels: Labels, state: State) -> None:
+        """Expected counts of every worker and class."""
+        count_labels(labels, state)
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """q_i(k) proportional to pi_k prod_w c_w[k, l]."""
+        table = np.log(self.confusions(state).transpose(0, 2, 1))
+        return expect_table(labels, state, self.class_prior(state), table)
+
+    def posterior(self, state: State) -> Array:
+        """The posteriors."""
+        return state.items["posterior"]
+
+    def confusions(self, state: State) -> Array:
+        """Counts plus pseudo-counts, by rows."""
+        prior = np.where(np.eye(len(state.classes)), self.parameters.right, self.parameters.wrong)
+        rows = state.workers["counts"].transpose(0, 2, 1) + prior
+        return np.asarray(rows / rows.sum(axis=2, keepdims=True))
+
+    def class_prior(self, state: State) -> Array:
+        """Share of each class among the items, with half a pseudo-count, or what was given."""
+        fixed = self.fixed_prior(len(state.classes))
+        counts = state.shared["class_counts"] + 0.5
+        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+
+
+def count_state(labels: Labels, history: State | None) -> State:
+    """A state of expected counts [worker, label, class] and class counts, those of the history first."""
+    workers, classes = len(labels.worker_names), len(labels.classes)
+    old = history or State([], [])
+    counts = grown(old.workers.get("counts"), (workers, classes, classes))
+    class_counts = grown(old.shared.get("class_counts"), (classes,))
+    return State(
+        classes=labels.classes,
+        worker_names=labels.worker_names,
+        workers={"counts": counts},
+        shared={"class_counts": class_counts},
+        items={"posterior": labels.vote_share(gold=True)},
+        scratch={"counts": counts.copy(), "class_counts": class_counts.copy()},
+    )
+
+
+def count_labels(labels: Labels, state: State) -> None:
+    """Counts of the history plus those expected under the posteriors."""
+    counts, q = state.workers["counts"], state.items["posterior"]
+    counts[...] = state.scratch["counts"]
+    kernels.add_labels(labels.item_ptr, labels.workers, labels.labels, q, counts)
+    state.shared["class_counts"][...] = state.scratch["class_counts"] + q.sum(axis=0)
+
+
+def expect_table(labels: Labels, state: State, prior: Array, log_table: Array) -> tuple[float, float]:
+    """E step with a table log p(label | class, worker) (workers, labels, classes)."""
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior)
+    table = np.ascontiguousarray(log_table)
+    return kernels.expect(  # type: ignore[no-any-return]
+        labels.item_ptr, labels.workers, labels.labels, labels.gold, log_prior, table, state.items["posterior"]
+    )

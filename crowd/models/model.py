@@ -1,0 +1,206 @@
+"""What every crowd model is: an E step, an M step, priors; and the loops around them."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hutch.core.errors import ConfigError, UsageError, at, did_you_mean
+from hutch.crowd.data.labels import Labels
+
+if TYPE_CHECKING:
+    from hutch.crowd.models.online import Stream
+
+Array = NDArray[np.float64]
+
+
+class Parameters(BaseModel):
+    """What can be set on every model; models add their own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    iterations: int = Field(50, ge=1, description="EM iterations at most")
+    tolerance: float = Field(1e-3, ge=0, description="stop when no posterior changes by more")
+    class_prior: tuple[float, ...] | None = Field(None, description="P(Z), not learned; any scale, one number a class")
+    rho: float = Field(0.1, ge=0, description="correlation of the labels of an item, for calibration; 0 for none")
+
+
+@dataclass
+class State:
+    """What a model knows.
+
+    Attributes:
+        classes: names of the classes, by code.
+        worker_names: whose rows the worker arrays hold, by code; empty if the rows are hashed slots.
+        workers: arrays with one row a worker: what is carried over to the next run.
+        shared: arrays of the whole crowd, carried over too.
+        items: arrays with one row an item of the present labels; never saved, as is `scratch`.
+        scratch: whatever else a run needs.
+    """
+
+    classes: list[str]
+    worker_names: list[str]
+    workers: dict[str, Array] = field(default_factory=dict)
+    shared: dict[str, Array] = field(default_factory=dict)
+    items: dict[str, Array] = field(default_factory=dict)
+    scratch: dict[str, Array] = field(default_factory=dict)
+
+
+@dataclass
+class Fit:
+    """What one run found out.
+
+    Attributes:
+        state: what the model knows now.
+        posterior: float64 (items, classes).
+        iterations: EM iterations or passes done.
+        objective: the model's own, a mean over items; comparable between runs of one model on the same labels.
+        converged: the last iteration changed less than the tolerance.
+        informative: how much a label of each item depends on its class, 0 to 1 (items).
+    """
+
+    state: State
+    posterior: Array
+    iterations: int
+    objective: float
+    converged: bool
+    informative: Array
+
+
+class CrowdModel(ABC):
+    """One explanation of how labels come about; subclasses are final.
+
+    A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
+    rest. State lives in `State`, never in the model. See docs/crowd.md for a complete model of a third party.
+
+    Args:
+        **parameters: fields of `Parameters`.
+
+    Raises:
+        ConfigError: a parameter is unknown or out of range.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    Parameters: ClassVar[type[Parameters]] = Parameters
+
+    def __init__(self, **parameters: Any) -> None:
+        try:
+            self.parameters = self.Parameters(**parameters)
+        except ValidationError as error:
+            raise ConfigError(_explain(self.name, self.Parameters, error)) from None
+
+    @abstractmethod
+    def start(self, labels: Labels, history: State | None) -> State:
+        """A state from which EM can start: posteriors of vote shares, counts of earlier runs.
+
+        Args:
+            labels: their classes and workers begin with those of `history`.
+            history: what earlier runs learned, or None.
+        """
+
+    @abstractmethod
+    def maximise(self, labels: Labels, state: State) -> None:
+        """M step: from the items' posteriors to the parameters of workers and crowd, in place."""
+
+    @abstractmethod
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """E step: new posteriors of the items, in place.
+
+        Args:
+            learned: these labels are part of what the parameters were estimated from.
+
+        Returns:
+            objective, largest change of a posterior.
+        """
+
+    @abstractmethod
+    def posterior(self, state: State) -> Array:
+        """P(class | labels) of each item (items, classes)."""
+
+    @abstractmethod
+    def confusions(self, state: State) -> Array:
+        """P(label l | class k) of each worker on an item of usual difficulty (workers, k, l)."""
+
+    @abstractmethod
+    def class_prior(self, state: State) -> Array:
+        """P(class) (classes)."""
+
+    def informative(self, state: State) -> Array:
+        """How much a label of each item depends on its class, 0 to 1; 1 where the model knows no difficulty."""
+        return np.ones(len(self.posterior(state)))
+
+    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+        """Batch EM.
+
+        Args:
+            labels: if there is a history, read with its classes and workers.
+            history: counts of earlier runs; they act as prior.
+        """
+        return self.improve(labels, self.start(labels, history))
+
+    def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
+        """Iterate until nothing changes any more, or as often as allowed.
+
+        Args:
+            labels: as in `fit`.
+            state: changed in place.
+            done: iterations that were spent on it before.
+        """
+        objective, iteration, converged = 0.0, done, False
+        while iteration < self.parameters.iterations and len(labels) and not converged:
+            self.maximise(labels, state)
+            objective, change = self.expect(labels, state, learned=True)
+            iteration += 1
+            converged = change <= self.parameters.tolerance
+        return Fit(state, self.posterior(state), iteration, objective, converged, self.informative(state))
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "Stream":
+        """The online form of the model, if it has one.
+
+        Raises:
+            UsageError: it has none.
+        """
+        raise UsageError(f"{self.name} has no online form; two_level and nominal have")
+
+    def infer(self, labels: Labels, history: State) -> Fit:
+        """Posteriors under what earlier runs learned; nothing is learned from these labels."""
+        state = self.start(labels, history)
+        objective, _ = self.expect(labels, state, learned=False)
+        return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
+
+    def fixed_prior(self, classes: int) -> Array | None:
+        """The given class prior, normalised, or None if it is to be learned.
+
+        Raises:
+            ConfigError: it has another number of classes.
+        """
+        given = self.parameters.class_prior
+        if given is None:
+            return None
+        prior = np.array(given, np.float64)
+        if len(prior) != classes or not np.all(prior >= 0) or not np.isfinite(prior.sum()) or prior.sum() == 0:
+            text = f"got {list(given)}, wanted {classes} numbers of at least 0 that are not all 0"
+            raise ConfigError(at(f"{self.name}.class_prior", None, None, text))
+        return np.asarray(prior / prior.sum())
+
+
+def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:
+    """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none."""
+    result = np.full(shape, fill)
+    if array is not None:
+        result[tuple(slice(n) for n in array.shape)] = array
+    return result
+
+
+def _explain(model: str, parameters: type[Parameters], error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join([model, *map(str, first["loc"])])
+    if first["type"] == "extra_forbidden":
+        return at(
+            place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), parameters.model_fields)}"
+        )
+    return at(place, None, None, f"{first['msg'][0].lower()}{first['msg'][1:]}, got {first['input']!r}")

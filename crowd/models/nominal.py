@@ -1,0 +1,146 @@
+"""Mineiro's nominal model: worker confusion, item difficulty and a population mean as hyperprior."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models import nominal_kernels as kernels
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown
+
+if TYPE_CHECKING:
+    from hutch.crowd.models.nominal_stream import NominalStream
+
+
+class NominalParameters(Parameters):
+    """Parameters of `Nominal`."""
+
+    symmetric: bool = Field(False, description="alpha[k, l] = alpha[l, k]: half the parameters")
+    difficulty: bool = Field(True, description="learn each item's beta; else it stays at its prior mean")
+    steps: int = Field(2, ge=1, description="steps of log beta in each E step, of alpha in each M step")
+    learning_rate: float = Field(20.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
+    initial_t: float = Field(1000.0, gt=0, description="online: items that the first step counts as seen")
+    decay: float = Field(0.5, ge=0, le=1, description="online: rho in the step")
+    largest_step: float = Field(
+        2.0, gt=0, description="online: a slot's step is at most this by the root of its labels"
+    )
+    n_items: int = Field(10000, ge=1, description="online: prior strength; the workers' prior is shared among so many")
+    item_steps: int = Field(5, ge=1, description="online: EM steps of (beta, q) for an item at most")
+
+
+class Nominal(CrowdModel):
+    """p(l | z = k, w, j) is proportional to exp(-alpha_w[k, l] beta_j).
+
+        alpha_w[k, k] = 0,   alpha_w[k, l] ~ N(gamma[k, l], 1),   gamma[k, l] ~ N(1, 1),   log beta_j ~ N(1, 1)
+
+    EM over the classes with the maximum of alpha, beta and gamma. The history of a worker is a Gaussian at his former
+    alpha with the curvature found then. See `nominal_kernels` for sources.
+    """
+
+    name = "nominal"
+    summary = "Mineiro's model: worker confusion, item difficulty, population mean"
+    Parameters: ClassVar[type[Parameters]] = NominalParameters
+    parameters: NominalParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors, workers like the population, items of usual difficulty."""
+        workers, classes = len(labels.worker_names), len(labels.classes)
+        off = 1 - np.eye(classes)
+        old = history or State([], [])
+        gamma = grown(old.shared.get("gamma"), (classes, classes), 1.0) * off
+        known = len(old.worker_names), len(old.classes)
+        alpha = np.tile(gamma, (workers, 1, 1))
+        alpha[: known[0], : known[1], : known[1]] = old.workers.get("alpha", alpha[:0, :0, :0])
+        bend = grown(old.workers.get("bend"), alpha.shape)
+        class_counts = grown(old.shared.get("class_counts"), (classes,))
+        return State(
+            classes=labels.classes,
+            worker_names=labels.worker_names,
+            workers={"alpha": alpha, "bend": bend},
+            shared={"gamma": gamma, "class_counts": class_counts},
+            items={
+                "posterior": labels.vote_share(gold=True),
+                "log_beta": np.full(labels.items, kernels.MEAN_LOG_BETA),
+            },
+            scratch={"alpha": alpha.copy(), "bend": bend.copy(), "class_counts": class_counts.copy()},
+        )
+
+    def maximise(self, labels: Labels, state: State) -> None:
+        """Newton steps of alpha under a diagonal bound of the curvature, gamma in closed form."""
+        workers, shared, items = state.workers, state.shared, state.items
+        off = 1 - np.eye(len(state.classes))
+        alpha = workers["alpha"]
+        for _ in range(self.parameters.steps):
+            slope, bend = np.zeros_like(alpha), np.zeros_like(alpha)
+            kernels.slopes(
+                labels.item_ptr,
+                labels.workers,
+                labels.labels,
+                items["posterior"],
+                items["log_beta"],
+                alpha,
+                slope,
+                bend,
+            )
+            slope -= state.scratch["bend"] * (alpha - state.scratch["alpha"])
+            bend += state.scratch["bend"]
+            if self.parameters.symmetric:
+                slope, bend = slope + slope.transpose(0, 2, 1), bend + bend.transpose(0, 2, 1)
+            # where p is almost 0 the bound is only good nearby, hence no step above 1
+            alpha += off * np.clip((slope - (alpha - shared["gamma"])) / (bend + 1), -1, 1)
+            shared["gamma"][...] = off * (1 + alpha.sum(axis=0)) / (len(alpha) + 1)
+        workers["bend"][...] = bend
+        shared["class_counts"][...] = state.scratch["class_counts"] + items["posterior"].sum(axis=0)
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """Steps of log beta, then q; the objective holds the priors of alpha and gamma too."""
+        steps = (self.parameters.steps if learned else 20) if self.parameters.difficulty else 0
+        likelihood, change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state),
+            state.workers["alpha"], steps, state.items["log_beta"], state.items["posterior"],
+        )  # fmt: skip
+        return likelihood + self.log_prior(state) / max(labels.items, 1), change
+
+    def posterior(self, state: State) -> Array:
+        """The posteriors."""
+        return state.items["posterior"]
+
+    def informative(self, state: State) -> Array:
+        """beta, 1 from the usual difficulty on."""
+        return usual_difficulty(state.items["log_beta"])
+
+    def confusions(self, state: State) -> Array:
+        """Rows at the prior mean of log beta."""
+        return softmax_rows(state.workers["alpha"])
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "NominalStream":
+        """The online form."""
+        from hutch.crowd.models.nominal_stream import NominalStream
+
+        return NominalStream(self, classes, slots, history)
+
+    def class_prior(self, state: State) -> Array:
+        """Class counts plus one each, or what was given (`priorz`)."""
+        fixed = self.fixed_prior(len(state.classes))
+        counts = state.shared["class_counts"] + 1
+        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+
+    def log_prior(self, state: State) -> float:
+        """log P(alpha, gamma) up to a constant."""
+        alpha, gamma = state.workers["alpha"], state.shared["gamma"]
+        off = 1 - np.eye(len(gamma))
+        sides = 2 if self.parameters.symmetric else 1
+        return float(-0.5 * (np.sum((alpha - gamma) ** 2) + np.sum(off * (gamma - 1) ** 2)) / sides)
+
+
+def softmax_rows(alpha: Array) -> Array:
+    """p(l | k) at the prior mean of log beta (workers, classes, labels)."""
+    scores = -alpha * np.exp(kernels.MEAN_LOG_BETA)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+
+def usual_difficulty(log_beta: Array) -> Array:
+    """beta over its usual value, at most 1."""
+    return np.asarray(np.minimum(np.exp(log_beta - kernels.MEAN_LOG_BETA), 1.0))

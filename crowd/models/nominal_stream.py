@@ -1,0 +1,250 @@
+"""The nominal model in a stream, in the manner of Mineiro's `nominalonlineextract`."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import njit
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models import nominal_kernels as kernels
+from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
+from hutch.crowd.models.model import Array, State, grown
+from hutch.crowd.models.nominal import NominalParameters, softmax_rows, usual_difficulty
+from hutch.crowd.models.nominal_kernels import fit_item, most_ratings
+from hutch.crowd.models.online import Progress, Stream
+
+PRIOR_MEAN = 1.0
+"""Mean of gamma[k, l], k != l."""
+TIME, WORKERS, ITEMS = range(3)
+"""Places in the stream's counters: items of all passes, slots touched, items."""
+_TOLERANCE = 0.02  # of log beta; half of it changes the mean objective by less than 0.002
+GHOST, DISTANCES, SQUARES = range(3)
+"""Places in the stream's `prior` (3, classes, classes): see `lazy_prior`."""
+
+
+@njit(error_model="numpy")
+def advance(prior, workers, elapsed):  # type: ignore[no-untyped-def]
+    """Move the ghosts of all label pairs on by `elapsed`."""
+    shrink = math.exp(-elapsed)
+    for k in range(prior.shape[1]):
+        for label in range(prior.shape[1]):
+            if k != label:
+                ghost, distances = prior[GHOST, k, label], prior[DISTANCES, k, label]
+                mean = mean_of(ghost, distances, workers, PRIOR_MEAN)
+                prior[GHOST, k, label] = ghost_after(ghost, mean, workers, PRIOR_MEAN, elapsed)
+                prior[DISTANCES, k, label] = shrink * distances
+                prior[SQUARES, k, label] *= shrink * shrink
+
+
+@njit(error_model="numpy")
+def log_prior(prior, workers):  # type: ignore[no-untyped-def]
+    """log P(alpha, gamma) up to a constant."""
+    total = 0.0
+    for k in range(prior.shape[1]):
+        for label in range(prior.shape[1]):
+            if k != label:
+                ghost, distances = prior[GHOST, k, label], prior[DISTANCES, k, label]
+                mean = mean_of(ghost, distances, workers, PRIOR_MEAN)
+                total += squares_about_mean(ghost, mean, workers, distances, prior[SQUARES, k, label])
+                total += (mean - PRIOR_MEAN) ** 2
+    return -0.5 * total
+
+
+@njit(error_model="numpy")
+def read_worker(slot, now, prior, workers, distance, touched, alpha):  # type: ignore[no-untyped-def]
+    """Write a slot's alpha, its prior applied up to `now`, into `alpha`; returns 1 if the slot is new, else 0.
+
+    Args:
+        distance: float64 (slots, classes, classes), alpha minus ghost at the last touch; brought up to date.
+        touched: float64 (slots), time of the last touch, -1 for never.
+    """
+    classes = len(alpha)
+    new = touched[slot] < 0.0
+    shrink = 0.0 if new else math.exp(touched[slot] - now)
+    for k in range(classes):
+        for label in range(classes):
+            if k != label:
+                ghost = prior[GHOST, k, label]
+                if new:
+                    offset = mean_of(ghost, prior[DISTANCES, k, label], workers, PRIOR_MEAN) - ghost
+                else:
+                    offset = shrink * distance[slot, k, label]
+                distance[slot, k, label] = offset
+                alpha[k, label] = ghost + offset
+    if new:
+        for k in range(classes):
+            for label in range(classes):
+                offset = distance[slot, k, label]
+                prior[DISTANCES, k, label] += offset
+                prior[SQUARES, k, label] += offset * offset
+    touched[slot] = now
+    return 1 if new else 0
+
+
+@njit(error_model="numpy")
+def move_worker(slot, prior, distance, step):  # type: ignore[no-untyped-def]
+    """Add `step` (classes, classes) to a slot that is up to date; the population's mean follows."""
+    for k in range(len(step)):
+        for label in range(len(step)):
+            d, before = step[k, label], distance[slot, k, label]
+            distance[slot, k, label] = before + d
+            prior[DISTANCES, k, label] += d
+            prior[SQUARES, k, label] += d * (2.0 * before + d)
+
+
+@compiled
+def learn_items(  # type: ignore[no-untyped-def]
+    item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, met, class_counts, counters, schedule, items,
+    steps, symmetric, first_pass, objectives, posteriors,
+):  # fmt: skip
+    """For each item: EM on (beta, q) with the workers fixed, then one step of its workers, then forget it.
+
+    Args:
+        item_ptr, slots, labels: the blocks.
+        gold: int32 (items), -1 for none.
+        fixed_prior: P(class), or empty if learned.
+        prior, distance, touched: the workers, see `read_worker`; changed in place.
+        met: float64 (slots), labels met, of all passes; changed in place.
+        class_counts, counters: what else the stream knows, changed in place.
+        schedule: learning_rate, initial_t, decay, largest step of a slot times the root of its labels.
+        items: prior strength: how many items the prior of the workers is shared among.
+        steps: EM steps of an item at most.
+        objectives, posteriors: out (items), (items, classes): F_i and q before the item is learned.
+    """
+    classes = len(class_counts)
+    longest = most_ratings(item_ptr)
+    alpha, order = np.zeros((longest, classes, classes)), np.arange(longest)
+    rows, moments = np.empty((longest, classes, classes)), np.empty((2, classes))
+    step, class_prior = np.zeros((classes, classes)), np.empty(classes)
+    rate, initial_t, decay, largest = schedule[0], schedule[1], schedule[2], schedule[3]
+    for item in range(len(item_ptr) - 1):
+        first, ratings = item_ptr[item], item_ptr[item + 1] - item_ptr[item]
+        before = clock(counters[TIME], rate, initial_t, decay)
+        counters[TIME] += 1.0
+        now = clock(counters[TIME], rate, initial_t, decay) / items
+        advance(prior, counters[WORKERS], now - before / items)
+        eta = rate * (initial_t + counters[TIME]) ** -decay
+        for j in range(ratings):
+            counters[WORKERS] += read_worker(
+                np.int64(slots[first + j]), now, prior, counters[WORKERS], distance, touched, alpha[j]
+            )
+        class_prior[:] = fixed_prior if len(fixed_prior) else (class_counts + 1.0) / (class_counts.sum() + classes)
+        q = posteriors[item]
+        log_beta, objective = fit_item(
+            0, ratings, order, labels[first : first + ratings], gold[item], class_prior, alpha,
+            kernels.MEAN_LOG_BETA, steps, _TOLERANCE, rows, moments, q,
+        )  # fmt: skip
+        sides = 2.0 if symmetric else 1.0
+        objectives[item] = objective + log_prior(prior, counters[WORKERS]) / (items * sides)
+
+        beta = math.exp(log_beta)
+        for j in range(ratings):
+            slot, label = np.int64(slots[first + j]), labels[first + j]
+            met[slot] += 1.0
+            own_eta = min(eta, largest / math.sqrt(met[slot]))
+            for k in range(classes):
+                weight = own_eta * q[k] * beta
+                for other in range(classes):
+                    if other != k:
+                        step[k, other] = weight * (rows[j, k, other] - (1.0 if other == label else 0.0))
+            if symmetric:
+                for k in range(classes):
+                    for other in range(k):
+                        step[k, other] += step[other, k]
+                        step[other, k] = step[k, other]
+            move_worker(slot, prior, distance, step)
+
+        keep = 1.0
+        if first_pass:
+            counters[ITEMS] += 1.0
+        else:
+            keep = 1.0 - 1.0 / counters[ITEMS]
+        for k in range(classes):
+            class_counts[k] = keep * class_counts[k] + q[k]
+
+
+class NominalStream(Stream):
+    """Fixed memory: hashed workers, priors applied when a slot is read, steps of size eta_t = eta (t0 + t)^-rho."""
+
+    @property
+    def _parameters(self) -> NominalParameters:
+        assert isinstance(self.model.parameters, NominalParameters)
+        return self.model.parameters
+
+    def start(self, classes: list[str], slots: int, history: State | None) -> State:
+        """Untouched slots: every worker is the population; or the slots of the history."""
+        count, old = len(classes), history or State([], [])
+        prior = grown(old.shared.get("prior"), (3, count, count))
+        known = len(old.classes)
+        prior[GHOST, known:, :] = prior[GHOST, :, known:] = PRIOR_MEAN
+        prior[GHOST] *= 1 - np.eye(count)
+        return State(
+            classes=classes,
+            worker_names=[],
+            workers={
+                "distance": grown(old.workers.get("distance"), (slots, count, count)),
+                "touched": grown(old.workers.get("touched"), (slots,), -1.0),
+                "met": grown(old.workers.get("met"), (slots,)),
+            },
+            shared={
+                "prior": prior,
+                "class_counts": grown(old.shared.get("class_counts"), (count,)),
+                "counters": grown(old.shared.get("counters"), (3,)),
+            },
+        )
+
+    def learn(self, labels: Labels, first_pass: bool) -> Progress:
+        """See `learn_items`."""
+        state, parameters, classes = self.state, self._parameters, len(self.state.classes)
+        progress = Progress(np.empty(labels.items), np.empty((labels.items, classes)))
+        schedule = np.array([parameters.learning_rate, parameters.initial_t, parameters.decay, parameters.largest_step])
+        steps = parameters.item_steps if parameters.difficulty else 0
+        learn_items(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self._fixed(), state.shared["prior"],
+            state.workers["distance"], state.workers["touched"], state.workers["met"], state.shared["class_counts"],
+            state.shared["counters"], schedule, float(parameters.n_items), steps, parameters.symmetric, first_pass,
+            progress.objective, progress.posterior,
+        )  # fmt: skip
+        return progress
+
+    def score(self, labels: Labels) -> tuple[Array, Array, float]:
+        """EM on (beta, q) of every item; workers that were never met are the population."""
+        parameters, classes = self._parameters, len(self.state.classes)
+        used, places = np.unique(labels.workers, return_inverse=True)
+        q, log_beta = np.zeros((labels.items, classes)), np.full(labels.items, kernels.MEAN_LOG_BETA)
+        objective, _ = kernels.expect(
+            labels.item_ptr, places.astype(np.int32), labels.labels, labels.gold,
+            self.class_prior(), self.alpha(used), 20 if parameters.difficulty else 0, log_beta, q,
+        )  # fmt: skip
+        return q, usual_difficulty(log_beta), objective
+
+    def confusions(self, slots: NDArray[np.int32]) -> Array:
+        """Rows at the prior mean of log beta."""
+        return softmax_rows(self.alpha(slots))
+
+    def class_prior(self) -> Array:
+        """Class counts plus one each, or what was given."""
+        fixed, counts = self._fixed(), self.state.shared["class_counts"] + 1
+        return fixed if len(fixed) else np.asarray(counts / counts.sum())
+
+    def alpha(self, slots: NDArray[np.int32]) -> Array:
+        """alpha of some slots, their priors applied up to now (slots, classes, classes)."""
+        prior, counters = self.state.shared["prior"], self.state.shared["counters"]
+        parameters, touched = self._parameters, self.state.workers["touched"][slots]
+        now = clock(counters[TIME], parameters.learning_rate, parameters.initial_t, parameters.decay)
+        shrink = np.exp(np.minimum(touched - now / parameters.n_items, 0))[:, None, None]
+        known = prior[GHOST] + shrink * self.state.workers["distance"][slots]
+        return np.where(touched[:, None, None] < 0, self.gamma(), known)
+
+    def gamma(self) -> Array:
+        """The population's mean (classes, classes)."""
+        prior, counters = self.state.shared["prior"], self.state.shared["counters"]
+        mean = mean_of.py_func(prior[GHOST], prior[DISTANCES], counters[WORKERS], PRIOR_MEAN)
+        return np.asarray(mean * (1 - np.eye(len(mean))))
+
+    def _fixed(self) -> Array:
+        """The given class prior; empty if there is none."""
+        fixed = self.model.fixed_prior(len(self.state.classes))
+        return np.zeros(0) if fixed is None else fixed

@@ -1,0 +1,60 @@
+"""The one-coin model: a worker is right with one probability, whatever the class."""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.dawid_skene import count_labels, count_state, expect_table
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State
+
+
+class OneCoinParameters(Parameters):
+    """Parameters of `OneCoin`."""
+
+    iterations: int = Field(100, ge=1, description="EM iterations at most")
+    right: float = Field(2.0, gt=0, description="pseudo-count of right labels")
+    wrong: float = Field(1.0, gt=0, description="pseudo-count of wrong labels")
+
+
+class OneCoin(CrowdModel):
+    """A worker gives the right label with probability r_w and any other with (1 - r_w) / (K - 1).
+
+    For few labels a worker; it fails where workers confuse particular classes. Demartini et al., WWW 2012 (ZenCrowd).
+    """
+
+    name = "one_coin"
+    summary = "one accuracy for each worker"
+    Parameters: ClassVar[type[Parameters]] = OneCoinParameters
+    parameters: OneCoinParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors."""
+        return count_state(labels, history)
+
+    def maximise(self, labels: Labels, state: State) -> None:
+        """Expected counts; the coin reads right and wrong from them."""
+        count_labels(labels, state)
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """q_i(k) proportional to pi_k prod_w coin(r_w, l = k)."""
+        return expect_table(labels, state, self.class_prior(state), np.log(self.confusions(state)))
+
+    def posterior(self, state: State) -> Array:
+        """The posteriors."""
+        return state.items["posterior"]
+
+    def confusions(self, state: State) -> Array:
+        """r_w on the diagonal, the rest shared."""
+        counts, classes = state.workers["counts"], len(state.classes)
+        right = np.trace(counts, axis1=1, axis2=2) + self.parameters.right
+        skill = right / (counts.sum(axis=(1, 2)) + self.parameters.right + self.parameters.wrong)
+        skill = skill[:, None, None]
+        return np.where(np.eye(classes), skill if classes > 1 else 1.0, (1 - skill) / max(classes - 1, 1))
+
+    def class_prior(self, state: State) -> Array:
+        """Share of each class among the items, with half a pseudo-count, or what was given."""
+        fixed = self.fixed_prior(len(state.classes))
+        counts = state.shared["class_counts"] + 0.5
+        return fixed if fixed is not None else np.asarray(counts / counts.sum())

@@ -1,0 +1,153 @@
+"""Labels in a stream: one item at a time, worker tables of fixed size."""
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.model import Array, CrowdModel, Fit, State
+
+DEFAULT_SLOTS = 1 << 16
+
+
+@dataclass
+class Progress:
+    """What a pass reports of each item, made before the item was learned from.
+
+    Attributes:
+        objective: the auxiliary function F_i (items).
+        posterior: float64 (items, classes).
+    """
+
+    objective: Array
+    posterior: Array
+
+
+class Stream(ABC):
+    """The online form of a model: a state of fixed size and a step for each item.
+
+    Args:
+        model: whose parameters hold.
+        classes: names of the classes.
+        slots: rows of the worker table.
+        history: the state of an earlier stream of the same size, continued exactly; or None.
+    """
+
+    def __init__(self, model: CrowdModel, classes: list[str], slots: int, history: State | None) -> None:
+        self.model = model
+        self.state = self.start(classes, slots, history)
+
+    @abstractmethod
+    def start(self, classes: list[str], slots: int, history: State | None) -> State:
+        """The state before the first item."""
+
+    @abstractmethod
+    def learn(self, labels: Labels, first_pass: bool) -> Progress:
+        """Learn from every item once, in order; `labels.workers` are slots."""
+
+    @abstractmethod
+    def score(self, labels: Labels) -> tuple[Array, Array, float]:
+        """Posteriors (items, classes), informativeness (items), mean objective; learns nothing."""
+
+    @abstractmethod
+    def confusions(self, slots: NDArray[np.int32]) -> Array:
+        """P(label l | class k) of some slots on an item of usual difficulty (slots, k, l)."""
+
+    @abstractmethod
+    def class_prior(self) -> Array:
+        """P(class) (classes)."""
+
+    def end_pass(self) -> None:
+        """Called between two passes over the same labels."""
+        return None
+
+
+def hash_workers(names: Iterable[str], slots: int) -> NDArray[np.int32]:
+    """The slot of each worker: CRC-32 of the name, modulo the number of slots.
+
+    >>> hash_workers(["ann", "bob"], 65536).tolist()
+    [29299, 45376]
+    """
+    return np.array([zlib.crc32(name.encode()) % slots for name in names], np.int32)
+
+
+def in_slots(labels: Labels, slots: int) -> Labels:
+    """The same labels with slots for workers."""
+    table = hash_workers(labels.worker_names, slots)
+    return replace(labels, workers=table[labels.workers] if len(labels) else labels.workers)
+
+
+def run(
+    stream: Stream, labels: Labels, slots: int, passes: int, report: Callable[[Labels, Progress], None] | None = None
+) -> Fit:
+    """Learn from labels in one or more passes, then score them all.
+
+    Args:
+        stream: fresh, or continued from a saved state.
+        labels: items in the order of the stream.
+        slots: rows of the worker table.
+        passes: over these labels; 0 only scores.
+        report: called after each pass.
+    """
+    hashed = in_slots(labels, slots)
+    for number in range(passes):
+        if number:
+            stream.end_pass()
+        progress = stream.learn(hashed, first_pass=number == 0)
+        if report:
+            report(labels, progress)
+    posterior, informative, objective = stream.score(hashed)
+    return Fit(stream.state, posterior, passes, objective, True, informative)
+
+
+class Table:
+    """The progress table of `nominalonlineextract`: averages of the objective, at the items 2^k + k - 1.
+
+    Args:
+        write: takes each finished line.
+    """
+
+    HEADER = (
+        "cumul     since        example   current   current   current",
+        "avg q     last         counter     label   predict   ratings",
+    )
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self.write = write
+        self.total, self.since, self.items, self.printed, self.step = 0.0, 0.0, 0, 0, 1
+
+    def __call__(self, labels: Labels, progress: Progress) -> None:
+        """Add a pass or a block of items."""
+        if self.items == 0:
+            for line in self.HEADER:
+                self.write(line)
+        counts, predicted = np.diff(labels.item_ptr), progress.posterior.argmax(axis=1)
+        begin, items = 0, len(counts)
+        sums = np.concatenate([[0.0], np.cumsum(progress.objective)])
+        while self._next() - self.items <= items - begin:
+            end = begin + self._next() - self.items
+            self._add(sums[end] - sums[begin], end - begin)
+            self._print(labels.gold[end - 1], predicted[end - 1], counts[end - 1])
+            self.step += 1
+            begin = end
+        self._add(sums[items] - sums[begin], items - begin)
+
+    def finish(self) -> None:
+        """Print the last row, the total."""
+        if self.items > self.printed:
+            self._print(-1, -1, -1)
+
+    def _next(self) -> int:
+        return int(2**self.step) + self.step - 1
+
+    def _add(self, value: float, items: int) -> None:
+        self.total, self.since, self.items = self.total + value, self.since + value, self.items + items
+
+    def _print(self, label: int, predicted: int, ratings: int) -> None:
+        average, recent = self.total / self.items, self.since / (self.items - self.printed)
+        self.write(f"{average:<9.4f} {recent:<9.4f} {self.items:>10} {label:>9} {predicted:>9} {ratings:>9}")
+        self.since, self.printed = 0.0, self.items

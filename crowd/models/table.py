@@ -1,0 +1,37 @@
+"""The crowd models that come with Hutch, registered through the same hook as a stranger's."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.hooks import hookimpl
+from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.model import CrowdModel
+from hutch.crowd.models.nominal import Nominal
+from hutch.crowd.models.one_coin import OneCoin
+from hutch.crowd.models.two_level import TwoLevel
+
+BUILT_IN: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, OneCoin, Nominal)
+DEFAULT = TwoLevel.name
+
+
+@hookimpl
+def hutch_register_crowd_models(register: Callable[[type[CrowdModel]], None]) -> None:
+    """Register the built-in models."""
+    for model in BUILT_IN:
+        register(model)
+
+
+def create(name: str, models: Mapping[str, type[CrowdModel]], **parameters: Any) -> CrowdModel:
+    """A model by name.
+
+    Raises:
+        UsageError: no such model.
+        ConfigError: a parameter is unknown or out of range.
+
+    >>> create("one_coin", {model.name: model for model in BUILT_IN}, right=3).parameters.right
+    3.0
+    """
+    if name not in models:
+        raise UsageError(f"no crowd model {name!r}; {did_you_mean(name, models)}")
+    return models[name](**parameters)

@@ -1,0 +1,237 @@
+"""The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models import two_level_kernels as kernels
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown
+
+if TYPE_CHECKING:
+    from hutch.crowd.models.two_level_stream import TwoLevelStream
+
+CLARITIES = (0.15, 0.05)
+"""What `clarity` may be if it is not given; the first if nothing is chosen."""
+_TRIAL = 3  # iterations after which one of them is chosen
+_STRONG = 3.0  # log-probability by which another must be ahead of the first: "strong" evidence (Kass, Raftery, 1995)
+
+
+class TwoLevelParameters(Parameters):
+    """Parameters of `TwoLevel`."""
+
+    iterations: int = Field(12, ge=1, description="EM iterations at most")
+    clarity: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of answers to a murky item that its class decides; none: .15, in batch .15 or .05",
+    )
+    habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
+    class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
+    decay: float = Field(0.8, ge=0.5, le=1, description="online: the step is (labels of the worker)^-decay")
+    warm_up: int = Field(500, ge=0, description="online: items until posteriors weigh as much as vote shares")
+
+
+class TwoLevel(CrowdModel):
+    """Workers have confusion rows and habits; items are clear or murky.
+
+    The rows' prior lies between the population's confusion and a coin of the worker's own skill, with strengths that
+    are learned: where the evidence of a worker is thin it is close to one-coin, where it is rich it is Dawid-Skene. The
+    murky level stands for Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
+
+    How murky murky items are differs from crowd to crowd. In batch, that one of `CLARITIES` is taken under which each
+    label is foretold best by the other labels, the first in doubt; what is true plays no part in it.
+    """
+
+    name = "two_level"
+    summary = "hierarchical Dawid-Skene with clear and murky items (default)"
+    Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
+    parameters: TwoLevelParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors; counts of the history as they are."""
+        workers, classes = len(labels.worker_names), len(labels.classes)
+        state = empty_crowd(workers, labels.classes, self.parameters, history)
+        state.worker_names = labels.worker_names
+        for name in ("counts", "habits"):
+            state.scratch[name] = state.workers[name].copy()
+        votes = labels.vote_share(gold=True)
+        anchor = self.parameters.class_anchor * votes.sum(axis=0)
+        state.scratch["class_counts"] = state.shared["class_counts"] + anchor
+        state.scratch["level_counts"] = state.shared["level_counts"].copy()
+        state.items["posterior"] = np.empty((labels.items, 2 * classes))
+        kernels.start_posteriors(votes, state.items["posterior"])
+        state.scratch["shares"] = np.empty((workers, classes, classes))
+        kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
+        return state
+
+    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+        """Batch EM, after a choice of `clarity` unless it or a history is given, or the iterations are too few."""
+        given = self.parameters.clarity is not None or history is not None
+        if given or not len(labels) or self.parameters.iterations <= _TRIAL:
+            return super().fit(labels, history)
+        (foretold, state), *others = (self._try(labels, clarity) for clarity in CLARITIES)
+        _, state = max([(foretold + _STRONG, state), *others], key=lambda trial: trial[0])
+        return self.improve(labels, state, done=_TRIAL)
+
+    def _try(self, labels: Labels, clarity: float) -> tuple[float, State]:
+        """The state after `_TRIAL` iterations, and how well it foretells labels."""
+        options = {"clarity": clarity, "iterations": _TRIAL, "tolerance": 0.0}
+        model = TwoLevel(**self.parameters.model_dump() | options)
+        state = model.start(labels, None)
+        model.improve(labels, state, done=1)
+        model.maximise(labels, state)
+        foretold = kernels.held_out(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, model.class_prior(state)[None],
+            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["shares"]),
+            state.items["posterior"],
+        )  # fmt: skip
+        model.expect(labels, state, learned=True)
+        return foretold, state
+
+    def maximise(self, labels: Labels, state: State) -> None:
+        """Counts, then strengths, skills, population, and the priors of classes and levels."""
+        workers, shared, q = state.workers, state.shared, state.items["posterior"]
+        for name in ("counts", "habits"):
+            workers[name][...] = state.scratch[name]
+        workers["rows"][...] = workers["counts"].sum(axis=1)
+        workers["masses"][...] = workers["habits"].sum(axis=1)
+        crowd, classes = crowd_of(state), len(state.classes)
+        totals = np.zeros(2 * classes)
+        kernels.add_labels(
+            labels.item_ptr, labels.workers, labels.labels, q, flat(state.scratch["shares"]), classes, crowd, totals
+        )
+        kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"])
+        by_level = totals.reshape(2, classes)
+        shared["class_counts"][...] = state.scratch["class_counts"] + by_level.sum(axis=0)
+        shared["level_counts"][...] = state.scratch["level_counts"] + by_level.sum(axis=1)
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """Leave-one-out E step; then the labels' shares under the new counts."""
+        classes, crowd, shares = len(state.classes), crowd_of(state), flat(state.scratch["shares"])
+        objective, change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
+            level_prior(state), classes, crowd, shares, learned, state.items["posterior"],
+        )  # fmt: skip
+        kernels.refresh_shares(crowd, classes, shares)
+        return objective, change
+
+    def posterior(self, state: State) -> Array:
+        """Sum over the levels."""
+        q, classes = state.items["posterior"], len(state.classes)
+        return np.asarray(q[:, :classes] + q[:, classes:])
+
+    def informative(self, state: State) -> Array:
+        """1 for a clear item, `clarity` for a murky one."""
+        return level_weight(state.items["posterior"], state.shared["strengths"][kernels.CLARITY])
+
+    def confusions(self, state: State) -> Array:
+        """Predictive rows of a clear item."""
+        return predictive_rows(state.workers["counts"], state.workers["skill"], state.shared)
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "TwoLevelStream":
+        """The online form."""
+        from hutch.crowd.models.two_level_stream import TwoLevelStream
+
+        return TwoLevelStream(self, classes, slots, history)
+
+    def class_prior(self, state: State) -> Array:
+        """Class counts plus one each, or what was given."""
+        fixed = self.fixed_prior(len(state.classes))
+        return fixed if fixed is not None else normalised(state.shared["class_counts"] + 1)
+
+
+def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, history: State | None) -> State:
+    """A state with the arrays of `two_level_kernels.Crowd` for `rows` workers or slots, filled from the history.
+
+    New workers have the mean skill; a new class gets the population row and the habit of a fresh start.
+    """
+    count = len(classes)
+    old = history or State([], [])
+    clarity = CLARITIES[0] if parameters.clarity is None else parameters.clarity
+    strengths = np.array([2.0, 2.0, 0.7, parameters.habit_strength, clarity])
+    if history:
+        strengths[:3] = history.shared["strengths"][:3]
+        if parameters.clarity is None:
+            strengths[kernels.CLARITY] = history.shared["strengths"][kernels.CLARITY]
+    population = np.where(np.eye(count), 0.7 if count > 1 else 1.0, 0.3 / max(count - 1, 1))
+    known = len(old.classes)
+    habit = np.full(count, 1 / max(count, 1))
+    if history:
+        population[:known, :known] = old.shared["population"]
+        habit[:known] = old.shared["habit_prior"]
+    if known < count:  # what is continued unchanged must not be divided by a rounded 1
+        population /= population.sum(axis=0)
+        habit /= habit.sum()
+    counts = grown(old.workers.get("counts"), (rows, count, count))
+    habits = grown(old.workers.get("habits"), (rows, count))
+    return State(
+        classes=classes,
+        worker_names=[],
+        workers={
+            "counts": counts,
+            "rows": counts.sum(axis=1),
+            "habits": habits,
+            "masses": habits.sum(axis=1),
+            "skill": grown(old.workers.get("skill"), (rows,), strengths[kernels.SKILL]),
+        },
+        shared={
+            "population": population,
+            "habit_prior": habit,
+            "strengths": strengths,
+            "class_counts": grown(old.shared.get("class_counts"), (count,)),
+            "level_counts": grown(old.shared.get("level_counts"), (2,), 0.0),
+        },
+    )
+
+
+def predictive_rows(counts: Array, skill: Array, shared: dict[str, Array]) -> Array:
+    """Prior plus counts, normalised: P(label | class) on a clear item (workers, classes, labels).
+
+    Args:
+        counts: (workers, labels, classes).
+        skill: (workers).
+        shared: of the state.
+    """
+    strengths, classes = shared["strengths"], counts.shape[1]
+    wrong = (1 - skill[:, None, None]) / max(classes - 1, 1)
+    coin = np.where(np.eye(classes), skill[:, None, None], wrong)
+    rows = counts + strengths[kernels.POPULATION] * shared["population"] + strengths[kernels.COIN] * coin
+    return np.asarray((rows / rows.sum(axis=1, keepdims=True)).transpose(0, 2, 1))
+
+
+def crowd_of(state: State) -> kernels.Crowd:
+    """The arrays of a state as the kernels want them."""
+    workers, shared = state.workers, state.shared
+    return kernels.Crowd(
+        counts=flat(workers["counts"]),
+        rows=flat(workers["rows"]),
+        habits=flat(workers["habits"]),
+        masses=workers["masses"],
+        skill=workers["skill"],
+        population=flat(shared["population"]),
+        habit_prior=shared["habit_prior"],
+        strengths=shared["strengths"],
+    )
+
+
+def level_weight(q: Array, clarity: float) -> Array:
+    """P(clear) + clarity P(murky) of posteriors (items, 2 classes)."""
+    return np.asarray(clarity + (1 - clarity) * q[:, : q.shape[1] // 2].sum(axis=1))
+
+
+def level_prior(state: State) -> Array:
+    """P(clear), P(murky): counts plus 10 each."""
+    return normalised(state.shared["level_counts"] + 10)
+
+
+def normalised(weights: Array) -> Array:
+    """Weights over their sum."""
+    return np.asarray(weights / weights.sum())
+
+
+def flat(array: Array) -> Array:
+    """The same memory in one dimension."""
+    return array.reshape(-1)

@@ -1,0 +1,1 @@
+"""What every model of online EM builds on."""

@@ -1,0 +1,1 @@
+"""M-steps that are held near an anchor, and the boundaries at which anchors are set."""

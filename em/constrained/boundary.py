@@ -1,0 +1,121 @@
+"""Where the classes of a stream end: told by the lines themselves, or by a drop of their likelihood.
+
+Whoever learns class by class counts boundaries in a CONSTRAINT record; these functions are called before and after each
+example and move that count.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy import float64, int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.kernel.abi import UNLABELED, int64s_at, uint32s_at, view
+from hutch.core.kernel.decorators import njit
+from hutch.core.text.hashing import namespace_id
+from hutch.core.text.parser import ParserOptions
+from hutch.em.constrained.drift_kernel import DRIFT, drifted
+from hutch.em.constrained.record import constraint_at
+
+Source = Literal["group", "label", "namespace", "drift"]
+_NOWHERE, _GROUP, _LABEL, _NAMESPACE, _DRIFT = range(5)
+_KINDS = {None: _NOWHERE, "group": _GROUP, "label": _LABEL, "namespace": _NAMESPACE, "drift": _DRIFT}
+
+BOUNDARY = np.dtype(
+    [
+        ("constraint", "u8"),  # address of the CONSTRAINT record that counts them
+        ("source", "i8"),
+        ("namespace", "i8"),
+        ("key", "f8"),  # what the last row's class was told by
+        ("known", "i8"),  # 1: there was a row
+        ("last", "u8"),  # 1 + number of the example whose likelihood was looked at last
+        ("drift", "u8"),  # address of a DRIFT record
+    ]
+)
+boundary_at = view(BOUNDARY)
+
+
+class Boundaries:
+    """The record that kernels see, and what of it belongs in a model.
+
+    Args:
+        constraint: CONSTRAINT array of length 1, whose boundaries are counted.
+        source: of boundaries; None: there are none.
+        namespace: the first feature of which tells the class, for the source `namespace`.
+        threshold: of the source `drift`.
+        parser: how text is hashed.
+    """
+
+    def __init__(
+        self,
+        constraint: NDArray[Any],
+        source: Source | None,
+        namespace: str | None,
+        threshold: float,
+        parser: ParserOptions,
+    ) -> None:
+        self._constraint, self._drift = constraint, np.zeros(1, DRIFT)
+        self._drift["threshold"] = threshold
+        self.record = np.zeros(1, BOUNDARY)
+        self.record["constraint"], self.record["drift"] = constraint.ctypes.data, self._drift.ctypes.data
+        self.record["source"], self.record["namespace"] = (
+            _KINDS[source],
+            namespace_id(namespace or "", parser.namespaces),
+        )
+        constraint["scoring"] = source == "drift"
+
+    @property
+    def count(self) -> int:
+        """How many classes have ended."""
+        return int(self._constraint["boundaries"][0])
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The boundaries so far, what the last row was told by, and the drift test."""
+        found = {name: self.record[name] for name in ("key", "known", "last")}
+        found |= {f"drift.{name}": self._drift[name] for name in ("sum", "seen", "reference")}
+        return found | {"boundaries": self._constraint["boundaries"]}
+
+
+@njit
+def _key(b, e, label):  # type: ignore[no-untyped-def]
+    """What tells the class of an example; NaN if nothing does."""
+    if b.source == _GROUP:
+        return float64(e.group)
+    if b.source == _LABEL and label != UNLABELED:
+        return float64(label)
+    if b.source == _NAMESPACE:
+        starts, count = int64s_at(e.namespaces, e.namespace_count + uint64(1)), e.namespace_count
+        for j in range(count):
+            if int64(uint32s_at(e.namespace_ids, count)[j]) == b.namespace and starts[j + 1] > starts[j]:
+                return float64(uint32s_at(e.indices, e.length)[starts[j] - starts[0]])
+    return np.nan
+
+
+@njit
+def before_example(address, e, label):  # type: ignore[no-untyped-def]
+    """Count a boundary if a class ends before this example, which is to teach.
+
+    Args:
+        address: of a BOUNDARY record.
+        e: the example.
+        label: of this problem.
+    """
+    b = boundary_at(address)[0]
+    constraint, key = constraint_at(b.constraint)[0], _key(b, e, label)
+    if not np.isnan(key):
+        if b.known == 1 and key != b.key:
+            constraint.boundaries += uint64(1)
+        b.key, b.known = key, 1
+    constraint.score = np.nan
+
+
+@njit
+def after_example(address, e):  # type: ignore[no-untyped-def]
+    """Look once at the likelihood that a learner found for a row; a boundary then comes before the next example."""
+    b = boundary_at(address)[0]
+    constraint = constraint_at(b.constraint)[0]
+    if b.source != _DRIFT or np.isnan(constraint.score) or b.last == e.number + uint64(1):
+        return
+    b.last = e.number + uint64(1)
+    if drifted(b.drift, constraint.score):
+        constraint.boundaries += uint64(1)

@@ -1,0 +1,1 @@
+"""Probabilistic principal component analysis in closed form, in batches, with missing values."""

@@ -1,0 +1,198 @@
+"""A small chain around a reduction under test, and examples for it."""
+
+import tempfile
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.model_file import load_model, save_model
+from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.data.sources import to_batches
+from hutch.core.errors import ConfigError
+
+NAMESPACES = ("left", "right", "words")
+"""Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
+CLASSES = 3
+_BITS = 12
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A reduction in a chain that can be built again and again.
+
+    Attributes:
+        layers: from the reduction down to the base learner.
+        registry: what is installed, the reduction included.
+        labels: the two labels of a chain that takes simple ones.
+    """
+
+    layers: tuple[LayerConfig, ...]
+    registry: Registry
+    labels: tuple[float, float] = (-1.0, 1.0)
+
+    def engine(self, seed: int = 1) -> Engine:
+        """A new chain."""
+        return Engine(self.layers, self.registry, bits=_BITS, seed=seed)
+
+    def asking(self) -> "Bench":
+        """The same, with the kernels that a layer above might ask for."""
+        top = self.layers[0].name
+        known = Registry(dict(self.registry.reductions), dict(self.registry.losses))
+        known.reductions[top] = type(top, (known.reductions[top],), {"calls": ("importance_to", "sensitivity")})
+        return replace(self, registry=known)
+
+    def records(self, count: int = 240, seed: int = 0) -> list[Record]:
+        """Examples in groups of three with one label a group, learnable from the namespace `words`."""
+        random = np.random.default_rng(seed)
+        takes, classes = self.engine().takes, self._classes()
+        found = []
+        for i in range(count):
+            if i % 3 == 0:
+                truth = int(random.integers(classes))
+            noise = [f"n{k}" for k in random.integers(0, 20, 3)]
+            words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
+            sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
+            label = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
+            found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
+        return found
+
+    def every_label(self) -> dict[int, Any]:
+        """Of a chain of classes: the label that says that the class is the right one, for each class."""
+        takes, classes = self.engine().takes, self._classes()
+        return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
+
+    def _classes(self) -> int:
+        given = [getattr(layer.parameters, "classes", None) for layer in self.layers]
+        known = [count for count in given if isinstance(count, int)]
+        return known[0] if known else (2 if self.engine().takes == Labels.SIMPLE else CLASSES)
+
+
+def _label(takes: Labels, truth: int, classes: int) -> Any:
+    if takes == Labels.MULTICLASS:
+        return truth + 1
+    return {k + 1: float(k != truth) for k in range(classes)}
+
+
+def run(engine: Engine, records: Sequence[Record], learn: bool = True) -> NDArray[np.float32]:
+    """Predictions of all records, learned one after the other or only predicted."""
+    found = [outputs.predictions for outputs in outcomes(engine, records, learn)]
+    return np.concatenate([*found, np.zeros(0, np.float32)])
+
+
+def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> list[Outputs]:
+    """The outputs of each batch; 0 for lines that have no prediction, because their group goes on."""
+    found = []
+    for batch in batches(engine, records):
+        outputs, _ = engine.run_batch(batch, learn=learn)
+        if engine.whole_groups:
+            outputs.predictions[:-1][np.diff(batch.group) == 0] = 0
+        found.append(outputs)
+    return found
+
+
+def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
+    """The records as batches for this chain, with the numbers of groups that they bear."""
+    found = list(to_batches(list(records), engine.parser))
+    groups = iter(record["group"] for record in records)
+    for batch in found:
+        batch.group[:] = [next(groups) for _ in range(len(batch))]
+    return found
+
+
+def learned(engine: Engine) -> dict[str, NDArray[Any]]:
+    """Copies of all that an engine has learned, counters left out."""
+    return {name: array.copy() for name, array in engine.arrays().items() if not name.startswith("shared.")}
+
+
+def reload(source: Engine, target: Engine) -> None:
+    """Save one engine and load it into another."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save_model(path, source.arrays(), {})
+        target.restore(load_model(path)[0])
+
+
+def bench(
+    reduction: type[Reduction],
+    registry: Registry,
+    parameters: Mapping[str, Any] | None = None,
+    below: Sequence[Mapping[str, Any] | str] | None = None,
+) -> Bench:
+    """A chain around a reduction.
+
+    Args:
+        reduction: the class under test.
+        registry: what is installed; the reduction need not be.
+        parameters: its parameters; None: its defaults, and something plausible for those that have none.
+        below: the layers below it as in YAML; None: found by what the reduction asks for.
+
+    Raises:
+        ConfigError: the parameters are not valid, or no installed layer fits below.
+    """
+    known = Registry(dict(registry.reductions), dict(registry.losses))
+    known.reductions[reduction.name] = reduction
+    given = plausible(reduction.Parameters) if parameters is None else parameters
+    top = LayerConfig(reduction.name, reduction.Parameters.model_validate(given))
+    if below is not None:
+        return Bench((top, *(_layer(entry, known) for entry in below)), known)
+    if reduction.is_base:
+        return Bench((top,), known)
+    for stack in _stacks(known, reduction):
+        try:
+            candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
+            candidate.engine()
+        except (ConfigError, ValidationError):
+            continue
+        return candidate
+    raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
+
+
+def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
+    name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
+    model = registry.reductions[name].Parameters
+    return LayerConfig(name, model.model_validate(plausible(model) if given is None else given))
+
+
+def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
+    """One base learner, then one layer on a base learner; `linear` first."""
+    bases = sorted(
+        (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
+    )
+    others = [name for name, cls in registry.reductions.items() if not cls.is_base and cls is not reduction]
+    return [[base] for base in bases] + [[other, base] for other in others for base in bases]
+
+
+def plausible(model: type[BaseModel]) -> dict[str, Any]:
+    """Values for the parameters that have no default: pydantic's `examples` if given, else by type and name."""
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if field.is_required():
+            found[name] = field.examples[0] if field.examples else _value(name, field.annotation)
+    return found
+
+
+def _value(name: str, annotation: Any) -> Any:
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return _value(name, inner[0])
+    if origin is typing.Annotated:
+        return _value(name, inner[0])
+    if origin in (tuple, list):
+        return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return plausible(annotation)
+    if annotation in (int, float):
+        return CLASSES if annotation is int else 0.5
+    return name if name in NAMESPACES else NAMESPACES[0]

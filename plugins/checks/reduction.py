@@ -1,0 +1,240 @@
+"""The contract of a reduction, check by check."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.plugins.checks.chain import Bench, batches, learned, outcomes, reload, run
+from hutch.plugins.checks.expect import expect, finite, identical, same
+from hutch.plugins.checks.kernels import importances_to
+from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
+from hutch.plugins.checks.submodels import submodels, submodels_saved
+
+_HALF = 120  # a group ends here
+
+
+def parameters_documented(bench: Bench) -> None:
+    """Every parameter has a description, or a line in the docstring of its model."""
+    model = type(bench.layers[0].parameters)
+    text = model.__doc__ or ""
+    for name, field in model.model_fields.items():
+        expect(bool(field.description) or f"{name}" in text, f"parameter {name}", "no description", "one")
+
+
+def predictions_in_range(bench: Bench) -> None:
+    """Predictions are finite; classes are among those that exist."""
+    engine, records = bench.engine(), bench.records()
+    found = run(engine, records)
+    finite(found, "predictions while learning")
+    if engine.predicts == Predictions.CLASS and engine.takes == Labels.MULTICLASS:
+        classes = {record["label"] for record in records}
+        strange = {float(x) for x in found} - classes - {0.0}
+        expect(not strange, "predicted classes", strange, f"some of {sorted(classes)}")
+
+
+def learns(bench: Bench) -> None:
+    """Learning changes what is predicted of examples without labels."""
+    engine, records = bench.engine(), bench.records()
+    hidden = [{name: value for name, value in record.items() if name != "label"} for record in records]
+    before = run(engine, hidden, learn=False)
+    run(engine, records)
+    after = run(engine, hidden, learn=False)
+    expect(bool((before != after).any()), "predictions after learning", "those from before", "others")
+
+
+def predict_changes_nothing(bench: Bench) -> None:
+    """Predicting leaves every learned array as it was, and says the same twice."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    before = learned(engine)
+    first, second = run(engine, records, learn=False), run(engine, records, learn=False)
+    same(before, learned(engine), "after predicting")
+    identical(second, first, "predicted twice")
+
+
+def seeded(bench: Bench) -> None:
+    """The same seed gives the same bits."""
+    engines = [bench.engine(seed=5) for _ in range(2)]
+    first, second = (run(engine, bench.records()) for engine in engines)
+    identical(second, first, "learned twice with one seed")
+    same(learned(engines[0]), learned(engines[1]), "learned twice with one seed")
+
+
+def batch_borders(bench: Bench) -> None:
+    """It does not matter where batches end, between groups."""
+    records, whole, pieces = bench.records(), bench.engine(), bench.engine()
+    wanted = run(whole, records)
+    got = [run(pieces, records[start : start + 30]) for start in range(0, len(records), 30)]
+    identical(np.concatenate(got), wanted, "learned in eight batches")
+    same(learned(whole), learned(pieces), "learned in eight batches")
+
+
+def resume(bench: Bench) -> None:
+    """Learning A and B equals learning A, saving, loading, learning B, bit for bit."""
+    records, whole, first, second = bench.records(), bench.engine(), bench.engine(), bench.engine()
+    wanted = run(whole, records)[_HALF:]
+    run(first, records[:_HALF])
+    reload(first, second)
+    identical(run(second, records[_HALF:]), wanted, "learned on after loading")
+    same(learned(whole), learned(second), "learned on after loading")
+
+
+def save_and_load(bench: Bench) -> None:
+    """A loaded chain predicts what the saved one does."""
+    records, saved, loaded = bench.records(), bench.engine(), bench.engine()
+    run(saved, records)
+    reload(saved, loaded)
+    same(learned(saved), learned(loaded), "loaded")
+    identical(run(loaded, records, learn=False), run(saved, records, learn=False), "predicted after loading")
+
+
+def shuffled_features(bench: Bench) -> None:
+    """The order of features within a namespace changes predictions by rounding only."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    turned = [{**record, "words": dict(reversed(record["words"].items()))} for record in records]
+    got, wanted = run(engine, turned, learn=False), run(engine, records, learn=False)
+    if engine.predicts == Predictions.CLASS:
+        share = float(np.mean(got == wanted))
+        expect(share > 0.98, "share of equal classes after shuffling features", share, "nearly all")
+    else:
+        far = float(np.max(np.abs(got - wanted) / (1 + np.abs(wanted))))
+        expect(far < 1e-3, "relative change after shuffling features", far, "rounding only")
+
+
+def unseen_features(bench: Bench) -> None:
+    """Features and namespaces that were never seen are no problem, predicting or learning."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    strange = [{**record, "words": {"never": 1.0, "seen": 2.0}, "new": ["space"]} for record in records[:30]]
+    finite(run(engine, strange, learn=False), "unseen features, predicting")
+    finite(run(engine, strange), "unseen features, learning")
+
+
+def empty_examples(bench: Bench) -> None:
+    """Examples without features are predicted and learned, with or without others between."""
+    engine, records = bench.engine(), bench.records(30)
+    empty = [{key: record[key] for key in ("label", "group", "tag")} for record in records]
+    finite(run(engine, empty, learn=False), "empty examples, predicting")
+    finite(run(engine, empty), "empty examples, learning")
+    finite(run(engine, records), "examples after empty ones")
+
+
+def unlabeled_examples(bench: Bench) -> None:
+    """Examples without a label change nothing and are predicted."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    before = learned(engine)["weights"]
+    found = run(engine, [{k: v for k, v in record.items() if k != "label"} for record in records])
+    finite(found, "unlabeled examples")
+    same = bool(np.array_equal(before, engine.arrays()["weights"]))
+    expect(same, "weights after unlabeled examples", "others", "the same")
+
+
+def zero_importance(bench: Bench) -> None:
+    """Examples of importance 0 change no weight."""
+    engine, records = bench.engine(), bench.records()
+    run(engine, records)
+    before = learned(engine)["weights"]
+    finite(run(engine, [{**record, "importance": 0.0} for record in records]), "importance 0")
+    same = bool(np.array_equal(before, engine.arrays()["weights"]))
+    expect(same, "weights after importance 0", "others", "the same")
+
+
+def huge_importance(bench: Bench) -> None:
+    """Importance of 10^10 and 10^30 leaves predictions and losses finite."""
+    for huge in (1e10, 1e30):
+        engine, records = bench.engine(), bench.records(60)
+        for outputs in outcomes(engine, [{**record, "importance": huge} for record in records]):
+            finite(outputs.predictions, f"importance {huge:g}")
+        finite(run(engine, records), f"after importance {huge:g}")
+
+
+def magnitudes(bench: Bench) -> None:
+    """Feature values from 10^-20 to 10^10 leave predictions and weights finite."""
+    for scale in (1e-20, 1e-6, 1e6, 1e10):
+        engine, records = bench.engine(), bench.records(60)
+        scaled = [{**r, "words": {name: x * scale for name, x in r["words"].items()}} for r in records]
+        finite(run(engine, scaled), f"feature values of {scale:g}")
+        weights = engine.arrays()["weights"]
+        expect(bool(np.isfinite(weights).all()), f"weights after feature values of {scale:g}", "NaN or inf", "numbers")
+        finite(run(engine, records), f"after feature values of {scale:g}")
+
+
+def not_a_number(bench: Bench) -> None:
+    """A NaN among the features, which no reader lets through, does not crash the chain or spoil other predictions."""
+    engine, records = bench.engine(), bench.records()
+    for batch in batches(engine, records[:_HALF]):
+        engine.run_batch(batch)
+    [batch] = batches(engine, records[_HALF : _HALF + 3])
+    batch.values[1] = np.nan
+    engine.run_batch(batch, learn=False)
+    finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
+
+
+def h_min(bench: Bench) -> None:
+    """h_min is never negative or NaN, and infinite for a target on the far side of the prediction."""
+    engine, records = bench.engine(), bench.records()
+    if engine.layers[0].kernels.importance_to is None or engine.takes != Labels.SIMPLE:
+        return
+    engine = bench.asking().engine()
+    run(engine, records)
+    [batch] = batches(engine, records)
+    predictions = run(engine, records, learn=False)
+    top, example = np.uint64(engine._records.ctypes.data), np.uint64(engine._example.ctypes.data)
+    arrays = (
+        batch.row_ptr,
+        batch.indices,
+        batch.values,
+        batch.row_namespaces,
+        batch.namespace_ptr,
+        batch.namespace_id,
+    )
+    middle = np.full(len(batch), (predictions.min() + predictions.max()) / 2, np.float32)
+    upper = np.where(predictions > middle, np.float32(-1), np.float32(1))
+    found = np.zeros(len(batch), np.float32)
+    importances_to(top, example, arrays, upper, middle, found)
+    expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
+    expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
+    away = predictions + 0.1 * (predictions - middle)
+    importances_to(top, example, arrays, upper, away, found)
+    between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side,
+    between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and nothing is clipped
+    lowest = found[between].min(initial=np.inf)
+    expect(bool(np.isinf(lowest)), "h_min of a target away from the label", lowest, "inf")
+
+
+REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
+    parameters_documented,
+    predictions_in_range,
+    learns,
+    predict_changes_nothing,
+    seeded,
+    batch_borders,
+    resume,
+    save_and_load,
+    shuffled_features,
+    unseen_features,
+    empty_examples,
+    unlabeled_examples,
+    importance,
+    zero_importance,
+    huge_importance,
+    magnitudes,
+    not_a_number,
+    loss,
+    loss_while_learning,
+    raw,
+    scores,
+    h_min,
+    submodels,
+    submodels_saved,
+)
+
+
+def reduction_checks(bench: Bench) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Name and function of every check of a reduction."""
+    for check in REDUCTION_CHECKS:
+        yield check.__name__, partial(check, bench)

@@ -1,0 +1,173 @@
+"""Contract tests that any loss or reduction can be put through, ours and yours.
+
+In a plugin's tests:
+
+    import pytest
+    from hutch.plugins.checks import check_loss
+    from hutch_huber import HUBER
+
+    @pytest.mark.parametrize("check", check_loss(HUBER), ids=str)
+    def test_contract(check):
+        check()
+
+`hutch plugins check NAME` runs the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from hutch.core.chain.reduction import Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.errors import PluginError, did_you_mean
+from hutch.core.loss.losses import Loss, LossLabels
+from hutch.em.checks import MODEL_CHECKS
+from hutch.em.models import ModelEntry
+from hutch.plugins.checks.chain import Bench, bench
+from hutch.plugins.checks.loss import importance_aware, loss_checks
+from hutch.plugins.checks.reduction import REDUCTION_CHECKS, reduction_checks
+from hutch.plugins.manager import Plugins, installed
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of one thing; calling it raises `AssertionError` with what it got and what was wanted.
+
+    A part that fails a check on purpose says so in its `known_failures`; the call then raises if the check passes.
+
+    Attributes:
+        subject: name of the loss or reduction.
+        name: what is checked.
+        known_failure: why the check is expected to fail; empty if it must pass.
+    """
+
+    subject: str
+    name: str
+    _run: Callable[[], None] = field(repr=False)
+    known_failure: str = ""
+
+    def __call__(self) -> None:
+        if not self.known_failure:
+            self._run()
+        elif self.failure() is None:
+            raise AssertionError(f"{self}: got no failure, wanted the known one: {self.known_failure}")
+
+    def failure(self) -> str | None:
+        """What is wrong, be it known or not; None if nothing is."""
+        try:
+            self._run()
+        except Exception as error:  # a stranger's code may raise anything
+            return str(error) or type(error).__name__
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.subject}:{self.name}"
+
+
+def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> list[Check]:
+    """The checks of a loss: gradient, convexity, importance awareness, h_min, extremes, and as a part of a chain.
+
+    Args:
+        loss: the loss; it need not be installed.
+        parameters: values of its parameters; those left out have their defaults.
+    """
+    chosen = {loss.name: dict(parameters)} if parameters else loss.name
+    known = _registry(None)
+    known.losses[loss.name] = loss
+
+    def in_a_chain() -> None:
+        made = bench(known.reductions["linear"], known, {"loss": chosen})
+        made = replace(made, labels=(0.0, 3.0)) if loss.labels == LossLabels.COUNT else made
+        for name, run in reduction_checks(made):
+            if importance_aware(loss) or name not in ("huge_importance", "magnitudes"):  # plain steps may diverge
+                run()
+
+    checks = [*loss_checks(loss, parameters or {}), ("in_a_chain", in_a_chain)]
+    return _checks(loss, dict(checks))
+
+
+def check_reduction(
+    reduction: type[Reduction],
+    parameters: Mapping[str, Any] | None = None,
+    below: Sequence[Mapping[str, Any] | str] | None = None,
+    registry: Registry | None = None,
+) -> list[Check]:
+    """The checks of a reduction: learning, predicting, seeds, saving, and whatever data may hold.
+
+    Args:
+        reduction: the class; it need not be installed.
+        parameters: its parameters; None: defaults, and for those without one pydantic's `examples` or a guess.
+        below: the layers below it, as in YAML; None: `linear`, or what the reduction asks for.
+        registry: what is installed; None: the plugins of this process.
+    """
+    made: list[Bench] = []
+
+    def later(name: str) -> Any:
+        def run() -> None:
+            if not made:
+                made.append(bench(reduction, _registry(registry), parameters, below))
+            dict(reduction_checks(made[0]))[name]()
+
+        return run
+
+    return _checks(reduction, {check.__name__: later(check.__name__) for check in REDUCTION_CHECKS})
+
+
+def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], None]]) -> list[Check]:
+    for name in subject.known_failures:
+        if name not in runs:
+            raise PluginError(f"{subject.name}.known_failures: no check {name!r}; {did_you_mean(name, runs)}")
+    return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
+
+
+def check_em_model(entry: ModelEntry) -> list[Check]:
+    """The checks of a model of online EM: statistics, fixed points, likelihood, storing.
+
+    Args:
+        entry: what is registered; it need not be installed.
+    """
+    return [Check(entry.name, check.__name__, partial(check, entry)) for check in MODEL_CHECKS]
+
+
+def _registry(given: Registry | None) -> Registry:
+    source = given or installed().registry
+    return Registry(dict(source.reductions), dict(source.losses))
+
+
+def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
+    """The checks of all that a name stands for.
+
+    Args:
+        name: a loss, a reduction, a model of online EM, a plugin or a distribution.
+        plugins: what is installed; None: the plugins of this process.
+
+    Raises:
+        PluginError: nothing of that name is installed, or it has nothing to check.
+    """
+    plugins = plugins or installed()
+    registry = plugins.registry
+    origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
+    losses = [
+        loss for key, loss in registry.losses.items() if key == name or registry.origins["losses", key] in origins
+    ]
+    reductions = [
+        cls for key, cls in registry.reductions.items() if key == name or registry.origins["reductions", key] in origins
+    ]
+    models = [
+        model
+        for key, model in registry.em_models.items()
+        if key == name or registry.origins["em_models", key] in origins
+    ]
+    if not losses and not reductions and not models:
+        known = {*registry.losses, *registry.reductions, *registry.em_models, *(plugin.name for plugin in plugins)}
+        known |= {plugin.distribution for plugin in plugins}
+        what = (
+            "has no loss, no reduction and no online EM model to check"
+            if origins
+            else f"is not installed; {did_you_mean(name, known)}"
+        )
+        raise PluginError(f"{name!r} {what}")
+    found = [check for loss in losses for check in check_loss(loss)]
+    found += [check for model in models for check in check_em_model(model)]
+    return found + [check for reduction in reductions for check in check_reduction(reduction, registry=registry)]

@@ -1,0 +1,158 @@
+"""A layer that asks for several sub-models, above the one under test: each must have state of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.reduction import Context, Kernels, LayerConfig, Parameters, Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.errors import ConfigError
+from hutch.core.kernel.abi import kernel, layer_at, learn_next, predict_next, view
+from hutch.plugins.checks.chain import Bench, Record, reload, run
+from hutch.plugins.checks.expect import expect, identical
+
+_SUBMODELS = 3
+_FIRST = 30  # records that show every kind of label
+
+_CHOSEN = np.dtype([("submodel", "u8")])
+_chosen_at = view(_CHOSEN)
+
+
+class _Nothing(Parameters):
+    """No parameters."""
+
+
+@kernel
+def _learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the chosen sub-model learn."""
+    chosen, step = _chosen_at(layer_at(layer)[0].state)[0].submodel, layer_at(layer)[0].step
+    return learn_next(layer, example, label, importance, offset + uint64(chosen) * step)
+
+
+@kernel
+def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the chosen sub-model predict."""
+    chosen, step = _chosen_at(layer_at(layer)[0].state)[0].submodel, layer_at(layer)[0].step
+    return predict_next(layer, example, label, importance, offset + uint64(chosen) * step)
+
+
+class _OneOfSeveral(Reduction):
+    """Hands every example to the sub-model chosen from Python."""
+
+    name: ClassVar[str] = "one_of_several"
+    Parameters: ClassVar[type[Parameters]] = _Nothing
+
+    def __init__(self, parameters: _Nothing, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = np.zeros(1, _CHOSEN)
+
+    @classmethod
+    def width(cls, parameters: _Nothing) -> int:
+        """Three sub-models."""
+        return _SUBMODELS
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(_learn, _predict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """Zeros behind an array of a layer, which stay zeros unless a kernel writes past the array's end."""
+
+    field: str
+    before: NDArray[Any]  # where the array was; kept alive for whoever else knows its address
+    behind: NDArray[np.uint8]
+
+
+def _arrays(holder: Any) -> Iterator[tuple[Any, Any, NDArray[Any]]]:
+    """The arrays on an object and in its dicts and lists: what holds each, and under which key."""
+    for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+        if isinstance(value, np.ndarray):
+            yield holder, key, value
+        elif isinstance(value, dict | list):
+            yield from _arrays(value)
+
+
+def _guard(layer: Reduction) -> list[_Guard]:
+    """Move the arrays whose addresses the layer's state holds to where writing past their ends does no harm."""
+    names = layer.state.dtype.names or ()
+    guards = []
+    for holder, key, array in _arrays(vars(layer)):
+        fields = [name for name in names if layer.state[name][0] == array.ctypes.data]
+        if not fields or key == "state" or not array.nbytes or not array.flags.c_contiguous:
+            continue
+        room = np.zeros(array.nbytes + min(64 * array.nbytes, 1 << 20) + 4096, np.uint8)
+        moved = room[: array.nbytes].view(array.dtype).reshape(array.shape)
+        moved[...] = array
+        holder[key] = moved
+        for field in fields:
+            layer.state[field] = moved.ctypes.data
+        guards.append(_Guard(fields[0], array, room[array.nbytes :]))
+    return guards
+
+
+class _Several:
+    """A chain with the layer under test below one that asks for several sub-models.
+
+    Args:
+        bench: the chain without that layer.
+
+    Raises:
+        ConfigError: the layer refuses to stand there.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        known = Registry(dict(bench.registry.reductions), dict(bench.registry.losses))
+        known.reductions[_OneOfSeveral.name] = _OneOfSeveral
+        above = LayerConfig(_OneOfSeveral.name, _Nothing())
+        self.engine: Engine = Bench((above, *bench.layers), known, bench.labels).engine()
+        self._guards = _guard(self.engine.layers[1])
+
+    def run(self, submodel: int, records: list[Record], learn: bool = True) -> NDArray[np.float32]:
+        """Predictions of one sub-model; fails if it has written where nothing of the layer is."""
+        self.engine.layers[0].state["submodel"] = submodel
+        found = run(self.engine, records, learn)
+        for guard in self._guards:
+            room = f"{guard.before.size} numbers, and sub-model {submodel} of {_SUBMODELS} wrote past them"
+            expect(not guard.behind.any(), f"state.{guard.field}", room, "room for each of context.submodels")
+        return found
+
+
+def submodels(bench: Bench) -> None:
+    """Below a layer that asks for three sub-models, what one learns changes no prediction of another."""
+    for learner in (0, 2):
+        try:
+            several = _Several(bench)
+        except ConfigError:
+            return  # the layer says itself that it cannot stand there
+        records = bench.records()
+        several.run(learner, records[:_FIRST])  # from here on the labels' range is known
+        others = [submodel for submodel in range(_SUBMODELS) if submodel != learner]
+        before = [several.run(submodel, records, learn=False) for submodel in others]
+        several.run(learner, records[_FIRST:])
+        for submodel, wanted in zip(others, before, strict=True):
+            got = several.run(submodel, records, learn=False)
+            identical(got, wanted, f"sub-model {submodel} after sub-model {learner} has learned")
+
+
+def submodels_saved(bench: Bench) -> None:
+    """What each of three sub-models has learned is saved and loaded."""
+    try:
+        saved, loaded = _Several(bench), _Several(bench)
+    except ConfigError:
+        return
+    records = bench.records()
+    for submodel in range(_SUBMODELS):
+        third = slice(submodel * len(records) // _SUBMODELS, (submodel + 1) * len(records) // _SUBMODELS)
+        saved.run(submodel, records[third])
+    reload(saved.engine, loaded.engine)
+    for submodel in range(_SUBMODELS):
+        got, wanted = (each.run(submodel, records, learn=False) for each in (loaded, saved))
+        identical(got, wanted, f"sub-model {submodel} after loading")

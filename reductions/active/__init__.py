@@ -1,0 +1,1 @@
+"""Active learning: which labels to ask for."""

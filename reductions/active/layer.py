@@ -1,0 +1,347 @@
+"""Active learning: decide which labels to ask for, by the importance a label needs to change the prediction.
+
+The layer stands above any layer that can say that importance (h_min). Labelled examples are a simulation unless told
+otherwise: a label stays hidden until it is asked for. Unlabelled examples get a decision, too: the importance of the
+label that is asked for, or -1. The rules are those of `hutch.reductions.active.rules`.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
+    EXAMPLE,
+    UNLABELED,
+    example_at,
+    float32s_at,
+    importance_to_next,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    sensitivity_next,
+    shared_at,
+    uint32s_at,
+)
+from hutch.core.kernel.decorators import njit
+from hutch.reductions.active.decision import (
+    ACTIVE,
+    PROGRESS,
+    TRACE,
+    active_at,
+    decide,
+    estimate,
+    lend_scores,
+    progress_at,
+)
+from hutch.reductions.active.memory import Memory, memory_at, recall, remember
+from hutch.reductions.active.rules import BUDGET, HUGE, IWAL, RULES, VW, pool_probabilities, uniform
+
+DEFAULT_BUDGET = 0.1
+_WINDOW = 300
+_LEAST_FLOOR = 1e-3
+_0, _1 = np.float32(0), np.float32(1)
+_EXAMPLE_WORDS = np.uint64(EXAMPLE.itemsize // 4)
+_MOST_REPLAYED = 63  # after one label: `uniform` has 64 streams
+_MOST = np.uint64(_MOST_REPLAYED)
+
+Rule = Literal["budget", "iwal", "margin", "random", "vw"]
+
+
+class ActiveParameters(Parameters):
+    """Parameters of `active`.
+
+    Attributes:
+        rule: `budget`, `iwal`, `margin`, `random` or `vw`.
+        budget: labels to buy: up to 1 a fraction of the examples, above 1 a number of labels; 0.1 if neither it nor
+            mellowness is given.
+        horizon: how many examples are expected; needed for a budget that is a number.
+        mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
+        floor: least probability; None: a fifth of the budget (0.001 with mellowness). Not for margin and vw.
+        replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
+            label is learned; None: 1, but 0 for iwal and vw.
+        memory: megabytes for the examples to replay.
+        threshold: scalar predictions above it mean the upper label.
+        labels: the lower and the upper label of scalar predictions.
+        simulation: labels in the data stay hidden until asked for; false: they are answers, and are learned.
+        seed: of the decisions, beside that of the chain.
+    """
+
+    rule: Rule = "budget"
+    budget: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    horizon: Annotated[int, Field(ge=1)] | None = None
+    mellowness: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    floor: Annotated[float, Field(gt=0, le=1)] | None = None
+    replay: Annotated[int, Field(ge=0, le=_MOST_REPLAYED)] | None = None
+    memory: Annotated[float, Field(ge=0, le=4096)] = 2.0
+    threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    labels: tuple[float, float] = (-1.0, 1.0)
+    simulation: bool = True
+    seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> "ActiveParameters":
+        if self.budget is not None and self.mellowness is not None:
+            raise ValueError("got both budget and mellowness, wanted one of them")
+        if self.rule == "vw" and self.budget is not None:
+            raise ValueError("rule 'vw' has no budget, wanted mellowness")
+        if self.rule == "random" and self.mellowness is not None:
+            raise ValueError("rule 'random' has no mellowness, wanted a budget")
+        if self.budget is not None and self.budget > 1 and self.horizon is None:
+            raise ValueError(f"budget: got {self.budget:g} labels without horizon, wanted how many examples to expect")
+        if not self.labels[0] < self.labels[1]:
+            raise ValueError(f"labels: got {list(self.labels)}, wanted the lower and then the upper label")
+        return self
+
+    @property
+    def fraction(self) -> float:
+        """The budget as a fraction of the examples; 0 without one."""
+        if self.mellowness is not None or self.rule == "vw":
+            return 0.0
+        budget = DEFAULT_BUDGET if self.budget is None else self.budget
+        return budget if budget <= 1 else min(1.0, budget / (self.horizon or 1))
+
+    @property
+    def least(self) -> float:
+        """The least probability."""
+        if self.rule in ("margin", "vw"):
+            return 0.0
+        return self.floor or max(self.fraction / 5, _LEAST_FLOOR)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rule trains with importance 1 / P."""
+        return self.rule in ("iwal", "vw")
+
+
+@njit
+def _replay(s, layer, example, offset):  # type: ignore[no-untyped-def]
+    """Learn bought examples again: `replay` for each example that the label just learned stands for."""
+    progress = progress_at(s.progress)[0]
+    decided = np.float64(progress.seen - progress.replayed)
+    stands_for = max(s.examples_per_label if s.examples_per_label > 0.0 else decided, 1.0)
+    progress.replayed = progress.seen
+    words = _EXAMPLE_WORDS
+    uint32s_at(s.replayed, words)[:] = uint32s_at(example, words)
+    e = example_at(s.replayed)[0]
+    e.scores, e.targets, e.score_count = uint64(0), uint64(0), uint64(0)
+    for k in range(min(uint64(np.float64(s.replay) * stands_for), _MOST)):
+        count = memory_at(s.memory)[0].count
+        number = uint64(uniform(s.seed, progress.bought, uint64(1) + uint64(k)) * np.float64(count))
+        label, importance = recall(s.memory, number, s.replayed)
+        learn_next(layer, s.replayed, label, importance, offset)
+
+
+@njit
+def _train(s, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Learn a bought label, and some bought before; returns the prediction made before."""
+    progress = progress_at(s.progress)[0]
+    prediction = learn_next(layer, example, label, importance, offset)
+    progress.bought += uint64(1)
+    progress.lowest, progress.highest = min(progress.lowest, label), max(progress.highest, label)
+    if s.replay > uint64(0):
+        remember(s.memory, example, label, importance)
+        if memory_at(s.memory)[0].count > uint64(0):
+            _replay(s, layer, example, offset)
+    return prediction
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    s, e = active_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if s.simulation == uint64(0):
+        return _train(s, layer, example, label, importance, offset)
+    shared, progress = shared_at(e.shared)[0], progress_at(s.progress)[0]
+    if s.rule == VW and shared.fixed_range == uint64(0):
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+    lent = lend_scores(s, e)
+    prediction = predict_next(layer, example, label, importance, offset)
+    if s.classes == uint64(1):
+        error = float(e.loss) / float(importance)
+    else:
+        error = 1.0 if (prediction > s.threshold) != (label > s.threshold) else 0.0
+    if progress.bought < s.limit:
+        progress.covered += importance
+    chance = decide(s, layer, example, prediction, label, importance, offset, np.float32(error))
+    if lent:
+        e.scores, e.score_count = uint64(0), uint64(0)
+    if chance == 0.0:
+        e.query, e.importance, e.loss = np.float32(-1), _0, 0.0
+        return prediction
+    inverse = np.float32(_1 / np.float32(chance))
+    weight = importance * inverse if s.weighted == uint64(1) else importance
+    prediction = _train(s, layer, example, label, weight, offset)
+    estimate(progress, importance, chance, error)
+    if s.weighted == uint64(0):
+        e.loss *= np.float64(inverse)
+    e.query, e.importance = inverse, importance * inverse
+    return prediction
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    s, e = active_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    lent = lend_scores(s, e)
+    prediction = predict_next(layer, example, label, importance, offset)
+    e.query = np.float32(-1)
+    unlabeled = label == UNLABELED
+    if e.cost_count > uint64(0):
+        unlabeled = True
+        costs = float32s_at(e.costs, e.cost_count)
+        for k in range(e.cost_count):
+            unlabeled &= costs[k] == UNLABELED
+    if unlabeled and not (s.rule == VW and s.simulation == uint64(1)):  # VW's simulation asks only of labelled ones
+        chance = decide(s, layer, example, prediction, UNLABELED, importance, offset, _0)
+        if chance > 0.0:
+            e.query = np.float32(_1 / np.float32(chance))
+    if lent:
+        e.scores, e.score_count = uint64(0), uint64(0)
+    return prediction
+
+
+@kernel
+def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return importance_to_next(layer, example, label, importance, offset)
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return sensitivity_next(layer, example, label, importance, offset)
+
+
+def _declared(layer: Reduction | None, attribute: str) -> Any:
+    """What the nearest layer from `layer` downwards declares."""
+    while layer is not None:
+        found = getattr(layer, attribute)
+        if found is not None:
+            return found
+        layer = layer.context.below
+    return None
+
+
+class Active(Reduction):
+    """Asks for the labels that would change the prediction.
+
+    Above a layer that predicts classes there is one decision an example, from the smallest importance that would change
+    the predicted class.
+
+    Raises:
+        ConfigError: the layer below cannot say what the rule needs.
+    """
+
+    name = "active"
+    Parameters = ActiveParameters
+    takes: ClassVar[Labels | None] = None
+    predicts: ClassVar[Predictions | None] = None
+    calls = ("importance_to", "sensitivity")
+    known_failures = {"loss_while_learning": "the label of an example that was not asked for is not known"}
+
+    def __init__(self, parameters: ActiveParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.classes = _declared(context.below, "predicts") == Predictions.CLASS
+        self._check(context)
+        p = parameters
+        window = max(1, min(_WINDOW, (p.horizon or 5 * _WINDOW) // 5))
+        replay = p.replay if p.replay is not None else 0 if p.weighted else 1
+        self._memory = Memory(int(p.memory * (1 << 17)) if replay else 0)
+        self._scores = np.zeros(window)
+        self._class_scores = np.zeros(self.score_count, np.float32)
+        self._replayed = np.zeros(1, EXAMPLE)
+        self._traced = np.zeros(0, TRACE)
+        self.progress = np.zeros(1, PROGRESS)
+        self.progress["cutoff"], self.progress["highest"] = HUGE, 1.0
+        s = self.state = np.zeros(1, ACTIVE)
+        s["rule"], s["classes"], s["simulation"], s["weighted"] = RULES[p.rule], self.classes, p.simulation, p.weighted
+        s["seed"] = (context.seed ^ (p.seed << 20)) & ((1 << 64) - 1)
+        s["fraction"], s["floor"] = p.fraction, p.least
+        s["mellowness"] = p.mellowness if p.mellowness is not None else 1.0 if p.rule == "vw" else -1.0
+        s["limit"] = int(p.budget) if p.budget is not None and p.budget > 1 else (1 << 63)
+        s["window"], s["scores"] = window, self._scores.ctypes.data
+        s["progress"], s["memory"] = self.progress.ctypes.data, self._memory.record.ctypes.data
+        s["replay"], s["replayed"] = replay, self._replayed.ctypes.data
+        s["class_scores"], s["class_count"] = self._class_scores.ctypes.data, len(self._class_scores)
+        s["threshold"], s["lower"], s["upper"] = p.threshold, *p.labels
+
+    def _check(self, context: Context) -> None:
+        below, rule = context.below, self.parameters.rule
+        if below is None:
+            return  # the chain says so in its own words
+        if self.classes and rule == "vw":
+            raise ConfigError(
+                f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"
+            )
+        needs = {BUDGET: "importance_to", IWAL: "importance_to", VW: "sensitivity"}.get(RULES[rule])
+        if needs and getattr(below.kernels, needs) is None:
+            raise ConfigError(f"active: rule {rule!r} asks of the layer below its {needs}, which {below.name!r} lacks")
+        if self.classes and rule == "margin" and self.score_count == 0:
+            raise ConfigError(f"active: rule 'margin' asks of the layer below class scores, which {below.name!r} lacks")
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+
+    @property
+    def simulation(self) -> bool:
+        """Whether labels stay hidden until asked for; set it to False where labels are answers."""
+        return bool(self.state["simulation"][0])
+
+    @simulation.setter
+    def simulation(self, hidden: bool) -> None:
+        self.state["simulation"] = hidden
+
+    @property
+    def examples_per_label(self) -> float:
+        """Examples that each label stands for where labels are answers; 0: those decided upon since the last one."""
+        return float(self.state["examples_per_label"][0])
+
+    @examples_per_label.setter
+    def examples_per_label(self, examples: float) -> None:
+        self.state["examples_per_label"] = examples
+
+    def trace(self, size: int) -> NDArray[Any]:
+        """Record the next decisions: a TRACE array of `size` entries that the kernels fill from its beginning."""
+        self._traced = np.zeros(size, TRACE)
+        self.state["trace"], self.state["trace_size"] = self._traced.ctypes.data, size
+        self.state["trace_count"] = 0
+        return self._traced
+
+    def pool_probabilities(self, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """With which probability to ask for each example of a pool, so that they add up to a number of labels.
+
+        Args:
+            scores: as `trace` records them, float64 (examples).
+            count: labels wanted, up to the number of examples.
+        """
+        rule, seen = RULES[self.parameters.rule], float(self.progress["seen"][0])
+        found: NDArray[np.float64] = pool_probabilities(rule, scores, float(count), seen, 0.2 * count / len(scores))
+        chancy = found < 1.0  # the cutoff is right to one part in a million; the sum is to be exact
+        if chancy.any():
+            found[chancy] *= (count - (~chancy).sum()) / found[chancy].sum()
+        return np.minimum(1.0, found)
+
+    def loss_sums(self) -> tuple[float, float, float, float, float]:
+        """Sums over the labels bought in simulation, from which the loss over all examples is estimated.
+
+        Returns:
+            (covered, errors, spread, weight, excess), the fields of `hutch.active.estimate.LossSums`.
+        """
+        p = self.progress[0]
+        return tuple(float(p[name]) for name in ("covered", "errors", "spread", "weight", "excess"))  # type: ignore[return-value]
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """What decides how the stream goes on: counters, the latest scores, the examples to replay."""
+        counters = {name: self.progress[name] for name in PROGRESS.names or ()}
+        memory = {f"memory.{name}": array for name, array in self._memory.saved().items()}
+        return {**counters, "scores": self._scores, **memory}
+
+
+@hookimpl
+def hutch_register_reductions(register: Any) -> None:
+    register(Active)

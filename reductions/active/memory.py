@@ -1,0 +1,154 @@
+"""The bought examples, kept for replay: a ring of preallocated words that forgets the oldest first."""
+
+from typing import Any
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+
+from hutch.core.kernel.abi import example_at, float32s_at, int64s_at, uint32s_at, view
+from hutch.core.kernel.decorators import njit
+
+KEPT = np.dtype(
+    [
+        ("start", "u8"),  # first word
+        ("length", "u8"),
+        ("namespaces", "u8"),
+        ("costs", "u8"),
+        ("group", "i8"),
+        ("label", "f4"),
+        ("importance", "f4"),
+        ("base", "f4"),
+        ("unused", "f4"),
+    ]
+)
+_KEPT_SIZE = np.uint64(KEPT.itemsize)
+
+MEMORY = np.dtype(
+    [
+        ("words", "u8"),  # address of uint64[size]: per example offsets, indices, values, namespace ids, costs
+        ("size", "u8"),
+        ("table", "u8"),  # address of KEPT[capacity]
+        ("capacity", "u8"),
+        ("position", "u8"),  # word at which the next example begins
+        ("first", "u8"),  # entry of the oldest example
+        ("count", "u8"),
+    ]
+)
+_WORDS_AN_EXAMPLE = 16  # room in the table: one entry for so many words
+
+memory_at, kept_at = view(MEMORY), view(KEPT)
+
+
+class Memory:
+    """Room for examples.
+
+    Args:
+        size: 8-byte words; an example takes about one per feature and one per namespace.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._words = np.zeros(size, np.uint64)
+        self._table = np.zeros(size // _WORDS_AN_EXAMPLE, KEPT)
+        self.record = np.zeros(1, MEMORY)
+        self.record["words"], self.record["size"] = self._words.ctypes.data, size
+        self.record["table"], self.record["capacity"] = self._table.ctypes.data, len(self._table)
+
+    def __len__(self) -> int:
+        return int(self.record["count"][0])
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The arrays that belong in a model."""
+        table = self._table.view(np.uint64).reshape(len(self._table), KEPT.itemsize // 8)
+        counters = {name: self.record[name] for name in ("position", "first", "count")}
+        return {"words": self._words, "table": table, **counters}
+
+
+@njit(inline="always")
+def _entry(memory, number):  # type: ignore[no-untyped-def]
+    return kept_at(memory.table + ((memory.first + number) % memory.capacity) * _KEPT_SIZE)[0]
+
+
+@njit
+def _reserve(memory, words):  # type: ignore[no-untyped-def]
+    """Forget old examples until `words` words fit in one piece; returns the first."""
+    if memory.position + words > memory.size:
+        while memory.count > uint64(0) and _entry(memory, uint64(0)).start >= memory.position:
+            memory.first = (memory.first + uint64(1)) % memory.capacity
+            memory.count -= uint64(1)
+        memory.position = uint64(0)
+    start = memory.position
+    while memory.count > uint64(0):
+        oldest = _entry(memory, uint64(0)).start
+        if memory.count < memory.capacity and not (start <= oldest < start + words):
+            break
+        memory.first = (memory.first + uint64(1)) % memory.capacity
+        memory.count -= uint64(1)
+    memory.position = start + words
+    return start
+
+
+@njit(inline="always")
+def _halves(count):  # type: ignore[no-untyped-def]
+    """Words that `count` 4-byte numbers take."""
+    return (count + uint64(1)) // uint64(2)
+
+
+@njit
+def _parts(memory, start, length, namespaces, costs):  # type: ignore[no-untyped-def]
+    """Addresses of an example's offsets, indices, values, namespace ids, cost classes and costs."""
+    offsets = memory.words + start * uint64(8)
+    indices = offsets + (namespaces + uint64(1)) * uint64(8)
+    values = indices + _halves(length) * uint64(8)
+    ids = values + _halves(length) * uint64(8)
+    classes = ids + _halves(namespaces) * uint64(8)
+    cost_values = classes + _halves(costs) * uint64(8)
+    return offsets, indices, values, ids, classes, cost_values
+
+
+@njit
+def remember(at, example, label, importance):  # type: ignore[no-untyped-def]
+    """Keep an example; one that is larger than all of the memory is not kept.
+
+    Args:
+        at: address of the MEMORY.
+        example: address of the EXAMPLE.
+        label, importance: with which it is learned again.
+    """
+    memory, e = memory_at(at)[0], example_at(example)[0]
+    length, namespaces, costs = e.length, e.namespace_count, e.cost_count
+    words = namespaces + uint64(1) + uint64(2) * _halves(length) + _halves(namespaces) + uint64(2) * _halves(costs)
+    if words > memory.size or memory.capacity == uint64(0):
+        return
+    start = _reserve(memory, words)
+    offsets, indices, values, ids, classes, cost_values = _parts(memory, start, length, namespaces, costs)
+    source, target = int64s_at(e.namespaces, namespaces + uint64(1)), int64s_at(offsets, namespaces + uint64(1))
+    for i in range(namespaces + uint64(1)):
+        target[i] = source[i] - source[0]
+    uint32s_at(indices, length)[:] = uint32s_at(e.indices, length)
+    float32s_at(values, length)[:] = float32s_at(e.values, length)
+    uint32s_at(ids, namespaces)[:] = uint32s_at(e.namespace_ids, namespaces)
+    uint32s_at(classes, costs)[:] = uint32s_at(e.cost_classes, costs)
+    float32s_at(cost_values, costs)[:] = float32s_at(e.costs, costs)
+    entry = _entry(memory, memory.count)
+    entry.start, entry.length, entry.namespaces, entry.costs = start, length, namespaces, costs
+    entry.group, entry.label, entry.importance, entry.base = e.group, label, importance, e.base
+    memory.count += uint64(1)
+
+
+@njit
+def recall(at, number, example):  # type: ignore[no-untyped-def]
+    """Put a kept example into the EXAMPLE at an address; returns its label and importance.
+
+    Args:
+        at: address of the MEMORY.
+        number: 0 is the oldest.
+        example: address of the EXAMPLE.
+    """
+    memory, e = memory_at(at)[0], example_at(example)[0]
+    entry = _entry(memory, number)
+    parts = _parts(memory, entry.start, entry.length, entry.namespaces, entry.costs)
+    e.namespaces, e.indices, e.values, e.namespace_ids, e.cost_classes, e.costs = parts
+    e.length, e.namespace_count, e.cost_count = entry.length, entry.namespaces, entry.costs
+    e.group, e.label, e.importance, e.base = entry.group, entry.label, entry.importance, entry.base
+    return entry.label, entry.importance

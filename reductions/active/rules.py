@@ -1,0 +1,196 @@
+"""Rules that say with which probability a label is asked for.
+
+All rules but VW's are one function of the example's `score` and of a `cutoff`. The score is h_min, the smallest
+importance of a label that would change the prediction (for `margin` the distance to the threshold). The probability
+never falls as the cutoff rises, so `solve_cutoff` sets the cutoff from a label budget whatever the rule is. Nothing
+here sees a label.
+
+    budget   max(floor, min(1, (cutoff / score)^4)): the loss estimate is unbiased, every probability is at least floor
+    iwal     Beygelzimer, Hsu, Langford, Zhang, "Agnostic active learning without constraints", NIPS 2010, with
+             G = score / seen (Karampatziakis, Langford, UAI 2011): trained with importance 1 / P it is consistent
+    margin   1 if score ≤ cutoff: no guarantee, nothing can be estimated
+    random   the cutoff itself, whatever the example
+
+`vw_probability` is Vowpal Wabbit's variant, for comparison.
+"""
+
+import math
+
+import numpy as np
+from numpy import uint32, uint64
+
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import njit
+
+BUDGET, IWAL, MARGIN, RANDOM, VW = range(5)
+RULES = {"budget": BUDGET, "iwal": IWAL, "margin": MARGIN, "random": RANDOM, "vw": VW}
+"""The rules by the name that users write."""
+
+_TINY, HUGE = 1e-30, 1e30  # scores beyond these are equal; a cutoff of HUGE asks for every label
+
+
+@njit(inline="always", error_model="numpy")
+def iwal_probability(gap, rate):  # type: ignore[no-untyped-def]
+    """The rule of "Agnostic active learning without constraints", constants c1 = c2 = 1.
+
+    Args:
+        gap: G, by how much worse the best disagreeing hypothesis is on the past.
+        rate: C = C0 ln(t + 1) / t.
+
+    Returns:
+        1 if G ≤ √C + C, else the s in (0, 1) of G = √(C / s) + C / s.
+    """
+    root = math.sqrt(rate)
+    if gap <= root + rate:
+        return 1.0
+    s = (root + math.sqrt(rate + 4.0 * rate * gap)) / (2.0 * gap)
+    return s * s
+
+
+@njit(error_model="numpy")
+def probability(rule, score, cutoff, seen, floor):  # type: ignore[no-untyped-def]
+    """The probability with which a label is asked for.
+
+    Args:
+        rule: one of `RULES`, all but vw.
+        score: h_min, or the margin; inf where no importance changes the prediction.
+        cutoff: in the units of the score; for iwal C0, for random the probability.
+        seen: examples seen before.
+        floor: no probability is less, unless the rule is margin.
+    """
+    if rule == RANDOM:
+        return min(1.0, cutoff)
+    if cutoff >= HUGE or (score <= cutoff and rule != IWAL):
+        return 1.0
+    if rule == MARGIN:
+        return 0.0
+    if not score < HUGE:
+        return floor
+    if rule == BUDGET:
+        ratio = cutoff / score
+        found = (ratio * ratio) * (ratio * ratio)  # the first power is the tail of iwal; the fourth needs fewer labels
+    else:
+        t = max(seen, 1.0)
+        found = iwal_probability(max(score, _TINY) / t, cutoff * math.log(t + 1.0) / t)
+    return min(1.0, max(floor, found))
+
+
+@njit(error_model="numpy")
+def _mean(rule, scores, count, cutoff, seen, floor):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(count):
+        total += probability(rule, scores[i], cutoff, seen, floor)
+    return total / count
+
+
+@njit(error_model="numpy")
+def solve_cutoff(rule, scores, count, wanted, start, seen, floor):  # type: ignore[no-untyped-def]
+    """The cutoff at which the mean probability of some scores is `wanted`, to one part in a million.
+
+    Args:
+        rule: one of budget, iwal, margin.
+        scores: scores of which the first `count` count.
+        count: at least 1.
+        wanted: mean probability.
+        start: where to look first, > 0.
+        seen: examples seen before.
+        floor: see `probability`.
+    """
+    if wanted >= 1.0:
+        return HUGE
+    lower = upper = math.log(min(max(start, _TINY), HUGE))
+    step = 0.125
+    while _mean(rule, scores, count, math.exp(lower), seen, floor) > wanted and lower > -80.0:
+        lower -= step
+        step *= 2.0
+    step = 0.125
+    while _mean(rule, scores, count, math.exp(upper), seen, floor) < wanted and upper < 80.0:
+        upper += step
+        step *= 2.0
+    while upper - lower > 1e-6:
+        middle = 0.5 * (lower + upper)
+        if _mean(rule, scores, count, math.exp(middle), seen, floor) < wanted:
+            lower = middle
+        else:
+            upper = middle
+    return math.exp(upper)
+
+
+@njit(inline="always")
+def uniform(seed, number, stream):  # type: ignore[no-untyped-def]
+    """A number in [0, 1) that depends on its arguments alone (SplitMix64), so that no generator has to be saved.
+
+    Args:
+        seed: of the run.
+        number: of the example.
+        stream: which of the numbers of that example.
+    """
+    z = uint64(seed) + uint64(0x9E3779B97F4A7C15) * (uint64(number) * uint64(64) + uint64(stream) + uint64(1))
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    z ^= z >> uint64(31)
+    return np.float64(z >> uint64(11)) * 2.0**-53
+
+
+@njit(error_model="numpy")
+def vw_probability(confidence, seen, sum_loss, mellowness):  # type: ignore[no-untyped-def]
+    """Vowpal Wabbit 9's probability, in its float32 arithmetic.
+
+    It multiplies by G where the rule divides by it (the rule is `iwal_probability`): just above the threshold the
+    probability drops to nearly nothing and then rises with confidence, so in effect it is a margin rule.
+
+    Args:
+        confidence: |prediction - threshold| / sensitivity.
+        seen: sum of importance seen.
+        sum_loss: sum of progressive losses.
+        mellowness: C0.
+    """
+    k = np.float32(seen)
+    if k <= np.float32(1):
+        return np.float32(1)
+    one, gap = np.float32(1), np.float32(confidence) / k
+    average = min(max(np.float32(sum_loss / np.float64(k)), np.float32(0)), one)
+    rate = np.float32(mellowness) * (
+        np.float32(np.log(k + one) + np.float32(0.0001)) / np.float32(k + np.float32(0.0001))
+    )
+    root = np.sqrt(rate)
+    threshold = min(one, np.sqrt(average + gap))
+    if gap <= root * threshold + rate:
+        return one
+    s = (root + np.sqrt(rate + np.float32(4) * gap * rate)) / np.float32(2) * gap
+    return s * s
+
+
+@njit
+def merand48(state):  # type: ignore[no-untyped-def]
+    """Vowpal Wabbit's generator: (next state, number in [0, 1))."""
+    state = uint64(0xEECE66D5DEECE66D) * uint64(state) + uint64(2147483647)
+    bits = uint32((state >> uint64(25)) & uint64(0x7FFFFF))
+    return state, np.float32(bits) * np.float32(2.0**-23)
+
+
+@compiled
+def pool_probabilities(rule, scores, wanted, seen, floor):  # type: ignore[no-untyped-def]
+    """Probabilities of all examples of a pool that add up to `wanted` labels.
+
+    Args:
+        rule: one of `RULES`, all but vw.
+        scores: float64 (examples), at least 0.
+        wanted: number of labels, at most the number of examples.
+        seen: examples seen before.
+        floor: see `probability`.
+
+    Returns:
+        float64 (examples).
+    """
+    n, least = len(scores), HUGE
+    for score in scores:
+        if 0.0 < score < least:
+            least = score
+    scores = np.maximum(scores, 0.5 * least)  # where nothing is known, the score is 0: chance decides among these, too
+    mean = wanted / n
+    cutoff = mean if rule == RANDOM else solve_cutoff(rule, scores, n, mean, 1.0, seen, floor)
+    out = np.empty(n)
+    for i in range(n):
+        out[i] = probability(rule, scores[i], cutoff, seen, floor)
+    return out

@@ -1,0 +1,1 @@
+"""A crowd model above a learner."""

@@ -1,0 +1,232 @@
+"""Truth from several workers' labels of an item, together with a learner that sees the item's features.
+
+The lines of one item lie together, each `label |worker w |item features...`, and an empty line ends the block. On its
+last line the learner below predicts the item's class from the features, the labels are weighed by what is known of
+their workers (the two-level model of `hutch.crowd`, in a stream), and the posterior teaches both the crowd and the
+learner. The prediction of a block is its most probable class; the lines before the last one have none (NaN).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import float32, uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError, DataError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import UNLABELED, example_at, kernel, layer_at, shared_at
+from hutch.core.kernel.decorators import njit
+from hutch.core.text.hashing import hash_feature, namespace_id
+from hutch.crowd.models.two_level import TwoLevelParameters, empty_crowd
+from hutch.crowd.models.two_level_kernels import Crowd, fit_strengths
+from hutch.crowd.models.two_level_stream import FIRST_REFRESH, REFRESH
+from hutch.em.constrained.record import KL
+from hutch.reductions.crowd_em.anchor import Anchors, renew_workers
+from hutch.reductions.crowd_em.block import finish_block
+from hutch.reductions.crowd_em.state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_at, take_label
+
+_NAN, _0, _1 = np.float32(np.nan), np.float32(0), np.float32(1)
+
+
+class CrowdEMParameters(Parameters):
+    """Parameters of `crowd_em`.
+
+    Attributes:
+        classes: how many; labels are 1 to `classes`.
+        worker: the namespace whose first feature is the worker. The layers below do not see it.
+        gold: the worker whose labels are true.
+        slots: rows of the worker table; two workers in one row are treated as one.
+        passes: passes over the data that infer. 1 is a stream: nothing is kept of an item, and each pass counts as new
+            labels. With more, what learning an item did to its own scores is kept (4 bytes a class and item) and taken
+            out again when the item is met in the next pass; passes after these teach a fresh learner the posteriors.
+        crossfit: instead, learn two more copies, each from half of the items, and judge every item by the other half's.
+        powers: of the learner's probabilities in the prior of an item, weighed by how they foresee labels.
+        vote_share: share of the votes in what the learner is taught, after the warm-up.
+        warm_up: items until posteriors weigh as much as votes in what crowd and learner are taught.
+        decay: a label moves its worker by (labels of the worker)^-decay.
+        clarity: share of answers to a murky item that its class decides.
+        habit_strength: pseudo-counts of a worker's habit.
+        class_anchor: weight of the vote shares in the class prior.
+        stored_rows: below `nat_oem`: tables kept of a worker whose skills change, for they may return.
+    """
+
+    classes: Annotated[int, Field(ge=2, le=1 << 10)]
+    worker: str = "worker"
+    gold: str | None = None
+    slots: Annotated[int, Field(ge=1, le=1 << 24)] = 1 << 16
+    passes: Annotated[int, Field(ge=1)] = 1
+    crossfit: bool = False
+    powers: tuple[Annotated[float, Field(ge=0, le=4)], ...] = Field((0.0, 0.25, 0.5, 1.0, 1.5, 2.0), min_length=1)
+    vote_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    warm_up: Annotated[int, Field(ge=0)] = 500
+    decay: Annotated[float, Field(ge=0.5, le=1)] = 0.8
+    clarity: Annotated[float, Field(ge=0, le=1)] = 0.15
+    habit_strength: Annotated[float, Field(gt=0)] = 15.0
+    class_anchor: Annotated[float, Field(ge=0)] = 0.2
+    stored_rows: Annotated[int, Field(ge=1, le=16)] = 3
+
+
+@njit
+def _line(layer, example, label, importance, read, offset):  # type: ignore[no-untyped-def]
+    """One line of a block."""
+    s, e = crowd_em_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if read and _1 <= label <= float32(s.classes) and importance > _0:
+        take_label(s, example, label, importance)
+    if e.last == uint64(0):
+        e.importance, e.loss, e.raw = _0, 0.0, _NAN
+        return _NAN
+    return finish_block(layer, example, shared_at(e.shared)[0].testing == 0, offset)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """A line whose label is read only if nothing is learned in this run: it has none, or it is held out."""
+    return _line(layer, example, label, importance, shared_at(example_at(example)[0].shared)[0].testing == 1, offset)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """A line with a label."""
+    return _line(layer, example, label, importance, True, offset)
+
+
+class CrowdEM(Reduction):
+    """Infers the class of each item from its workers' labels and from the learner below, and teaches both.
+
+    Raises:
+        ConfigError: the layer below has no scores of the classes.
+        DataError: while learning, a label that is no class.
+    """
+
+    name: ClassVar[str] = "crowd_em"
+    Parameters: ClassVar[type[Parameters]] = CrowdEMParameters
+    takes = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.MULTICLASS, Predictions.CLASS)
+    whole_groups = True
+    statistics = ("confusion", "habit")
+
+    def __init__(self, parameters: CrowdEMParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._check(context)
+        p, parser = parameters, context.parser
+        self._powers, self._schedule = np.array(p.powers), np.array([p.decay, p.warm_up, p.class_anchor])
+        self.state = np.zeros(1, CROWD_EM)
+        s = self.state[0]
+        s["classes"], s["slots"], s["worker"] = p.classes, p.slots, namespace_id(p.worker, parser.namespaces)
+        hashed = hash_feature(p.worker, p.gold or "", parser.hash_seed, parser.hash) & ((1 << parser.bits) - 1)
+        s["gold"] = -1 if p.gold is None else hashed
+        s["powers_given"], s["powers"] = self._powers.ctypes.data, len(p.powers)
+        s["schedule"], s["vote_share"] = self._schedule.ctypes.data, p.vote_share
+        s["passes"], s["crossfit"], s["student"], s["pass_number"] = p.passes, p.crossfit, self.width(p) - 1, 1
+        self._memory = Memory(self.state, p.classes, len(p.powers), _untouched(p))
+        self._anchors: Anchors | None = None
+
+    def _check(self, context: Context) -> None:
+        below, classes = context.below, self.parameters.classes
+        if below is None:
+            return  # the chain says so in its own words
+        if below.score_count != classes:
+            raise ConfigError(
+                f"crowd_em: asks of the layer below a score for each of {classes} classes, "
+                f"{below.name!r} has {below.score_count or 'none'}; wanted one such as 'one_against_all'"
+            )
+        if getattr(below.parameters, "probabilities", False):
+            raise ConfigError(f"crowd_em: asks of the layer below plain scores; leave out {below.name}.probabilities")
+
+    @classmethod
+    def width(cls, parameters: CrowdEMParameters) -> int:
+        """The learner; a student if there are several passes; two halves for cross-fitting."""
+        if parameters.passes == 1:
+            return 1
+        return 4 if parameters.crossfit else 2
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """That of the worker."""
+        return (self.parameters.worker,)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    @property
+    def score_count(self) -> int:
+        """The posterior of each class."""
+        return int(self.parameters.classes)
+
+    @property
+    def crowd(self) -> Crowd:
+        """What is known of the workers, by slot."""
+        return Crowd(*(self._memory.learned[name] for name in TABLES))
+
+    def constrain(self, constraint: NDArray[Any]) -> None:
+        """Hold the workers' rows near anchors: see `hutch.reductions.crowd_em.anchor`."""
+        p = self.parameters
+        if p.passes > 1:
+            raise ConfigError(f"crowd_em.passes: got {p.passes}; anchors in time want a stream, 1")
+        if constraint["form"][0] != KL:
+            raise ConfigError(
+                "nat_oem.form: rows of probabilities, as crowd_em learns, want kl: the Fisher forms implicit and "
+                "literal leave the simplex (pulled from (0, 0, 1) to (.9, .05, .05), the second entry turns negative)"
+            )
+        self._anchors = Anchors(constraint, p.slots, p.classes, p.stored_rows)
+        self.state["anchors"] = self._anchors.record.ctypes.data
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Make room for the batch's items; refuse to learn labels that are no classes."""
+        labels, classes = batch.labels, self.parameters.classes
+        if learn:
+            known = labels != UNLABELED
+            wrong = known & ~((labels >= 1) & (labels <= classes) & (labels == np.floor(labels)))
+            if wrong.any():
+                raise DataError(f"crowd_em: got label {labels[wrong][0]:g}, wanted a class from 1 to {classes}")
+        largest = self._memory.make_room(batch, learn)
+        if self._anchors:
+            self._anchors.make_room(largest)
+
+    def end_pass(self) -> None:
+        """Estimate the crowd's strengths from all counts; go back to the first item."""
+        s, learned = self.state[0], self._memory.learned
+        if s["pass_number"] <= s["passes"]:
+            if self._anchors:
+                renew_workers(s["anchors"], self.crowd, self.parameters.classes, learned["touches"], learned["seen"])
+            fit_strengths(self.crowd, self.parameters.classes, learned["touches"])
+        if s["passes"] > 1:
+            s["pass_number"] += 1
+        s["item"] = 0
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The crowd, the weights of the powers, where in the data the layer is, and the items' shifts if kept."""
+        slots, learned = self.parameters.slots, self._memory.learned
+        by_slot = {"counts", "rows", "habits", "masses", "skill", "touches", "seen"}
+        arrays = {name: a.reshape(slots, -1) if name in by_slot else a for name, a in learned.items()}
+        counters = {name: self.state[name] for name in ("pass_number", "item", "items", "taught")}
+        anchors = self._anchors.saved() if self._anchors else {}
+        return {**arrays, **counters, "shifts": self._memory.shifts, **anchors}
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Make room for the shifts."""
+        self._memory.keep_shifts(len(arrays.get("shifts", ())))
+
+
+def _untouched(p: CrowdEMParameters) -> dict[str, NDArray[np.float64]]:
+    """The learned arrays before the first label."""
+    two_level = TwoLevelParameters.model_validate({"clarity": p.clarity, "habit_strength": p.habit_strength})
+    state = empty_crowd(p.slots, [str(k) for k in range(p.classes)], two_level, None)
+    clock = np.zeros(4)
+    clock[REFRESH] = FIRST_REFRESH
+    arrays = {**state.workers, **state.shared, "touches": np.zeros(p.slots), "seen": np.zeros(p.slots), "clock": clock}
+    arrays["log_weights"] = np.zeros(len(p.powers))
+    return {name: arrays[name].reshape(-1) for name in LEARNED}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the crowd layer."""
+    register(CrowdEM)

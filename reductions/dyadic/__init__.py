@@ -1,0 +1,1 @@
+"""The importance-aware dyadic learner and its arithmetic."""

@@ -1,0 +1,224 @@
+"""Implicit features of the right side of a dyad: who rated an item says something of it, whatever the ratings were.
+
+Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + |N(i)|^-1/2 Σ Z_u. A
+step moves B_i and the Z_u as if they were features of one side, each by its posterior variance. Who rated what is
+collected while the first pass learns: the factors are used from the second pass on, and by items of the first alone.
+
+Source: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.kernel.abi import float32s_at, int64s_at, kernel, view
+from hutch.core.kernel.cache import AddressKernel
+from hutch.reductions.dyadic.rates import COUNT_BEFORE, KIND, LEFT, PRECISION_BEFORE
+from hutch.reductions.dyadic.state import (
+    bag_of,
+    balance_of,
+    dyadic_at,
+    gathered,
+    metric_of,
+    ranges_of,
+    shared_of,
+    side_of,
+)
+
+IMPLICIT = np.dtype(
+    [
+        ("log", "u8"),  # address of int64[log_room]: left row · 2^32 + right row of what the first pass learned
+        ("log_room", "i8"),
+        ("log_used", "i8"),
+        ("known", "i8"),  # 1 once the raters are known
+        ("place", "u8"),  # address of int64[rows of the weight table]: number of the item of a row, -1 for none
+        ("starts", "u8"),  # address of int64[items + 1]: where in `members` the raters of an item begin
+        ("members", "u8"),  # address of int64: numbers of raters
+        ("size", "i8"),  # of `members`
+        ("factors", "u8"),  # address of float32[raters, rank]
+        ("rates", "u8"),  # address of float32[raters]
+        ("raters", "i8"),
+        ("items", "i8"),
+    ]
+)
+implicit_at = view(IMPLICIT)
+
+_0 = np.float32(0)
+_LANES = np.uint64(4)  # coordinates summed up at once, in registers
+_MOST_RATERS = 300  # of an item; more are sampled, as every example of the item reads them all
+
+
+@kernel
+def gather_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Sum up the factors of the item's raters."""
+    state = dyadic_at(record)[0]
+    raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
+    state.bag_length = 0
+    if raters.known == 0 or ranges[2] == ranges[3]:
+        return _0
+    rows = gathered(state, example)[2]
+    item = int64s_at(raters.place, shared_of(example).mask + uint64(1))[rows[ranges[2]]]
+    if item < 0:
+        return _0
+    starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
+    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
+    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
+    n = starts[item + 1] - starts[item]
+    state.bag_length, share, total, rank = n, 1.0 / np.sqrt(np.float64(n)), 0.0, uint64(state.rank)
+    first, last = uint64(starts[item]), uint64(starts[item + 1])
+    for m in range(first, last):
+        total += np.float64(rates[members[m]])
+    state.bag_rate = total / n
+    for d in range(uint64(0), rank - rank % _LANES, _LANES):
+        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        for m in range(first, last):
+            at = uint64(members[m]) * rank + d
+            p, q = p + np.float64(factors[at]), q + np.float64(factors[at + uint64(1)])
+            r, s = r + np.float64(factors[at + uint64(2)]), s + np.float64(factors[at + uint64(3)])
+        bag[d], bag[d + uint64(1)], bag[d + uint64(2)], bag[d + uint64(3)] = share * p, share * q, share * r, share * s
+    for d in range(rank - rank % _LANES, rank):
+        p = 0.0
+        for m in range(first, last):
+            p += np.float64(factors[uint64(members[m]) * rank + d])
+        bag[d] = share * p
+    return _0
+
+
+@kernel
+def move_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """The raters' part in a step; in the first pass, remember who rated."""
+    state = dyadic_at(record)[0]
+    raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
+    rows = gathered(state, example)[2]
+    if raters.known == 0:
+        if raters.log_used < raters.log_room and ranges[0] < ranges[1] and ranges[2] < ranges[3]:
+            log = int64s_at(raters.log, uint64(raters.log_room))
+            log[raters.log_used] = (int64(rows[ranges[0]]) << 32) | int64(rows[ranges[2]])
+            raters.log_used += 1
+        return _0
+    metric = metric_of(state)
+    if state.bag_length == 0 or not metric[0] * metric[1] > 0.0:
+        return _0
+    item = int64s_at(raters.place, shared_of(example).mask + uint64(1))[rows[ranges[2]]]
+    starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
+    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
+    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
+    a, b, q = side_of(state, 0), side_of(state, 1), balance_of(state)[0]
+    share = 1.0 / (np.sqrt(np.float64(state.bag_length)) * metric[1])
+    for d in range(state.rank):
+        bag[d] = share * q * ((q * a[d] + b[d] / q) * state.shrink - (q * a[d] - b[d] / q) * state.grow)
+    first, last, rank = uint64(starts[item]), uint64(starts[item + 1]), uint64(state.rank)
+    for d in range(uint64(0), rank - rank % _LANES, _LANES):
+        p, q = np.float32(bag[d]), np.float32(bag[d + uint64(1)])
+        r, s = np.float32(bag[d + uint64(2)]), np.float32(bag[d + uint64(3)])
+        for m in range(first, last):
+            rate, at = rates[members[m]], uint64(members[m]) * rank + d
+            factors[at], factors[at + uint64(1)] = factors[at] + rate * p, factors[at + uint64(1)] + rate * q
+            factors[at + uint64(2)], factors[at + uint64(3)] = (
+                factors[at + uint64(2)] + rate * r,
+                factors[at + uint64(3)] + rate * s,
+            )
+    for d in range(rank - rank % _LANES, rank):
+        for m in range(first, last):
+            factors[uint64(members[m]) * rank + d] += rates[members[m]] * np.float32(bag[d])
+    return _0
+
+
+KERNELS: dict[str, AddressKernel] = {"gather_bag": gather_raters, "move_bag": move_raters}
+"""By their fields in the learner's record."""
+
+
+class Raters:
+    """Who rated what, and the second factors of raters.
+
+    Args:
+        rank: numbers in a factor.
+        precision: prior precision of the factors.
+        rows: of the weight table.
+        seed: of the sample of raters where an item has more than are kept.
+
+    Attributes:
+        record: IMPLICIT array of length 1.
+    """
+
+    def __init__(self, rank: int, precision: float, rows: int, seed: int) -> None:
+        self._rank, self._precision, self._rows, self._seed = rank, precision, rows, seed
+        self.record = np.zeros(1, IMPLICIT)
+        self._log = np.zeros(0, np.int64)
+        self._arrays = self._empty(0, 0, 0)
+        self._link()
+
+    def _empty(self, raters: int, items: int, size: int) -> dict[str, NDArray[Any]]:
+        return {
+            "raters": np.zeros(raters, np.int64),
+            "items": np.zeros(items, np.int64),
+            "starts": np.zeros(items + 1, np.int64),
+            "members": np.zeros(size, np.int64),
+            "factors": np.zeros((raters, self._rank), np.float32),
+            "rates": np.zeros(raters, np.float32),
+        }
+
+    def _link(self) -> None:
+        record, arrays = self.record[0], self._arrays
+        self._place = np.full(self._rows if len(arrays["items"]) else 0, -1, np.int64)
+        self._place[arrays["items"]] = np.arange(len(arrays["items"]))
+        for name in ("starts", "members", "factors", "rates"):
+            record[name] = arrays[name].ctypes.data
+        record["place"], record["size"] = self._place.ctypes.data, len(arrays["members"])
+        record["raters"], record["items"] = len(arrays["raters"]), len(arrays["items"])
+        record["known"] = len(arrays["items"]) > 0
+        record["log"], record["log_room"] = self._log.ctypes.data, len(self._log)
+
+    def make_room(self, examples: int) -> None:
+        """Make room to remember as many more examples."""
+        wanted = int(self.record[0]["log_used"]) + examples
+        if not self.record[0]["known"] and wanted > len(self._log):
+            self._log = np.resize(self._log, 2 * wanted) if len(self._log) else np.zeros(wanted, np.int64)
+            self.record["log"], self.record["log_room"] = self._log.ctypes.data, len(self._log)
+
+    def end_pass(self, weights: NDArray[np.float32], head: int, precision: float, noise: float, pace: float) -> None:
+        """Take up the raters of the first pass; after any pass, shrink their factors and renew their rates."""
+        if not self.record[0]["known"] and self.record[0]["log_used"] > 0:
+            self._take_up(np.unique(self._log[: int(self.record[0]["log_used"])]))
+        if not self.record[0]["known"]:
+            return
+        left = weights[weights[:, KIND] == LEFT].astype(np.float64)
+        variance = np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise))
+        arrays = self._arrays
+        seen = weights[arrays["raters"], COUNT_BEFORE].astype(np.float64) / noise
+        length = np.mean(left[:, head : head + self._rank] ** 2)
+        arrays["factors"] *= np.exp(-pace * arrays["rates"] * (self._precision + seen * variance))[:, None]
+        arrays["rates"][:] = 1.0 / (self._precision + seen * (length + variance))
+
+    def _take_up(self, pairs: NDArray[np.int64]) -> None:
+        pairs = np.random.default_rng(self._seed).permutation(pairs)
+        users, rows = pairs >> 32, pairs & 0xFFFFFFFF
+        order = np.argsort(rows, kind="stable")
+        items, first, counts = np.unique(rows[order], return_index=True, return_counts=True)
+        kept = order[np.arange(len(order)) - np.repeat(first, counts) < _MOST_RATERS]
+        raters, members = np.unique(users[kept], return_inverse=True)
+        self._log = np.zeros(0, np.int64)
+        self.record["log_used"] = 0
+        self._arrays = self._empty(len(raters), len(items), len(members))
+        starts = np.concatenate([[0], np.cumsum(np.minimum(counts, _MOST_RATERS))])
+        for name, found in (("raters", raters), ("items", items), ("members", members), ("starts", starts)):
+            self._arrays[name][:] = found
+        self._link()
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Everything, for the model file."""
+        return {"log": self._log[: int(self.record[0]["log_used"])], **self._arrays}
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Make room for a model's arrays."""
+        self._log = np.zeros(len(arrays.get("log", ())), np.int64)
+        self.record["log_used"] = len(self._log)
+        sizes = (len(arrays.get(name, ())) for name in ("raters", "items", "members"))
+        self._arrays = self._empty(*sizes)
+
+    def loaded(self) -> None:
+        """Show the kernels what was copied in."""
+        self._link()

@@ -1,0 +1,264 @@
+"""The dyadic learner: p = a·b + w·x over two namespaces, by importance-aware updates of low rank.
+
+Each feature of the left namespace has a vector A_f, each of the right one a vector B_f of `rank` numbers, beside its
+linear weight; a and b are their sums over the example's features, weighted by the features' values. The linear features
+of both sides, of all other namespaces and of the interactions are used too, without being written again.
+
+Source: P. Mineiro, "Machined Learnings", 20 May 2011; docs/dyadic.md says what was added to it and why.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
+from hutch.core.loss.losses import LossChoice
+from hutch.core.text.hashing import namespace_id
+from hutch.reductions.dyadic import fading as dyadic_fading
+from hutch.reductions.dyadic import implicit as dyadic_implicit
+from hutch.reductions.dyadic import rates as dyadic_rates
+from hutch.reductions.dyadic import steps as dyadic_steps
+from hutch.reductions.dyadic.implicit import Raters
+from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
+from hutch.reductions.dyadic.state import DYADIC, LEARNED
+from hutch.reductions.linear.features import Features
+from hutch.reductions.linear.terms import MAX_ORDER, WILDCARD, Terms
+
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+_NOISE_AT_FIRST, _NOISE_SHARE, _PRECISION_AT_FIRST = 0.6, 0.8, 3.0
+
+
+class DyadicParameters(Parameters):
+    """Parameters of `dyadic`.
+
+    Attributes:
+        left, right: the two namespaces.
+        dyads: further pairs of namespaces; no namespace may stand in two.
+        rank: numbers in a factor; 0 is a linear learner.
+        loss: `hinge`, or `{quantile: {tau: 0.9}}`.
+        dynamics: `fast` steps are good to three digits, `exact` ones to all; `gradient` makes plain gradient steps,
+            which know nothing of importance, for comparison.
+        rates: `posterior` (squared loss only, its default), `power` (default of the others) or `adaptive`.
+        learning_rate: multiplies every rate.
+        power_t, initial_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t, t0 being initial_t.
+        l2: decay of the features of an example, per unit of learning rate and importance; not with `posterior`.
+        decay: decay of all weights and factors, whether or not their features occur, per unit of learning rate and
+            importance of any example; not with `posterior`.
+        shift: added to every coordinate of a and b, so that zero is no fixed point.
+        spread: standard deviation of a factor when it is first touched; None: what suits the rates.
+        precision: with `posterior`, prior precision of a factor, in standardised labels.
+        implicit: `right` adds to the right side of the first pair who has been seen with it (the raters of an item), by
+            its first feature; collected in the first pass, used from the second on. With `posterior` rates only.
+        implicit_precision: prior precision of the factors that `implicit` adds.
+        interactions: products of namespaces as linear features, each a list of names; `:` stands for every namespace.
+    """
+
+    left: str
+    right: str
+    dyads: tuple[tuple[str, str], ...] = ()
+    rank: Annotated[int, Field(ge=0, le=1024)] = 2
+    loss: LossChoice = LossChoice(name="squared")
+    dynamics: Literal["fast", "exact", "gradient"] = "fast"
+    rates: Literal["posterior", "power", "adaptive"] | None = None
+    learning_rate: NonNegative | None = None
+    power_t: Annotated[float, Field(ge=0, le=1)] = 0.5
+    initial_t: Positive = 1e4
+    l2: NonNegative = 0.0
+    decay: NonNegative = 0.0
+    shift: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    spread: NonNegative | None = None
+    precision: Positive = 9.0
+    implicit: Literal["right"] | None = None
+    implicit_precision: Positive = 100.0
+    interactions: tuple[tuple[str, ...], ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "DyadicParameters":
+        names = [name for pair in self.pairs for name in pair]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(
+                    f"got namespace {name!r} on two sides, wanted it on one: the step has no closed form else"
+                )
+        for term in self.interactions:
+            if not 2 <= len(term) <= MAX_ORDER:
+                raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
+        if self.rates == "posterior" and self.loss.name not in ("squared", "classic"):
+            raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power' or 'adaptive'")
+        for name in ("l2", "decay"):
+            if self.chosen_rates == "posterior" and getattr(self, name) > 0:
+                raise ValueError(f"{name}: got it with rates 'posterior', which have their own prior; see precision")
+        if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
+            raise ValueError("implicit: got it without rates 'posterior' and a rank, wanted both")
+        return self
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """All pairs of namespaces."""
+        return ((self.left, self.right), *self.dyads)
+
+    @property
+    def chosen_rates(self) -> str:
+        """The rates, with their default filled in."""
+        return self.rates or ("posterior" if self.loss.name in ("squared", "classic") else "power")
+
+    @property
+    def chosen_spread(self) -> float:
+        """The spread, with its default filled in."""
+        if self.spread is not None:
+            return self.spread
+        return 0.5 / math.sqrt(self.precision) if self.chosen_rates == "posterior" else 0.05
+
+    @property
+    def chosen_learning_rate(self) -> float:
+        """The learning rate, with its default filled in."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return 1.0 if self.chosen_rates == "posterior" else 0.3
+
+
+class Dyadic(Reduction):
+    """p = a·b + w·x."""
+
+    name: ClassVar[str] = "dyadic"
+    Parameters = DyadicParameters
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+    differences = True
+    exact_updates = True
+    parameters: DyadicParameters
+
+    def __init__(self, parameters: DyadicParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        p, mode = parameters, context.parser.namespaces
+        ids = [[namespace_id(name, mode) for name in pair] for pair in p.pairs]
+        if len({i for pair in ids for i in pair}) < 2 * len(ids):
+            raise ConfigError(
+                f"dyadic: got namespaces {p.pairs!r}, of which two are one to a chain that goes by {mode}"
+            )
+        letters = mode == "letter"
+        patterns = [[WILDCARD if n == ":" else namespace_id(n, mode) for n in term] for term in p.interactions]
+        terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
+        self._loss = self.loss(p.loss)
+        self._pairs = np.array(ids, np.uint32)
+        self.learned = np.zeros(context.submodels, LEARNED)
+        self.learned["noise"], self.learned["pace"] = _NOISE_AT_FIRST, 1.0
+        for kind in ("left", "right", "other"):
+            self.learned[f"{kind}_precision"] = _PRECISION_AT_FIRST
+        self._raters: Raters | None = None
+        if p.implicit:
+            if context.submodels > 1:
+                raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
+            self._raters, self._bag = (
+                Raters(p.rank, p.implicit_precision, 1 << context.bits, context.seed),
+                np.zeros(p.rank),
+            )
+        self._scratch: list[Any] = []
+        self.state, self._rival = self._record(terms), self._record(terms)
+        self.state["rival"] = self._rival.ctypes.data
+
+    def _record(self, terms: Terms | None) -> NDArray[Any]:
+        """A DYADIC array of length 1, with features and scratch of its own."""
+        p, pairs = self.parameters, len(self._pairs)
+        features = Features(terms, ())
+        scratch = {
+            "ranges": np.zeros((pairs, 4), np.int64),
+            "metric": np.zeros((pairs, 2)),
+            "balance": np.ones(pairs),
+            "sides": np.zeros((pairs, 2, max(p.rank, 1))),
+        }
+        self._scratch.append((features, scratch))
+        state = np.zeros(1, DYADIC)
+        record = state[0]
+        addresses = {"loss": self._loss, "features": features.record, "pairs": self._pairs, "learned": self.learned}
+        for name, array in {"self": state, **addresses, **scratch}.items():
+            record[name] = array.ctypes.data
+        rates = p.chosen_rates
+        record["pair_count"] = pairs if p.rank or rates == "posterior" else 0
+        record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
+        record["head"] = dyadic_rates.HEADS[rates] + (dyadic_fading.TIME if p.decay else 0)
+        if terms is None and pairs == 1 and not p.decay and not p.implicit:
+            record["plain"] = 2 if rates == "power" else 1
+        record["seed"] = self.context.seed
+        step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
+        record["step"], record["generic_step"] = step.address, generic_step.address if generic_step else 0
+        for name, kernel in dyadic_rates.kernels_of(int(record["rates"]), p.l2).items():
+            record[name] = kernel.address
+        for name, kernel in (dyadic_fading.KERNELS if p.decay else {}).items():
+            record[name] = kernel.address
+        record["undecayed"] = not record["decay"] and not p.decay and not p.l2
+        record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
+        record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
+        record["initial_t"], record["l2"], record["all_decay"] = p.initial_t, p.l2, p.decay
+        record["shift"], record["spread"], record["precision"] = p.shift, p.chosen_spread, p.precision
+        if self._raters:
+            record["implicit"], record["bag"] = self._raters.record.ctypes.data, self._bag.ctypes.data
+            for name, kernel in dyadic_implicit.KERNELS.items():
+                record[name] = kernel.address
+        return state
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of the pairs."""
+        return tuple(name for pair in self.parameters.pairs for name in pair)
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(learn, predict, importance_to, sensitivity)
+
+    @property
+    def stride(self) -> int:
+        wanted = int(self.state[0]["head"]) + self.parameters.rank
+        return 1 << (wanted - 1).bit_length()
+
+    def initialise(self, weights: NDArray[np.float32]) -> None:
+        self._weights = weights
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        if self._raters and learn:
+            self._raters.make_room(len(batch))
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        implicit = self._raters.saved() if self._raters else {}
+        return {
+            **{name: self.learned[name] for name in LEARNED.names or ()},
+            **{f"implicit.{name}": array for name, array in implicit.items()},
+        }
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        if self._raters:
+            self._raters.loading(
+                {n.removeprefix("implicit."): a for n, a in arrays.items() if n.startswith("implicit.")}
+            )
+
+    def loaded(self) -> None:
+        if self._raters:
+            self._raters.loaded()
+
+    def end_pass(self) -> None:
+        record, learned = self.state[0], self.learned
+        if record["rates"] == dyadic_rates.POSTERIOR:
+            multiplier = int(self.context.shared["multiplier"][0])
+            for offset in range(len(learned)):
+                dyadic_rates.end_pass(self._weights[offset::multiplier], learned[offset], _NOISE_SHARE)
+            learned["pace"] = 1.0 / (1.0 + 0.1 * float(self.context.shared["pass"][0]))
+        if self._raters:
+            noise, pace = float(learned["noise"][0]), float(learned["pace"][0])
+            self._raters.end_pass(self._weights, int(record["head"]), float(record["precision"]), noise, pace)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the dyadic learner."""
+    register(Dyadic)

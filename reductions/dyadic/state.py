@@ -1,0 +1,301 @@
+"""What the kernels of the dyadic learner see: its record, the layout of a row, the sides of an example.
+
+A row of the weight table is (w, …, factor of `rank` numbers): the linear weight of a feature, whatever the rates keep
+(see `dyadic_rates`), and the feature's vector; zeros alone are the vector of a feature never touched. A side of a dyad
+is a = shift + Σ x_f A_f over the features f of its namespace, so that p = a·b - shift² rank + w·x.
+"""
+
+import math
+
+import numpy as np
+from numpy import int64, uint64
+
+from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
+from hutch.core.kernel.decorators import helper, njit
+from hutch.reductions.linear.features import features_at, rows_of, values_of
+
+DYADIC = np.dtype(
+    [
+        ("self", "u8"),  # address of this record
+        ("loss", "u8"),  # address of the LOSS record
+        ("features", "u8"),  # address of the FEATURES record
+        ("pairs", "u8"),  # address of uint32[pair_count, 2]: namespace ids of the sides
+        ("ranges", "u8"),  # address of int64[pair_count, 4]: features of the left and the right side in this example
+        ("metric", "u8"),  # address of float64[pair_count, 2]: |x|² of each side, weighted by the rates
+        ("balance", "u8"),  # address of float64[pair_count]: q, see `measure`
+        ("sides", "u8"),  # address of float64[pair_count, 2, rank]: a and b
+        ("learned", "u8"),  # address of the LEARNED records, one a sub-model
+        ("rival", "u8"),  # address of a second DYADIC record, of the sub-model whose prediction is subtracted
+        ("step", "u8"),  # address of the kernel that makes the step; see `dyadic_steps`
+        ("generic_step", "u8"),  # the same for labels that the closed form does not know
+        ("see", "u8"),  # addresses of the kernels of the rates, see `dyadic_rates`; 0 where there is nothing to do
+        ("measure", "u8"),
+        ("decay", "u8"),
+        ("observe", "u8"),
+        ("implicit", "u8"),  # address of the IMPLICIT record, and of the kernels of `dyadic_implicit`; 0 without it
+        ("gather_bag", "u8"),
+        ("move_bag", "u8"),
+        ("bag", "u8"),  # address of float64[rank]: what implicit features add to the first right side
+        ("bag_length", "i8"),  # how many there are in this example
+        ("bag_rate", "f8"),  # their rate
+        ("pair_count", "i8"),
+        ("rank", "i8"),
+        ("head", "i8"),  # where in a row the factor begins
+        ("rates", "i8"),
+        ("plain", "i8"),  # 1: `dyadic_plain` may do for predictions, 2: for steps too
+        ("clip", "i8"),  # 1: predictions are clipped to the labels' range
+        ("seed", "u8"),
+        ("learning_rate", "f8"),
+        ("power_t", "f8"),
+        ("initial_t", "f8"),
+        ("l2", "f8"),
+        ("all_decay", "f8"),  # decay of all weights, whether or not their features occur
+        ("fade", "u8"),  # addresses of the kernels of `dyadic_fading`; 0 without it
+        ("settle", "u8"),
+        ("undecayed", "i8"),  # 1: a step is all that changes weights
+        ("shift", "f8"),
+        ("spread", "f8"),  # standard deviation of a factor at first touch
+        ("precision", "f8"),  # tau, prior precision of a factor
+        ("tolerance", "f8"),  # of generic steps
+        ("offset", "u8"),  # from here on what concerns the present example: the sub-model
+        ("left", "i8"),  # by `dyadic_plain`: the feature of each side, -1 for none, -2 for several
+        ("right", "i8"),
+        ("kind", "i8"),  # of its loss
+        ("label", "f8"),  # standardised
+        ("linear", "f8"),  # w·x as predicted
+        ("dyads", "f8"),  # the dyads' part of the prediction
+        ("error", "f8"),  # label - prediction
+        ("square", "f8"),  # |x|² of the linear features, weighted by their rates
+        ("variance", "f8"),  # of the dyads' part of the prediction
+        ("scale", "f8"),  # what all rates of features must be multiplied by
+        ("rate", "f8"),  # the rate common to all features
+        ("product", "f8"),  # of the rates r at which the pairs present move, and how many there are
+        ("present", "i8"),
+        ("common", "f8"),  # the geometric mean of those rates
+        ("budget", "f8"),  # rate · importance · r
+        ("U", "f8"),
+        ("V", "f8"),
+        ("X", "f8"),
+        ("wx", "f8"),
+        ("t", "f8"),  # the step, r s
+        ("shrink", "f8"),
+        ("grow", "f8"),
+    ]
+)
+
+LEARNED = np.dtype(
+    [
+        ("label_weight", "f8"),  # running moments of the labels: sum of importance, mean, sum of squares
+        ("label_mean", "f8"),
+        ("label_squares", "f8"),
+        ("noise", "f8"),  # sigma², of standardised labels
+        ("pace", "f8"),  # rho, falls with the passes
+        ("left_precision", "f8"),  # prior precision of the linear weights, by `TOUCHED_` kind
+        ("right_precision", "f8"),
+        ("other_precision", "f8"),
+        ("error", "f8"),  # progressive squared error of this pass, and its weight
+        ("error_weight", "f8"),
+        ("clock", "f8"),  # sum of rate · importance, by which what is not touched decays
+    ]
+)
+"""What a sub-model keeps beside the weight table; saved with the model."""
+
+WEIGHT = 0
+
+dyadic_at, learned_at = view(DYADIC), view(LEARNED)
+
+_MOST = 1e37
+_LEARNED_SIZE = np.uint64(LEARNED.itemsize)
+
+
+@njit(inline="always")
+def state_of(layer):  # type: ignore[no-untyped-def]
+    """The DYADIC record of a layer; inlined, as no function of Numba's can return a record."""
+    return dyadic_at(layer_at(layer)[0].state)[0]
+
+
+@njit(inline="always")
+def shared_of(example):  # type: ignore[no-untyped-def]
+    """The SHARED record."""
+    return shared_at(example_at(example)[0].shared)[0]
+
+
+@njit(inline="always")
+def rival_of(state):  # type: ignore[no-untyped-def]
+    """The DYADIC record of the sub-model whose prediction is subtracted."""
+    return dyadic_at(state.rival)[0]
+
+
+@helper
+def first_of(offset):  # type: ignore[no-untyped-def]
+    """The offset of the sub-model itself."""
+    return offset & uint64(0xFFFFFFFF)
+
+
+@helper
+def rival_offset(offset):  # type: ignore[no-untyped-def]
+    """The offset of the sub-model whose prediction is subtracted, -1 for none."""
+    return int64(offset >> uint64(32)) - 1
+
+
+@njit(inline="always")
+def learned_of(state, offset):  # type: ignore[no-untyped-def]
+    """The LEARNED record of the sub-model at an offset."""
+    return learned_at(state.learned + _LEARNED_SIZE * offset)[0]
+
+
+@helper
+def table(shared):  # type: ignore[no-untyped-def]
+    """The weight table as one float32 array."""
+    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+
+
+@helper
+def ranges_of(state):  # type: ignore[no-untyped-def]
+    """int64[4 pair_count]: where the sides' features begin and end."""
+    return int64s_at(state.ranges, uint64(4 * state.pair_count))
+
+
+@helper
+def metric_of(state):  # type: ignore[no-untyped-def]
+    """float64[2 pair_count]."""
+    return float64s_at(state.metric, uint64(2 * state.pair_count))
+
+
+@helper
+def balance_of(state):  # type: ignore[no-untyped-def]
+    """float64[pair_count]: q, which makes both sides q a and b / q move at one rate."""
+    return float64s_at(state.balance, uint64(state.pair_count))
+
+
+@helper
+def bag_of(state):  # type: ignore[no-untyped-def]
+    """float64[rank]: the sum of the implicit features."""
+    return float64s_at(state.bag, uint64(state.rank))
+
+
+@helper
+def side_of(state, k):  # type: ignore[no-untyped-def]
+    """Side k of the example: 0 is the left of the first pair, 1 its right, 2 the left of the second pair, …"""
+    return float64s_at(state.sides + uint64(8 * k * state.rank), uint64(state.rank))
+
+
+@helper
+def find_sides(state, example):  # type: ignore[no-untyped-def]
+    """Find the features of all sides; a pair of which the example lacks a side has no features at all."""
+    e = example_at(example)[0]
+    count = int64(e.namespace_count)
+    ids = uint32s_at(e.namespace_ids, e.namespace_count)
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    wanted = uint32s_at(state.pairs, uint64(2 * state.pair_count))
+    ranges = ranges_of(state)
+    for k in range(2 * state.pair_count):
+        ranges[2 * k] = ranges[2 * k + 1] = 0
+        for j in range(count):
+            if ids[j] == wanted[k]:
+                ranges[2 * k], ranges[2 * k + 1] = starts[j] - starts[0], starts[j + 1] - starts[0]
+    for d in range(state.pair_count):
+        if ranges[4 * d] == ranges[4 * d + 1] or ranges[4 * d + 2] == ranges[4 * d + 3]:
+            ranges[4 * d + 1], ranges[4 * d + 3] = ranges[4 * d], ranges[4 * d + 2]
+
+
+@njit
+def _mixed(z):  # type: ignore[no-untyped-def]
+    """One step of splitmix64 (S. Vigna)."""
+    z += uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@njit
+def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
+    """A standard normal number that depends on nothing but its arguments."""
+    z = _mixed(_mixed(_mixed(seed) ^ row) ^ uint64(dimension))
+    radius = (np.float64(z >> uint64(32)) + 1.0) * 2.0**-32
+    return math.sqrt(-2.0 * math.log(radius)) * math.cos(2.0 * math.pi * np.float64(z & uint64(0xFFFFFFFF)) * 2.0**-32)
+
+
+@helper
+def touch(state, weights, stride, row):  # type: ignore[no-untyped-def]
+    """Give a feature its first factor, if it has none."""
+    at, touched = uint64(row) * stride + uint64(state.head), False
+    for d in range(state.rank):
+        touched |= weights[at + uint64(d)] != np.float32(0)
+    if not touched:
+        for d in range(state.rank):
+            weights[at + uint64(d)] = np.float32(state.spread * normal_of(state.seed, uint64(row), d))
+
+
+@helper
+def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
+    """Give the features of the sides their first factors."""
+    ranges = ranges_of(state)
+    for k in range(2 * state.pair_count):
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            touch(state, weights, stride, rows[i])
+
+
+@helper
+def linear_score(weights, stride, rows, values, n):  # type: ignore[no-untyped-def]
+    """w·x."""
+    total = 0.0
+    for i in range(n):
+        total += np.float64(weights[uint64(rows[i]) * stride]) * np.float64(values[i])
+    return total
+
+
+@helper
+def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
+    """Sum up a and b of every pair; returns the sum of a·b - shift² rank."""
+    ranges, total = ranges_of(state), 0.0
+    for k in range(2 * state.pair_count):
+        if ranges[2 * k] == ranges[2 * k + 1]:
+            continue
+        side = side_of(state, k)
+        for d in range(state.rank):
+            side[d] = state.shift
+        for i in range(ranges[2 * k], ranges[2 * k + 1]):
+            at, x = uint64(rows[i]) * stride + uint64(state.head), np.float64(values[i])
+            for d in range(state.rank):
+                side[d] += x * np.float64(weights[at + uint64(d)])
+        if k == 1 and state.bag_length > 0:
+            bag = bag_of(state)
+            for d in range(state.rank):
+                side[d] += bag[d]
+        if k % 2 == 1:
+            other = side_of(state, k - 1)
+            for d in range(state.rank):
+                total += other[d] * side[d]
+            total -= state.shift * state.shift * state.rank
+    return total
+
+
+@helper
+def shrink_sides(state, keep):  # type: ignore[no-untyped-def]
+    """What `compute_sides` would give if all factors were multiplied by `keep`."""
+    ranges, total = ranges_of(state), 0.0
+    for k in range(0, 2 * state.pair_count, 2):
+        if ranges[2 * k] == ranges[2 * k + 1]:
+            continue
+        a, b = side_of(state, k), side_of(state, k + 1)
+        for d in range(state.rank):
+            a[d] = keep * (a[d] - state.shift) + state.shift
+            b[d] = keep * (b[d] - state.shift) + state.shift
+            total += a[d] * b[d]
+        total -= state.shift * state.shift * state.rank
+    return total
+
+
+@helper
+def storable(value, before):  # type: ignore[no-untyped-def]
+    """The value as a weight, or the weight as it was if float32 cannot hold the value."""
+    return np.float32(value) if abs(value) < _MOST else before
+
+
+@helper
+def gathered(state, example):  # type: ignore[no-untyped-def]
+    """Weight table, stride, and the features gathered last: rows, values and how many."""
+    shared, features = shared_of(example), features_at(state.features)[0]
+    n = int64(features.length)
+    return table(shared), shared.stride, rows_of(features, n), values_of(features, n), n

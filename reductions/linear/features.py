@@ -1,0 +1,385 @@
+"""The features a linear learner sees: those of the example, and the interactions of its namespaces, made in the kernel.
+
+The values of the example itself are read where they are all there is. Rows of the weight table, and otherwise values
+too, are written once into a buffer that grows when it must, and every pass over the features reads that. An interaction
+of features i and j has the index (FNV · i) xor j, one of three (FNV · ((FNV · i) xor j)) xor k, and so on; its value is
+the product of theirs, from left to right.
+"""
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+from numpy import float32, int64, uint32, uint64
+from numpy.typing import NDArray
+
+from hutch.core.kernel.abi import (
+    call,
+    example_at,
+    float32s_at,
+    int64s_at,
+    kernel,
+    prefetch,
+    shared_at,
+    uint32s_at,
+    view,
+)
+from hutch.core.kernel.decorators import inlined, njit
+from hutch.reductions.linear.memory import Buffer, buffer_at, reserve
+from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
+
+FEATURES = np.dtype(
+    [
+        ("terms", "u8"),  # address of a TERMS record, 0 without interactions
+        ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces only their interactions are used of
+        ("left_out_count", "u8"),
+        ("expand", "u8"),  # address of the kernel that gathers where the features are not simply the example's; else 0
+        ("self", "u8"),  # address of this record
+        ("rows", "u8"),  # address of uint32[length]: rows of the weight table of the features gathered last
+        ("values", "u8"),  # address of float32[length]
+        ("length", "u8"),  # of the features gathered last
+        ("table", "u8"),  # BUFFER of COLUMNS arrays of `room`: twice rows uint32 and values float32, scratch float32
+        ("room", "u8"),
+        ("half", "u8"),  # 0 or 1: which rows and values of the two are those gathered last, where `expand` gathers
+        ("ahead", "u8"),  # address of uint32[ahead_length]: rows that the next example is likely to need
+        ("ahead_length", "u8"),
+        ("guessed", "u8"),  # address of the indices of the example whose features stand in the other half; 0: of none
+        ("guessed_length", "u8"),
+        ("guessed_total", "u8"),  # with those left out
+        ("walk", "u8"),  # address of int64[3, MAX_ORDER]: where the walk through a term stands
+    ]
+)
+COLUMNS = 7
+LANES = np.uint64(16)
+"""The room is a multiple of this, so that arithmetic on the scratch can run over so many features at once."""
+
+features_at = view(FEATURES)
+
+_FNV = np.uint64(16777619)
+
+
+class Features:
+    """What features a learner makes of an example.
+
+    Args:
+        terms: the interactions, None for none.
+        left_out: ids of namespaces of which only the interactions are used.
+
+    Attributes:
+        record: FEATURES array of length 1.
+    """
+
+    def __init__(self, terms: Terms | None, left_out: Sequence[int]) -> None:
+        self._terms, self._table = terms, Buffer()
+        self._left_out: NDArray[np.uint32] = np.array(left_out, np.uint32)
+        self._walk = np.zeros((3, MAX_ORDER), np.int64)
+        self.record = np.zeros(1, FEATURES)
+        record = self.record[0]
+        record["terms"] = terms.record.ctypes.data if terms else 0
+        record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
+        record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
+        record["self"] = self.record.ctypes.data
+        record["expand"] = expand.address if terms or left_out else 0
+
+    def forget_guess(self) -> None:
+        """Forget what was gathered for an example to come: it may never come, and another may lie at its address."""
+        self.record["guessed"] = 0
+
+    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
+        """Rows and values of the features gathered last, and the terms: places of namespaces in the example."""
+        record = self.record[0]
+        size = 4 * int(record["length"])
+        rows, values = (ctypes.string_at(int(record[name]), size) if size else b"" for name in ("rows", "values"))
+        terms = self._terms.found() if self._terms else []
+        return np.frombuffer(rows, np.uint32), np.frombuffer(values, np.float32), terms
+
+
+@njit(inline="always")
+def rows_of(features, length):  # type: ignore[no-untyped-def]
+    """Rows of the weight table of the features gathered last, uint32[length]."""
+    return uint32s_at(features.rows, length)
+
+
+@njit(inline="always")
+def values_of(features, length):  # type: ignore[no-untyped-def]
+    """Values of the features gathered last, float32[length]."""
+    return float32s_at(features.values, length)
+
+
+@njit(inline="always")
+def scratch_of(features, k):  # type: ignore[no-untyped-def]
+    """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
+    return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (4 + k)) * features.room, features.room)
+
+
+@njit
+def _make_room(features, length):  # type: ignore[no-untyped-def]
+    """Make room for so many features; returns False if there is no memory."""
+    if length > features.room:
+        room = (uint64(2) * length + LANES) & ~(LANES - uint64(1))
+        if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
+            return False
+        features.room = room
+    return True
+
+
+@njit
+def _repeats(term, k):  # type: ignore[no-untyped-def]
+    """Whether part k of a term is the namespace of the part before it."""
+    return k > 0 and term[1 + k] == term[k]
+
+
+@njit
+def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
+    """How many features a term has: a namespace of n that stands in r adjacent places gives (n + r - 1 choose r)."""
+    size, run = 1, 0
+    for k in range(term[0]):
+        run = run + 1 if _repeats(term, k) and not permutations else 0
+        size = size * (starts[term[1 + k] + 1] - starts[term[1 + k]] + run) // (run + 1)
+    return size
+
+
+@njit
+def _products(rows, values, indices, x, size, half, product, place):  # type: ignore[no-untyped-def]
+    """Rows and values of one feature's product with each of `size` others; 32 bits of a hash are all that is used."""
+    multiplier, offset, mask = place
+    start = uint32(half)
+    for j in range(uint64(size)):
+        rows[j] = ((start ^ indices[j]) * multiplier + offset) & mask
+        values[j] = product * x[j]
+
+
+@inlined
+def _fetch(ahead, i):  # type: ignore[no-untyped-def]
+    rows, count, weights, size = ahead
+    prefetch(weights + uint64(uint32s_at(rows, count)[i]) * size)
+
+
+@inlined
+def fetch_some(features, shared, n):  # type: ignore[no-untyped-def]
+    """Take the next n rows that the next example is likely to need; what comes back is for `fetch_one`."""
+    ahead = features.ahead, min(n, features.ahead_length), shared.weights, shared.stride * uint64(4)
+    features.ahead, features.ahead_length = ahead[0] + uint64(4) * ahead[1], features.ahead_length - ahead[1]
+    return ahead
+
+
+@inlined
+def fetch_one(ahead, i):  # type: ignore[no-untyped-def]
+    """Ask for the i-th of these rows: in between arithmetic on rows at hand that costs the least time."""
+    if i < ahead[1]:
+        _fetch(ahead, i)
+
+
+@inlined
+def fetch_rest(features, shared):  # type: ignore[no-untyped-def]
+    """Ask for all rows that the next example is likely to need and nobody has taken."""
+    ahead = fetch_some(features, shared, features.ahead_length)
+    for i in range(ahead[1]):
+        _fetch(ahead, i)
+
+
+@njit
+def _interact(features, e, term, starts, permutations, rows, values, n, place):  # type: ignore[no-untyped-def]
+    """Write the features of one term behind the n that are there; returns how many there are then."""
+    order, first = term[0], starts[0]
+    indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    at = int64s_at(features.walk, MAX_ORDER)
+    hashes = int64s_at(features.walk + uint64(8 * MAX_ORDER), MAX_ORDER)
+    products = float32s_at(features.walk + uint64(16 * MAX_ORDER), MAX_ORDER)
+    k = 0
+    at[0] = starts[term[1]] - first
+    while True:
+        end = starts[term[1 + k] + 1] - first
+        if k == order - 1:
+            size = end - at[k]
+            if size > 0:
+                others, their_x = indices[at[k] :], x[at[k] :]
+                _products(rows[n:], values[n:], others, their_x, size, hashes[k - 1], products[k - 1], place)
+                n += size
+            at[k] = end
+        if at[k] == end:
+            if k == 0:
+                return n
+            k -= 1
+            at[k] += 1
+            continue
+        i = at[k]
+        hashes[k] = np.int64(_FNV * (uint64(indices[i]) if k == 0 else uint64(hashes[k - 1]) ^ uint64(indices[i])))
+        products[k] = x[i] if k == 0 else products[k - 1] * x[i]
+        k += 1
+        at[k] = i if _repeats(term, k) and not permutations else starts[term[1 + k]] - first
+
+
+@njit
+def _is_left_out(features, name):  # type: ignore[no-untyped-def]
+    listed = False
+    for k in range(int64(features.left_out_count)):
+        listed |= uint32s_at(features.left_out, features.left_out_count)[k] == name
+    return listed
+
+
+@njit
+def _write(features, e, place, rows, values):  # type: ignore[no-untyped-def]
+    """Write rows and values of the features of an example, with the terms found last; returns how many there are."""
+    multiplier, offset, mask = place
+    starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
+    indices, x, n = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length), 0
+    for j in range(int64(e.namespace_count)):
+        if not _is_left_out(features, ids[j]):
+            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+                rows[n] = (indices[i] * multiplier + offset) & mask
+                values[n] = x[i]
+                n += 1
+    if features.terms != uint64(0):
+        record = terms_record_at(features.terms)[0]
+        found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
+        for t in range(int64(record.term_count)):
+            n = _interact(features, e, term_at(found, t), starts, permutations, rows, values, n, place)
+    return n
+
+
+@njit
+def _total(features, e):  # type: ignore[no-untyped-def]
+    """How many features an example has, those left out included, with the terms found last."""
+    total = int64(e.length)
+    if features.terms != uint64(0):
+        starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_at(features.terms)[0]
+        for t in range(int64(record.term_count)):
+            total += _size_of(term_at(reserve(record.found, uint64(0)), t), starts, record.permutations == 1)
+    return total
+
+
+@inlined
+def _half(features, half):  # type: ignore[no-untyped-def]
+    """Address of the rows of a half of the table; its values follow behind `room` rows."""
+    return reserve(features.table, uint64(0)) + uint64(8) * half * features.room
+
+
+@njit
+def _guess(features, e, place):  # type: ignore[no-untyped-def]
+    """Gather the features of the next example in the other half, if it has the same namespaces as this one."""
+    features.ahead_length, features.guessed = uint64(0), uint64(0)
+    same, ids = e.next_length > uint64(0) and e.next_namespace_count == e.namespace_count, e.namespace_count
+    for j in range(ids):
+        same = same and uint32s_at(e.namespace_ids, ids)[j] == uint32s_at(e.namespace_ids, ids + ids)[ids + j]
+    if not same:
+        return
+    length, namespaces, indices, values = e.length, e.namespaces, e.indices, e.values
+    e.length, e.namespaces = e.next_length, namespaces + uint64(8) * e.namespace_count
+    e.indices, e.values = indices + uint64(4) * length, values + uint64(4) * length
+    total, room = uint64(_total(features, e)), features.room
+    if total <= room:
+        address = _half(features, uint64(1) - features.half)
+        written = uint64(
+            _write(features, e, place, uint32s_at(address, room), float32s_at(address + uint64(4) * room, room))
+        )
+        features.ahead, features.ahead_length = address, written
+        features.guessed, features.guessed_length, features.guessed_total = e.indices, written, total
+    e.length, e.namespaces, e.indices, e.values = length, namespaces, indices, values
+
+
+@kernel
+def expand(features, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
+
+    What was gathered while the example before had its turn is taken as it is. A kernel met by address, so that it is
+    compiled only for chains that need it.
+    """
+    features, e = features_at(features)[0], example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
+    if features.guessed == e.indices and e.indices != uint64(0):
+        features.half = uint64(1) - features.half
+        e.features, features.length = features.guessed_total, features.guessed_length
+        features.rows = _half(features, features.half)
+        features.values = features.rows + uint64(4) * features.room
+    else:
+        if features.terms != uint64(0):
+            find_terms(features.terms, uint32s_at(e.namespace_ids, e.namespace_count), int64(e.namespace_count))
+        e.features, features.length = uint64(_total(features, e)), uint64(0)
+        if not _make_room(features, e.features):
+            return float32(0)  # out of memory: better no features than a crash
+        features.rows = _half(features, features.half)
+        features.values = features.rows + uint64(4) * features.room
+        rows, values = rows_of(features, features.room), values_of(features, features.room)
+        features.length = uint64(_write(features, e, place, rows, values))
+        features.ahead, features.ahead_length = features.rows, features.length
+        fetch_rest(features, shared)
+    _guess(features, e, place)
+    return float32(0)
+
+
+@njit
+def gather(features, example, offset):  # type: ignore[no-untyped-def]
+    """Find rows and values of all features of an example; returns how many there are.
+
+    The number that the example reports counts namespaces that are left out too, as VW does.
+
+    Args:
+        features: FEATURES record.
+        example: address of the EXAMPLE.
+        offset: of the sub-model, in rows.
+    """
+    if features.expand != uint64(0):
+        call(features.expand, features.self, example, float32(0), float32(0), offset)
+        return int64(features.length)
+    e = example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    e.features, features.length = e.length, uint64(0)
+    if not _make_room(features, e.length):
+        return 0  # out of memory: better no features than a crash
+    features.values, features.length = e.values, e.length
+    features.ahead, features.ahead_length = e.indices + uint64(4) * e.length, e.next_length
+    features.rows = buffer_at(features.table)[0].address
+    rows, indices = rows_of(features, e.length), uint32s_at(e.indices, e.length)
+    multiplier, first, mask = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
+    for i in range(e.length):
+        rows[i] = (indices[i] * multiplier + first) & mask
+    return int64(e.length)
+
+
+@njit
+def _sum_of_squares(x, start, stop):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for i in range(start, stop):
+        total += x[i] * x[i]
+    return total
+
+
+@njit
+def _run_of_squares(x, start, stop, run, sums):  # type: ignore[no-untyped-def]
+    """Sum of squares of all products of `run` features in order, repetition allowed."""
+    for k in range(run):
+        sums[k] = np.float32(0)
+    for i in range(start, stop):
+        square = x[i] * x[i]
+        sums[0] += square
+        for k in range(1, run):
+            sums[k] += sums[k - 1] * square
+    return sums[run - 1]
+
+
+@njit
+def squared_length(features, example):  # type: ignore[no-untyped-def]
+    """Sum of the squares of all features, in VW's order: a sum for each namespace, then a product for each term."""
+    e = example_at(example)[0]
+    x = float32s_at(e.values, e.length)
+    starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
+    total, interactions = np.float32(0), np.float32(0)
+    for j in range(int64(e.namespace_count)):
+        total += _sum_of_squares(x, starts[j] - starts[0], starts[j + 1] - starts[0])
+    if features.terms == uint64(0):
+        return total
+    record = terms_record_at(features.terms)[0]
+    sums = float32s_at(features.walk, MAX_ORDER)
+    for t in range(int64(record.term_count)):
+        term = term_at(reserve(record.found, uint64(0)), t)
+        product, k = np.float32(1), 0
+        while k < term[0]:
+            start, stop, run = starts[term[1 + k]] - starts[0], starts[term[1 + k] + 1] - starts[0], 1
+            while record.permutations == 0 and k + run < term[0] and _repeats(term, k + run):
+                run += 1
+            product *= _run_of_squares(x, start, stop, run, sums)
+            k += run
+        interactions += product
+    return total + interactions

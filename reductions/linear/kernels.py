@@ -1,0 +1,409 @@
+"""The kernels of the linear learner: predict, learn, and what active learning asks."""
+
+import math
+
+import numpy as np
+from numpy import uint64
+
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    call_loss,
+    example_at,
+    float32s_at,
+    float64s_at,
+    kernel,
+    layer_at,
+    loss_at,
+    rolled,
+    shared_at,
+    uint32s_at,
+    view,
+)
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.loss.flow import budget_to
+from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
+from hutch.core.loss.kinds import KIND_HINGE
+from hutch.reductions.linear.features import features_at, fetch_rest, gather, rows_of, values_of
+from hutch.reductions.linear.memory import buffer_at
+from hutch.reductions.linear.rates import measure, measure_default, rates_at
+
+LINEAR = np.dtype(
+    [
+        ("loss", "u8"),  # address of the LOSS record
+        ("features", "u8"),  # address of the FEATURES record
+        ("rates", "u8"),  # address of the RATES record
+        ("regularization", "u8"),  # address of float64[2]: contraction and gravity
+        ("updates", "i8"),  # how often the weights have changed
+        ("learning_rate", "f4"),
+        ("power_t", "f4"),
+        ("adaptive", "u4"),
+        ("normalized", "u4"),
+        ("invariant", "u4"),
+        ("l1", "f4"),
+        ("l2", "f4"),
+        ("sparse_l2", "f4"),
+    ]
+)
+linear_at = view(LINEAR)
+
+_LEAST_UPDATE = 1e-8
+_0, _1 = np.float32(0), np.float32(1)
+_MOST = np.float32(np.finfo(np.float32).max)
+
+
+@inlined
+def _state(layer):  # type: ignore[no-untyped-def]
+    return linear_at(layer_at(layer)[0].state)[0]
+
+
+@inlined
+def _weights(shared):  # type: ignore[no-untyped-def]
+    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+
+
+@inlined
+def _shrunk(w, gravity):  # type: ignore[no-untyped-def]
+    """A weight after its part of l1 regularisation."""
+    if not gravity < abs(w):
+        return _0
+    return w - gravity if w > _0 else w + gravity
+
+
+@helper
+def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
+    """p + w·x for the features gathered last."""
+    n, stride, weights = features.length, shared.stride, _weights(shared)
+    rows, values = rows_of(features, n), values_of(features, n)
+    if state.l1 > _0:
+        gravity = np.float32(float64s_at(state.regularization, uint64(2))[1])
+        for i in range(n):
+            p += _shrunk(weights[uint64(rows[i]) * stride], gravity) * values[i]
+    else:
+        for i in range(n):
+            rolled()
+            p += weights[uint64(rows[i]) * stride] * values[i]
+    return p
+
+
+@inlined
+def _is_simple(features, e):  # type: ignore[no-untyped-def]
+    """Whether the features are those of the example itself, and there is room for their rows."""
+    return features.expand == uint64(0) and e.length <= features.room
+
+
+@inlined
+def _take_features(features, e):  # type: ignore[no-untyped-def]
+    """Take the features of the example itself; their rows are not there yet."""
+    n = e.length
+    features.values, features.rows = e.values, buffer_at(features.table)[0].address
+    e.features, features.length = n, n
+    features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
+    return rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
+
+
+@inlined
+def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-untyped-def]
+    """w·x for the features of the example itself, whose rows are gathered on the way."""
+    p, weights = e.base, _weights(shared)
+    rows, values, indices = _take_features(features, e)
+    multiplier, mask = shared.multiplier, shared.mask
+    for i in range(uint64(len(rows))):
+        rolled()
+        row = (uint64(indices[i]) * multiplier + offset) & mask
+        rows[i] = row
+        p += weights[row * stride] * values[i]
+    return p
+
+
+@inlined
+def _score(state, features, example, offset, stride):  # type: ignore[no-untyped-def]
+    """Gather the features; returns the prediction before clipping."""
+    e = example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    if _is_simple(features, e) and not state.l1 > _0:
+        p = _gather_and_dot(features, e, shared, offset, stride)
+    else:
+        gather(features, example, offset)
+        p = _dot(state, features, shared, e.base)
+    return p * np.float32(float64s_at(state.regularization, uint64(2))[0])
+
+
+@inlined
+def _clip(shared, raw):  # type: ignore[no-untyped-def]
+    if math.isnan(raw):
+        return _0
+    return min(max(raw, shared.min_label), shared.max_label)
+
+
+@inlined
+def _predict(layer, example, label, importance, offset, stride):  # type: ignore[no-untyped-def]
+    """Gather the features and predict; returns the clipped prediction and its loss."""
+    state, e = _state(layer), example_at(example)[0]
+    e.raw = _score(state, features_at(state.features)[0], example, offset, stride)
+    prediction = _clip(shared_at(e.shared)[0], e.raw)
+    e.updated, e.loss = prediction, 0.0
+    loss = _0
+    if label != UNLABELED and importance > _0:
+        loss = value_of(state.loss, prediction, label)
+        e.loss = np.float64(loss * importance)
+    return prediction, loss
+
+
+@inlined
+def _scale(state, shared, importance):  # type: ignore[no-untyped-def]
+    """Learning rate times importance; without adaptive rates it falls with the importance seen so far."""
+    scale = state.learning_rate * importance
+    if state.adaptive == 0:
+        time = shared.time + importance - shared.weighted_holdout - shared.weighted_unlabeled
+        scale *= np.float32(time) ** -state.power_t
+    return scale
+
+
+@helper
+def _materialise(weights, stride, regularization):  # type: ignore[no-untyped-def]
+    """Write the pending regularisation into all weights."""
+    contraction, gravity = np.float32(regularization[0]), np.float32(regularization[1])
+    for at in range(0, len(weights), stride):
+        weights[at] = _shrunk(weights[at], gravity) * contraction
+    regularization[0], regularization[1] = 1.0, 0.0
+
+
+@helper
+def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-def]
+    """The update in terms of the weights before their lazy contraction; moves contraction and gravity on."""
+    if not abs(update) > _LEAST_UPDATE:
+        return update
+    regularization, record = float64s_at(state.regularization, uint64(2)), loss_at(state.loss)[0]
+    slope = call_loss(record.derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
+    step = -np.float64(update) / slope if abs(slope) > _LEAST_UPDATE else 0.0
+    regularization[0] *= 1.0 - np.float64(state.l2) * step
+    regularization[1] += step * np.float64(state.l1)
+    return update / np.float32(regularization[0])
+
+
+@inlined
+def _update(state, features, example, prediction, loss, label, importance, offset, default):  # type: ignore[no-untyped-def]
+    """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
+    e, rates, n, update, finite = example_at(example)[0], rates_at(state.rates)[0], features.length, _0, False
+    shared = shared_at(e.shared)[0]
+    if loss > _0:
+        square = importance * square_gradient_of(state.loss, prediction, label)
+        if default:
+            norm = measure_default(rates, features, shared, n, offset, importance, square)
+            finite = square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
+        else:
+            norm = measure(rates, features, example, n, offset, importance, square, True)
+        scale = _scale(state, shared, importance)
+        update = update_of(state.loss, prediction, label, scale, norm, state.invariant == 1)
+        e.updated = prediction + norm * update
+        if state.l1 != _0 or state.l2 != _0:
+            update = _regularized(state, update, prediction, label)
+    if state.sparse_l2 > _0:
+        update -= state.sparse_l2 * prediction
+    return _0 if math.isnan(update) else update, finite
+
+
+@inlined
+def _move(state, features, shared, update, finite, stride):  # type: ignore[no-untyped-def]
+    """Move the weights of the features gathered last."""
+    n, weights = features.length, _weights(shared)
+    rows, values = rows_of(features, n), values_of(features, n)
+    if state.normalized == 1:
+        update *= rates_at(state.rates)[0].multiplier
+    if finite:
+        for i in range(n):
+            rolled()
+            at = uint64(rows[i]) * stride
+            weights[at] += update * (values[i] * weights[at + uint64(3)])
+    else:
+        for i in range(n):
+            rolled()
+            x = values[i]
+            if abs(x) < _MOST:
+                at = uint64(rows[i]) * stride
+                if stride > uint64(1):
+                    x *= weights[at + uint64(3)]
+                weights[at] += update * x
+    state.updates += 1
+    regularization = float64s_at(state.regularization, uint64(2))
+    if regularization[0] < 1e-9 or regularization[1] > 1e3:
+        _materialise(weights, np.int64(stride), regularization)
+
+
+@inlined
+def _widen(shared, label):  # type: ignore[no-untyped-def]
+    """Take a label into the range that predictions are clipped to."""
+    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict only; a label without importance still says what range labels have."""
+    shared = shared_at(example_at(example)[0].shared)[0]
+    if not importance > _0:
+        _widen(shared, label)
+    prediction = _predict(layer, example, label, importance, offset, shared.stride)[0]
+    fetch_rest(features_at(_state(layer).features)[0], shared)
+    return prediction
+
+
+@inlined
+def _neighbours(shared, k, last):  # type: ignore[no-untyped-def]
+    """The weight tables as sub-models k to k + 3 see them through the rows of sub-model 0; no further than the last."""
+    size, row = (shared.mask + uint64(1)) * shared.stride, uint64(4) * shared.stride
+    w0, w1 = shared.weights + row * k, shared.weights + row * min(k + uint64(1), last)
+    w2, w3 = shared.weights + row * min(k + uint64(2), last), shared.weights + row * min(k + uint64(3), last)
+    return float32s_at(w0, size), float32s_at(w1, size), float32s_at(w2, size), float32s_at(w3, size)
+
+
+@inlined
+def _four(features, shared, k, last, base):  # type: ignore[no-untyped-def]
+    """base + w·x in sub-models k to k + 3, for features gathered for sub-model 0: each sum in its own order."""
+    n, stride = features.length, shared.stride
+    rows, values = rows_of(features, n), values_of(features, n)
+    w0, w1, w2, w3 = _neighbours(shared, k, last)
+    p0, p1, p2, p3 = base, base, base, base
+    for i in range(n):
+        rolled()
+        at, x = uint64(rows[i]) * stride, values[i]
+        p0, p1, p2, p3 = p0 + w0[at] * x, p1 + w1[at] * x, p2 + w2[at] * x, p3 + w3[at] * x
+    return p0, p1, p2, p3
+
+
+@inlined
+def _gather_four(features, e, shared, offset, last):  # type: ignore[no-untyped-def]
+    """The same in sub-models 0 to 3 for the features of the example itself, whose rows are gathered on the way."""
+    rows, values, indices = _take_features(features, e)
+    multiplier, mask, stride = shared.multiplier, shared.mask, shared.stride
+    w0, w1, w2, w3 = _neighbours(shared, uint64(0), last)
+    p0, p1, p2, p3 = e.base, e.base, e.base, e.base
+    for i in range(uint64(len(rows))):
+        rolled()
+        row, x = (uint64(indices[i]) * multiplier + offset) & mask, values[i]
+        rows[i] = row
+        at = row * stride
+        p0, p1, p2, p3 = p0 + w0[at] * x, p1 + w1[at] * x, p2 + w2[at] * x, p3 + w3[at] * x
+    return p0, p1, p2, p3
+
+
+@inlined
+def _write_four(shared, predictions, k, last, four):  # type: ignore[no-untyped-def]
+    low, high = shared.min_label, shared.max_label
+    for j in range(3, -1, -1):  # those behind the last are the last again
+        p = four[j]
+        predictions[min(k + uint64(j), last)] = min(max(p, low), high) if p == p else _0
+
+
+@kernel
+def predict_many(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict with neighbouring sub-models, four in a walk over the features, where there is neither l1 nor l2."""
+    state, e = _state(layer), example_at(example)[0]
+    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    last, predictions = e.prediction_count - uint64(1), float32s_at(e.predictions, e.prediction_count)
+    if _is_simple(features, e):
+        four = _gather_four(features, e, shared, offset, last)
+    else:
+        gather(features, example, offset)
+        four = _four(features, shared, uint64(0), last, e.base)
+    _write_four(shared, predictions, uint64(0), last, four)
+    for k in range(uint64(4), last + uint64(1), uint64(4)):
+        _write_four(shared, predictions, k, last, _four(features, shared, k, last, e.base))
+    e.raw, e.loss = predictions[0], 0.0
+    return predictions[0]
+
+
+@inlined
+def _is_beyond_margin(state, e, label):  # type: ignore[no-untyped-def]
+    """Whether a layer above knows the prediction, and hinge loss has nothing to learn from it."""
+    hinge = e.is_predicted != uint64(0) and loss_at(state.loss)[0].kind == KIND_HINGE
+    return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
+
+
+@inlined
+def _learn(layer, example, label, importance, offset, stride, default):  # type: ignore[no-untyped-def]
+    state, e = _state(layer), example_at(example)[0]
+    shared, features = shared_at(e.shared)[0], features_at(state.features)[0]
+    if e.is_predicted == uint64(0):
+        prediction, loss = _predict(layer, example, label, importance, offset, stride)
+    else:
+        gather(features, example, offset)
+        prediction = e.predicted
+        loss = value_of(state.loss, prediction, label) if label != UNLABELED else _0
+        e.updated, e.loss = prediction, np.float64(loss * importance)
+    if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
+        return prediction
+    update, finite = _update(state, features, example, prediction, loss, label, importance, offset, default)
+    if update != _0:
+        _move(state, features, shared, update, finite, stride)
+        if e.is_predicted == uint64(2):
+            contraction = np.float32(float64s_at(state.regularization, uint64(2))[0])
+            e.updated = _clip(shared, _dot(state, features, shared, e.base) * contraction)
+    return prediction
+
+
+@helper
+def _learn_by_default(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return _learn(layer, example, label, importance, offset, uint64(4), True)
+
+
+@helper
+def _learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    stride = shared_at(example_at(example)[0].shared)[0].stride
+    return _learn(layer, example, label, importance, offset, stride, False)
+
+
+@inlined
+def _learn_by(train, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Learn by a function, unless there is nothing to learn."""
+    state, e = _state(layer), example_at(example)[0]
+    shared = shared_at(e.shared)[0]
+    _widen(shared, label)
+    if _is_beyond_margin(state, e, label):
+        e.updated, e.loss = e.predicted, 0.0
+        return e.predicted
+    prediction = train(layer, example, label, importance, offset)
+    fetch_rest(features_at(state.features)[0], shared)
+    return prediction
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then train if there is a label; for rates that are adaptive and normalised, with square roots."""
+    return _learn_by(_learn_by_default, layer, example, label, importance, offset)
+
+
+@kernel
+def learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict, then train if there is a label; for rates of any kind."""
+    return _learn_by(_learn_otherwise, layer, example, label, importance, offset)
+
+
+@helper
+def _hypothetical_norm(state, example, at, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Change of the prediction per unit of update, had the gradient at prediction `at` been learned."""
+    features = features_at(state.features)[0]
+    square = importance * square_gradient_of(state.loss, at, label)
+    return measure(rates_at(state.rates)[0], features, example, features.length, offset, importance, square, False)
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
+    state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
+    prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
+    norm = _hypothetical_norm(state, example, prediction, label, importance, offset)
+    return _scale(state, shared, _1) * norm
+
+
+@kernel
+def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+    """h_min: the importance with which the example, so labelled, moves the prediction to `target`; inf if none does.
+
+    The adaptive rates are those after the gradient at the target has been added, at importance 1.
+    """
+    state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
+    prediction, _ = _predict(layer, example, label, _1, offset, shared.stride)
+    norm = _hypothetical_norm(state, example, target, label, _1, offset)
+    budget = budget_to(np.float64(prediction), np.float64(target), np.float64(label), state.loss)
+    return np.float32(budget / np.float64(_scale(state, shared, _1) * norm)) if budget > 0.0 else _0

@@ -1,0 +1,166 @@
+"""The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import CONSTANT_INDEX, Batch
+from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.text.hashing import namespace_id
+from hutch.reductions.linear.features import Features
+from hutch.reductions.linear.kernels import (
+    LINEAR,
+    importance_to,
+    learn,
+    learn_otherwise,
+    predict,
+    predict_many,
+    sensitivity,
+)
+from hutch.reductions.linear.rates import RATES
+from hutch.reductions.linear.terms import WILDCARD, Terms
+
+if TYPE_CHECKING:
+    from hutch.reductions.linear.parameters import LinearParameters
+
+
+class Linear(Reduction):
+    """A linear model of hashed features, learned online.
+
+    Raises:
+        ConfigError: a parameter that does not fit the others.
+    """
+
+    name: ClassVar[str] = "linear"
+    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.linear.parameters:LinearParameters")
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+    looks_ahead = True
+
+    def __init__(self, parameters: "LinearParameters", context: Context) -> None:
+        super().__init__(parameters, context)
+        p, shared = parameters, context.shared
+        plain = not (p.adaptive or p.normalized)
+        self._initial_t = p.initial_t if p.initial_t is not None else float(plain)
+        self._loss = self.loss(p.loss)
+        self._features = self._make_features()
+        self._norms = np.zeros((context.submodels, 2))
+        self._norms[0] = p.initial_t or 0.0
+        self._regularization = np.array([1.0, 0.0])
+        self._rates = np.zeros(1, RATES)
+        rates = self._rates[0]
+        rates["norms"], rates["adaptive"], rates["normalized"] = self._norms.ctypes.data, p.adaptive, p.normalized
+        rates["square_root"], rates["power_t"], rates["multiplier"] = p.power_t == 0.5, p.power_t, 1.0
+        self.state = np.zeros(1, LINEAR)
+        state = self.state[0]
+        state["loss"], state["features"] = self._loss.ctypes.data, self._features.record.ctypes.data
+        state["rates"], state["regularization"] = self._rates.ctypes.data, self._regularization.ctypes.data
+        for name in ("learning_rate", "power_t", "adaptive", "normalized", "invariant", "l1", "l2", "sparse_l2"):
+            state[name] = getattr(p, name)
+        if plain:
+            state["learning_rate"] *= np.float32(self._initial_t) ** np.float32(p.power_t)
+        shared["time"] = self._initial_t
+        self._set_range(shared)
+
+    def _set_range(self, shared: NDArray[Any]) -> None:
+        p = self.parameters
+        given = (p.min_prediction, p.max_prediction)
+        shared["fixed_range"] = given != (None, None)
+        initial = self.context.losses[p.loss.name].prediction_range
+        low, high = initial if initial and given == (None, None) else (0.0, 0.0)
+        shared["min_label"] = low if p.min_prediction is None else p.min_prediction
+        shared["max_label"] = high if p.max_prediction is None else p.max_prediction
+
+    def _make_features(self) -> Features:
+        p, mode = self.parameters, self.context.parser.namespaces
+        letters = mode == "letter"
+
+        def identify(name: str) -> int:
+            return WILDCARD if name == ":" else namespace_id(name, mode)
+
+        for term in p.interactions:
+            if isinstance(term, str) and not letters:
+                wanted = "a list of names; terms are strings of letters only where namespaces go by letter"
+                raise ConfigError(f"linear.interactions: got {term!r}, wanted {wanted}")
+        ids = [[identify(name) for name in term] for term in p.interactions]
+        options = {"permutations": p.permutations, "duplicates": p.duplicate_interactions}
+        terms = Terms(ids, letters=letters, **options) if ids else None
+        return Features(terms, [namespace_id(name, mode) for name in p.ignore_linear])
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of interactions, and those of which only interactions are used."""
+        return tuple(
+            name
+            for names in (*self.parameters.interactions, self.parameters.ignore_linear)
+            for name in names
+            if name != ":"
+        )
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        rates = self._rates[0]
+        default = rates["adaptive"] and rates["normalized"] and rates["square_root"]
+        coupled = self.parameters.l1 or self.parameters.l2  # sub-models share what is pending of it
+        return Kernels(
+            learn if default else learn_otherwise,
+            predict,
+            importance_to,
+            sensitivity,
+            None if coupled else predict_many,
+        )
+
+    @property
+    def updates_at(self) -> int:
+        """Address of an int64: how often the weights have changed."""
+        return int(self.state["updates"].ctypes.data)
+
+    @property
+    def stride(self) -> int:
+        """4 for (w, G, N, rate), 1 for w alone."""
+        return 4 if self.parameters.adaptive or self.parameters.normalized else 1
+
+    def initialise(self, weights: NDArray[np.float32]) -> None:
+        """Set the first weights and squared gradients; zeros are there, in memory that nobody has touched yet."""
+        p, shared = self.parameters, self.context.shared[0]
+        if p.initial_weight:
+            weights[:, 0] = p.initial_weight
+        if p.adaptive and self._initial_t:
+            weights[:, 1] = self._initial_t
+        if p.initial_constant:
+            first = CONSTANT_INDEX * int(shared["multiplier"])
+            for k in range(self.context.submodels):
+                weights[(first + k) & int(shared["mask"]), 0] = p.initial_constant
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Mean norms, pending regularisation, the learning rate after its decay, and the last multiplier."""
+        return {
+            "norms": self._norms,
+            "regularization": self._regularization,
+            "learning_rate": self.state["learning_rate"],
+            "multiplier": self._rates["multiplier"],
+        }
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Forget what was gathered for an example of the batch before."""
+        self._features.forget_guess()
+
+    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
+        """The features of the last example, for those who explain it; see `Features.gathered`."""
+        return self._features.gathered()
+
+    def end_pass(self) -> None:
+        """Let the learning rate decay."""
+        self.state["learning_rate"] *= np.float32(self.parameters.decay)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the linear learner."""
+    register(Linear)

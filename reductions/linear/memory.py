@@ -1,0 +1,71 @@
+"""Buffers that kernels can grow without Python: a record holds the address, the size and CPython's raw reallocator."""
+
+import ctypes
+import weakref
+from typing import Any
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+
+from hutch.core.kernel.abi import view
+from hutch.core.kernel.decorators import intrinsic, njit
+
+BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
+
+buffer_at = view(BUFFER)
+
+# The raw allocator needs no interpreter lock and is found at one address on every platform.
+_REALLOCATE = ctypes.cast(ctypes.pythonapi.PyMem_RawRealloc, ctypes.c_void_p).value
+_FREE = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
+
+
+def _release(buffer: NDArray[Any]) -> None:
+    _FREE(int(buffer[0]["address"]) or None)
+
+
+class Buffer:
+    """An empty buffer; its memory is given back when this object dies.
+
+    Attributes:
+        record: BUFFER array of length 1; kernels get its address.
+    """
+
+    def __init__(self) -> None:
+        self.record = np.zeros(1, BUFFER)
+        self.record["reallocate"] = _REALLOCATE
+        weakref.finalize(self, _release, self.record)
+
+    @property
+    def at(self) -> int:
+        """Address of the record."""
+        return int(self.record.ctypes.data)
+
+
+@intrinsic
+def _call_reallocate(typing_context: Any, function: Any, address: Any, size: Any) -> Any:
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        pointer = builder.inttoptr(arguments[0], ir.FunctionType(word, [word, word]).as_pointer())
+        return builder.call(pointer, arguments[1:])
+
+    return types.uint64(types.uint64, types.uint64, types.uint64), generate
+
+
+@njit
+def reserve(at, size):  # type: ignore[no-untyped-def]
+    """Make room for `size` bytes in the buffer at this address; what it held stays. Returns where the bytes are.
+
+    The result is 0 if there is no memory; the buffer is then as it was.
+    """
+    buffer = buffer_at(at)[0]
+    if size > buffer.size or buffer.address == uint64(0):
+        wanted = max(uint64(size), uint64(2) * buffer.size, uint64(4096))
+        address = _call_reallocate(buffer.reallocate, buffer.address, wanted)
+        if address == uint64(0):
+            return address
+        buffer.address, buffer.size = address, wanted
+    return buffer.address

@@ -1,0 +1,348 @@
+"""Per-feature learning rates: adaptive (AdaGrad), normalised (NAG), both, or neither.
+
+A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
+example. `measure` updates G and N for one example, and returns what the invariant update needs, the change of the
+prediction per unit of update; `measure_default` does it for the default kind of rates. VW's float32 sums demand that
+terms are added in the order of the features, whatever else is done for many at once.
+
+Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
+J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy import uint64
+
+from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, rolled, shared_at, view
+from hutch.core.kernel.decorators import helper, inlined, intrinsic
+from hutch.reductions.linear.features import (
+    LANES,
+    fetch_one,
+    fetch_some,
+    rows_of,
+    scratch_of,
+    squared_length,
+    values_of,
+)
+
+RATES = np.dtype(
+    [
+        ("norms", "u8"),  # address of float64[submodels, 2]: sum of importance · Σ (x/N)², sum of importance
+        ("adaptive", "u8"),
+        ("normalized", "u8"),
+        ("square_root", "u8"),  # 1 if power_t is 0.5: square roots instead of powers
+        ("power_t", "f4"),
+        ("multiplier", "f4"),  # of the update: makes up for features that are mostly absent; kept from the last example
+    ]
+)
+
+rates_at = view(RATES)
+
+_LEAST = np.float32(1.084202e-19)  # features are taken to be at least this large
+_LEAST_SQUARE = _LEAST * _LEAST
+_MOST = np.float32(np.finfo(np.float32).max)
+_0, _1 = np.float32(0), np.float32(1)
+
+
+class _Floats:
+    """Writes LLVM code for LANES neighbours at once.
+
+    Args:
+        context, builder: Numba's.
+        arrays: types of the arrays of float32.
+        values: the arrays.
+        i: where the neighbours begin.
+    """
+
+    def __init__(self, context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> None:
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
+
+        self.builder, self.vector = builder, ir.VectorType(ir.FloatType(), 16)
+        self.function = ir.FunctionType(self.vector, [self.vector])
+        pairs = zip(arrays, values, strict=True)
+        data = [make_array(kind)(context, builder, value).data for kind, value in pairs]
+        self.places = [builder.bitcast(builder.gep(at, [i]), self.vector.as_pointer()) for at in data]
+
+    def load(self, k: int) -> Any:
+        return self.builder.load(self.places[k], align=4)
+
+    def store(self, k: int, value: Any) -> None:
+        self.builder.store(value, self.places[k], align=4)
+
+    def constant(self, value: float) -> Any:
+        from llvmlite import ir
+
+        return ir.Constant(self.vector, [float(value)] * 16)
+
+    def call(self, name: str, value: Any) -> Any:
+        from numba.core import cgutils
+
+        function = cgutils.get_or_insert_function(self.builder.module, self.function, f"llvm.{name}.v16f32")
+        return self.builder.call(function, [value])
+
+
+@intrinsic
+def default_sizes(typing_context: Any, values: Any, squares: Any, sizes: Any, i: Any) -> Any:
+    """Write x² and |x| of LANES features from the i-th on, neither less than the least."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _Floats(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        value = lanes.load(0)
+        square = builder.fmul(value, value)
+        small = builder.fcmp_ordered("<", square, lanes.constant(float(_LEAST_SQUARE)))
+        lanes.store(1, builder.select(small, lanes.constant(float(_LEAST_SQUARE)), square))
+        lanes.store(2, builder.select(small, lanes.constant(float(_LEAST)), lanes.call("fabs", value)))
+        return context.get_dummy_value()
+
+    return types.void(values, squares, sizes, i), generate
+
+
+@intrinsic
+def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any, i: Any) -> Any:
+    """Turn x², G and N of LANES features from the i-th on into x² times the rate, the rate and (x / N)², all at once.
+
+    Every operation is rounded as IEEE 754 asks, so the lanes get what `_default_rate` gives.
+    """
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _Floats(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        square, gradient, scale = (lanes.load(k) for k in range(3))
+        one, sixteen = lanes.constant(1), ir.IntType(16)
+        rate = builder.fdiv(one, lanes.call("sqrt", gradient))
+        finite = builder.fcmp_ordered("<=", square, lanes.constant(float(_MOST)))
+
+        def finish(rate: Any, share: Any) -> None:
+            for k, value in enumerate((builder.fmul(square, rate), rate, builder.select(finite, share, one))):
+                lanes.store(k, value)
+
+        plain = builder.bitcast(builder.fcmp_ordered("==", scale, one), sixteen)
+        with builder.if_else(builder.icmp_unsigned("==", plain, sixteen(0xFFFF))) as (then, otherwise):
+            with then:  # as with all features that are there or not: the same without divisions by 1
+                finish(rate, square)
+            with otherwise:
+                finish(builder.fmul(rate, builder.fdiv(one, scale)), builder.fdiv(square, builder.fmul(scale, scale)))
+        return context.get_dummy_value()
+
+    return types.void(squares, gradients, scales, i), generate
+
+
+_DEFAULT = (True, True, True)
+"""A kind of rates: whether adaptive, normalised, with square roots; known when kernels for it are compiled."""
+
+
+@inlined
+def _kind(rates):  # type: ignore[no-untyped-def]
+    return rates.adaptive == 1, rates.normalized == 1, rates.square_root == 1
+
+
+@inlined
+def _rescaled(w, least, most, kind, power):  # type: ignore[no-untyped-def]
+    """A weight learned at scale `least`, as if its feature had always had the scale `most`."""
+    adaptive, _, square_root = kind
+    if square_root:
+        ratio = least / most
+        return w * (ratio if adaptive else ratio * ratio)
+    ratio = most / least
+    return w * (ratio * ratio) ** (power - _1)
+
+
+@inlined
+def _size_of(x):  # type: ignore[no-untyped-def]
+    """x² and |x|, neither less than the least."""
+    square = x * x
+    if square < _LEAST_SQUARE:
+        return _LEAST_SQUARE, _LEAST
+    return square, abs(x)
+
+
+@inlined
+def _advance(weights, at, square, size, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+    """Move G and N of a feature of known x² and |x| on; returns G and N."""
+    adaptive, normalized, _ = kind
+    gradient, scale, slot = _0, _1, at + uint64(1)
+    if adaptive:
+        gradient = weights[slot] + square_gradient * square
+        if commit:
+            weights[slot] = gradient
+        slot += uint64(1)
+    if normalized:
+        scale = weights[slot]
+        if size > scale:
+            if commit:
+                if scale > _0:
+                    weights[at] = _rescaled(weights[at], scale, size, kind, power)
+                weights[slot] = size
+            scale = size
+    return gradient, scale
+
+
+@inlined
+def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+    """Move G and N of a feature on; returns x², G and N."""
+    square, size = _size_of(x)
+    gradient, scale = _advance(weights, at, square, size, square_gradient, commit, kind, power)
+    return square, gradient, scale
+
+
+@inlined
+def _default_rate(square, gradient, scale):  # type: ignore[no-untyped-def]
+    """Rate and (x / N)² of a feature, adaptive and normalised, with square roots."""
+    if scale == _1:  # as with all features that are there or not: the same without divisions by 1
+        return _1 / math.sqrt(gradient), square
+    return (_1 / math.sqrt(gradient)) * (_1 / scale), square / (scale * scale) if square <= _MOST else _1
+
+
+@inlined
+def _rate(square, gradient, scale, kind, power):  # type: ignore[no-untyped-def]
+    """Rate and (x / N)² of a feature, of any kind."""
+    adaptive, normalized, square_root = kind
+    rate, share = _1, _1
+    if adaptive:
+        rate = _1 / math.sqrt(gradient) if square_root else gradient**-power
+    if normalized:
+        if not square_root:
+            rate *= (scale * scale) ** (power - _1)
+        elif adaptive:
+            rate *= _1 / scale
+        else:
+            rate *= (_1 / scale) * (_1 / scale)
+        share = square / (scale * scale) if square <= _MOST else _1
+    return rate, share
+
+
+@helper
+def _visit(rates, weights, stride, rows, values, square_gradient, commit):  # type: ignore[no-untyped-def]
+    """Set the rates of all features, of any kind; returns Σ rate x² and Σ (x / N)²."""
+    total, norm, kind, power = _0, _0, _kind(rates), rates.power_t
+    for i in range(uint64(len(rows))):
+        at = uint64(rows[i]) * stride
+        square, gradient, scale = _touch(weights, at, values[i], square_gradient, commit, kind, power)
+        rate, share = _rate(square, gradient, scale, kind, power)
+        total += square * rate
+        norm += share
+        if commit:
+            weights[at + uint64(3)] = rate
+    return total, norm
+
+
+@inlined
+def _visit_few(weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+    """The same for the default kind."""
+    total, norm = _0, _0
+    for i in range(uint64(len(rows))):
+        at = uint64(rows[i]) * uint64(4)
+        square, gradient, scale = _touch(weights, at, values[i], square_gradient, True, _DEFAULT, _0)
+        rate, share = _default_rate(square, gradient, scale)
+        total += square * rate
+        norm += share
+        weights[at + uint64(3)] = rate
+    return total, norm
+
+
+@inlined
+def _visit_many(features, shared, weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+    """The same in four walks: two are all arithmetic, one moves G and N on in the table, and the last one sums."""
+    n = uint64(len(rows))
+    squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
+    whole = n & ~(LANES - uint64(1))
+    for i in range(uint64(0), whole, LANES):
+        rolled()
+        default_sizes(values, squares, scales, i)
+    for i in range(whole, n):  # nothing may be read behind the last value
+        rolled()
+        squares[i], scales[i] = _size_of(values[i])
+    ahead = fetch_some(features, shared, n)
+    for i in range(n):
+        rolled()
+        fetch_one(ahead, i)
+        at = uint64(rows[i]) * uint64(4)
+        gradients[i], scales[i] = _advance(weights, at, squares[i], scales[i], square_gradient, True, _DEFAULT, _0)
+    for i in range(uint64(0), n, LANES):
+        rolled()
+        default_rates(squares, gradients, scales, i)
+    total, norm = _0, _0
+    for i in range(n):
+        rolled()
+        total += squares[i]
+        norm += scales[i]
+        weights[uint64(rows[i]) * uint64(4) + uint64(3)] = gradients[i]
+    return total, norm
+
+
+@helper
+def _multiplier(rates, total_norm, total_importance):  # type: ignore[no-untyped-def]
+    if rates.square_root == 0:
+        return (total_norm / total_importance) ** (rates.power_t - _1)
+    mean = total_importance / total_norm
+    return math.sqrt(mean) if rates.adaptive == 1 else mean
+
+
+@helper
+def _hypothetical_multiplier(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
+    """The multiplier of the update, had an example been added to the mean norm of its sub-model."""
+    norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
+    return _multiplier(rates, np.float32(norms[0]) + importance * norm, np.float32(norms[1]) + importance)
+
+
+@inlined
+def _average(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
+    """Add an example to the mean norm of its sub-model; returns it as the ratio of two sums, float32."""
+    norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
+    norms[0] += np.float64(importance) * np.float64(norm)
+    norms[1] += np.float64(importance)
+    return np.float32(norms[0]), np.float32(norms[1])
+
+
+@helper
+def measure(rates, features, example, n, offset, importance, square_gradient, commit):  # type: ignore[no-untyped-def]
+    """Update G and N of the features gathered last, and set their rates.
+
+    Args:
+        rates, features: RATES and FEATURES records.
+        example: address of the EXAMPLE.
+        n: how many features there are.
+        offset: of the sub-model.
+        importance: of the example, float32.
+        square_gradient: of the loss, float32, times importance.
+        commit: False changes nothing.
+
+    Returns:
+        Change of the prediction per unit of update, float32.
+    """
+    if rates.adaptive == 0 and rates.normalized == 0:
+        return squared_length(features, example)
+    if commit and square_gradient == _0:
+        return _1
+    shared = shared_at(example_at(example)[0].shared)[0]
+    weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+    rows, values = rows_of(features, n), values_of(features, n)
+    total, norm = _visit(rates, weights, shared.stride, rows, values, square_gradient, commit)
+    if rates.normalized == 0:
+        return total
+    if not commit:
+        return total * _hypothetical_multiplier(rates, offset, importance, norm)
+    total_norm, total_importance = _average(rates, offset, importance, norm)
+    rates.multiplier = _multiplier(rates, total_norm, total_importance)
+    return total * rates.multiplier
+
+
+@inlined
+def measure_default(rates, features, shared, n, offset, importance, square_gradient):  # type: ignore[no-untyped-def]
+    """`measure` for learning with the default kind of rates."""
+    if square_gradient == _0:
+        return _1
+    weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * uint64(4))
+    rows, values = rows_of(features, n), values_of(features, n)
+    if n < LANES:
+        total, norm = _visit_few(weights, rows, values, square_gradient)
+    else:
+        total, norm = _visit_many(features, shared, weights, rows, values, square_gradient)
+    total_norm, total_importance = _average(rates, offset, importance, norm)
+    rates.multiplier = math.sqrt(total_importance / total_norm)
+    return total * rates.multiplier

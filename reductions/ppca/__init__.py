@@ -1,0 +1,1 @@
+"""Probabilistic principal component analysis as a base learner."""

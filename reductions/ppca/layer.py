@@ -1,0 +1,354 @@
+"""Latent features: probabilistic PCA of one namespace, learned on the stream, for the layer below.
+
+The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
+the posterior means of `rank` latent variables. The model takes the exact natural steps of `hutch.em.constrained.natural`, a block
+of rows at a time, from labelled lines and from unlabelled ones; or, for comparison, those of plain online EM.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.errors import ConfigError, DataError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
+    example_at,
+    importance_to_next,
+    kernel,
+    layer_at,
+    learn_next,
+    predict_next,
+    sensitivity_next,
+    shared_at,
+)
+from hutch.core.kernel.cache import compiled
+from hutch.core.text.hashing import hash_feature, hash_namespace, namespace_id
+from hutch.em.constrained.alignment import alignment_size
+from hutch.em.constrained.boundary import Boundaries, Source
+from hutch.em.constrained.natural_kernel import workspace_size
+from hutch.em.constrained.online_kernel import statistics_size
+from hutch.em.constrained.record import CLASS, CONSTRAINT, COUNTS, KL
+from hutch.em.ppca.model import PPCAParameters
+from hutch.reductions.linear.memory import Buffer
+from hutch.reductions.ppca.learn import prepare, score_row
+from hutch.reductions.ppca.plain import plain_workspace_size
+from hutch.reductions.ppca.state import (
+    BY_CLASS,
+    EXACT,
+    PLAIN,
+    PPCA,
+    is_unlabeled,
+    place_of,
+    ppca_at,
+    read_row,
+    show_latent,
+    show_read,
+    sketch_size,
+    take_row,
+)
+
+_COUNTERS = ("boundaries", "count", "samples", "past_samples", "classes", "last")
+
+
+class PPCALayerParameters(Parameters):
+    """Parameters of `ppca`.
+
+    Attributes:
+        namespace: whose features are the row; what a line leaves out is 0, a line without the namespace has no row.
+        dimension: features of a row.
+        rank: latent features.
+        features: `numbered` reads names as numbers from 0 to dimension - 1; `hashed` takes any names, and features that
+            fall on one dimension are added.
+        output: namespace of the latent features, named 0 to rank - 1.
+        keep: the layer below sees the namespace, too.
+        block: rows learned at a time; what waits is learned when the example after the last one comes.
+        warm_up: rows of the first block, which sets mean and scale; no latent features before.
+        mode: `step`, exact natural steps; `class`, those of each class on its own, merged to show, where the stream
+            brings one class after the other; `plain` online EM.
+        exponent: steps fade as samples^-exponent: 1 (the default of the exact steps) counts all rows alike, less
+            forgets; plain online EM wants 0.6 to 0.9 (default 0.8).
+        scale: of the steps; below 1 with a small exponent.
+        boundary: of classes, in mode class: where the number of the block of lines, the label or the first feature of
+            `class_namespace` changes, or where the likelihood of rows drops; `group` if not given.
+        class_namespace: for boundary namespace.
+        threshold: of boundary drift; lower finds more boundaries, true and false.
+        past: weight of the past in mode class, in what is shown and not in what is kept: below 1 follows the present.
+        balanced: in mode class, weigh classes alike instead of rows.
+    """
+
+    namespace: Annotated[str, Field(examples=["words"])]
+    dimension: Annotated[int, Field(ge=1, le=1 << 20, examples=[1 << 12])]
+    rank: Annotated[int, Field(ge=1, le=256)] = 10
+    features: Literal["numbered", "hashed"] = "numbered"
+    output: str = "latent"
+    keep: bool = False
+    block: Annotated[int, Field(ge=1, le=256)] = 10
+    warm_up: Annotated[int, Field(ge=1, le=256)] = 20
+    mode: Literal["step", "class", "plain"] = "step"
+    exponent: Annotated[float, Field(ge=0, le=1)] | None = None
+    scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+    boundary: Source | None = None
+    class_namespace: str | None = None
+    threshold: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 6.0
+    past: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    balanced: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> "PPCALayerParameters":
+        if self.mode != "class":
+            for name, default in (("boundary", None), ("past", 1.0), ("balanced", False)):
+                if getattr(self, name) != default:
+                    raise ValueError(f"{name}: mode {self.mode!r} has no use for it; wanted mode class with it")
+        if (self.boundary == "namespace") != (self.class_namespace is not None):
+            raise ValueError("class_namespace: belongs to boundary 'namespace', and that to it; got one of the two")
+        return self
+
+
+@kernel
+def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Predict from latent features; in a run that learns, a row without a label is learned."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    learning = shared_at(e.shared)[0].testing == uint64(0)
+    if learning:
+        prepare(s, e, label)
+    if not read_row(s, e):
+        return predict_next(layer, example, label, importance, offset)
+    if learning and is_unlabeled(e, label):
+        score_row(s, e)
+        take_row(s, e)
+    read = show_latent(s, e)
+    prediction = predict_next(layer, example, label, importance, offset)
+    show_read(e, read)
+    return prediction
+
+
+@kernel
+def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Let the layer below learn from latent features, and learn the row."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    prepare(s, e, label)
+    if not read_row(s, e):
+        return learn_next(layer, example, label, importance, offset)
+    score_row(s, e)
+    take_row(s, e)
+    read = show_latent(s, e)
+    prediction = learn_next(layer, example, label, importance, offset)
+    show_read(e, read)
+    return prediction
+
+
+@kernel
+def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """h_min of the layer below, from latent features."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if not read_row(s, e):
+        return importance_to_next(layer, example, label, importance, offset)
+    read = show_latent(s, e)
+    found = importance_to_next(layer, example, label, importance, offset)
+    show_read(e, read)
+    return found
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    """Sensitivity of the layer below, from latent features."""
+    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    if not read_row(s, e):
+        return sensitivity_next(layer, example, label, importance, offset)
+    read = show_latent(s, e)
+    found = sensitivity_next(layer, example, label, importance, offset)
+    show_read(e, read)
+    return found
+
+
+@compiled
+def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):  # type: ignore[no-untyped-def]
+    """Example and feature of the first that has no place (`dimension` 0: all have one) or is not finite; else -1."""
+    for i in range(len(row_namespaces) - 1):
+        for j in range(row_namespaces[i], row_namespaces[i + 1]):
+            if namespace_id[j] == namespace:
+                for k in range(namespace_ptr[j], namespace_ptr[j + 1]):
+                    if not np.isfinite(values[k]):
+                        return i, k
+                    if dimension > 0 and place_of(indices[k], first, mask, 0, dimension) >= dimension:
+                        return i, k
+    return -1, -1
+
+
+class PPCALayer(Reduction):
+    """Puts latent features in the place of a namespace.
+
+    Raises:
+        ConfigError: names cannot be read as numbers, too many dimensions for the table, one name for two namespaces.
+        DataError: a feature without a place, or a value that is not finite.
+    """
+
+    name: ClassVar[str] = "ppca"
+    Parameters: ClassVar[type[Parameters]] = PPCALayerParameters
+    calls = ("importance_to", "sensitivity")
+    statistics = ("mean", "covariance")
+
+    def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._check()
+        p, parser = parameters, context.parser
+        mask = (1 << context.bits) - 1
+        capacity = max(p.block, p.warm_up)
+        names = (hash_feature(p.output, str(k), parser.hash_seed, parser.hash) & mask for k in range(p.rank))
+        self._indices = np.fromiter(names, np.uint32, p.rank)
+        self._arrays = {
+            "current": np.zeros(sketch_size(p.rank, p.dimension)),
+            "first_mean": np.zeros(p.dimension + 1),
+            "shown": np.zeros((p.rank, p.dimension)),
+            "turn": np.eye(p.rank),
+            "pending": np.zeros((capacity, p.dimension)),
+        }
+        rows = p.rank + max(capacity, p.rank + 1)
+        size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
+        size = max(size, plain_workspace_size(p.rank, p.dimension) if p.mode == "plain" else 0)
+        self._row, self._workspace = np.zeros(p.dimension), np.zeros(size)
+        self._built, self._met = Buffer(), 0
+        self.state: NDArray[Any] = np.zeros(1, PPCA)
+        s = self.state[0]
+        s["namespace"], s["output"] = (namespace_id(name, parser.namespaces) for name in (p.namespace, p.output))
+        s["first"] = hash_namespace(p.namespace, parser.hash_seed, parser.hash) & mask
+        s["hashed"] = p.features == "hashed"
+        for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "balanced"):
+            s[name] = getattr(p, name)
+        s["mode"], s["dial"] = {"step": EXACT, "class": BY_CLASS, "plain": PLAIN}[p.mode], p.past
+        s["exponent"] = (0.8 if p.mode == "plain" else 1.0) if p.exponent is None else p.exponent
+        self._boundaries: Boundaries | None = None
+        if p.mode == "plain":
+            self._prepare_plain()
+        s["output_indices"], s["row"] = self._indices.ctypes.data, self._row.ctypes.data
+        s["workspace"], s["workspace_size"] = self._workspace.ctypes.data, len(self._workspace)
+        s["built"] = self._built.at
+        for name, array in self._arrays.items():
+            s[name] = array.ctypes.data
+        s["report"] = s["current"]
+        if p.mode == "class":
+            own = np.zeros(1, CONSTRAINT)
+            own["beta"], own["mode"] = COUNTS, CLASS
+            self._hold(own)
+            self._boundaries = Boundaries(own, p.boundary or "group", p.class_namespace, p.threshold, parser)
+            s["boundary"] = self._boundaries.record.ctypes.data
+
+    def _prepare_plain(self) -> None:
+        """Statistics, and where their learning starts."""
+        p, size = self.parameters, statistics_size(self.parameters.rank, self.parameters.dimension)
+        self._start = np.random.default_rng(self.context.seed).standard_normal((p.rank, p.dimension))
+        self._arrays["statistics"], self._held = np.zeros(size), np.zeros(size)
+        self.state["start"], self.state["held"] = self._start.ctypes.data, self._held.ctypes.data
+        self.state["statistics_size"] = size
+
+    def _check(self) -> None:
+        p, parser, bits = self.parameters, self.context.parser, self.context.bits
+        if p.features == "numbered" and parser.hash == "all":
+            raise ConfigError(
+                "ppca.features: input.hash 'all' hashes numbers, too; wanted hashed, or input.hash strings"
+            )
+        if p.dimension > 1 << bits:
+            raise ConfigError(f"ppca.dimension: got {p.dimension}, wanted at most the table's {1 << bits} rows")
+        if namespace_id(p.namespace, parser.namespaces) == namespace_id(p.output, parser.namespaces):
+            raise ConfigError(f"ppca.output: got {p.output!r}, which the chain cannot tell from {p.namespace!r}")
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Whose features are the row, and whose first feature tells the class."""
+        p = self.parameters
+        return (p.namespace,) if p.class_namespace is None else (p.namespace, p.class_namespace)
+
+    @property
+    def made_namespaces(self) -> tuple[str, ...]:
+        """Of the latent features."""
+        return (self.parameters.output,)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+
+    @property
+    def samples(self) -> int:
+        """How many rows were learned."""
+        return int(self.state["samples"][0])
+
+    @property
+    def boundaries(self) -> int:
+        """How many classes have ended, in mode class."""
+        return self._boundaries.count if self._boundaries else 0
+
+    @property
+    def model(self) -> PPCAParameters:
+        """A snapshot of the model of the rows, its axes in their own order."""
+        dimension, sketch = self.parameters.dimension, self._arrays.get("report", self._arrays["current"])
+        noise, mean, loadings = np.split(sketch, [2, 2 + dimension])
+        return PPCAParameters(mean, loadings.reshape(-1, dimension).copy(), float(noise[0]))
+
+    def constrain(self, constraint: NDArray[Any]) -> None:
+        """Hold the steps near an anchor.
+
+        Raises:
+            ConfigError: mode class has its anchor; exact steps cannot be pulled afterwards.
+        """
+        mode = self.parameters.mode
+        if mode == "class":
+            raise ConfigError("ppca.mode: class needs no nat_oem to hold to the classes before; wanted step or plain")
+        if constraint["form"][0] != KL and mode != "plain":
+            raise ConfigError(
+                "nat_oem.form: implicit and literal pull parameters after an M-step, but the exact steps of ppca solve "
+                "M-step and constraint in one; wanted kl, or ppca.mode plain"
+            )
+        self._hold(constraint)
+
+    def _hold(self, constraint: NDArray[Any]) -> None:
+        """Exact steps keep two more sketches in class mode, plain ones always their anchor."""
+        self._constraint = constraint
+        self.state["constraint"] = constraint.ctypes.data
+        if self.parameters.mode == "plain":
+            names = ["past"]
+        else:
+            names = ["past", "report"] if constraint["mode"][0] == CLASS else []
+        for name in names:
+            self._arrays[name] = np.zeros_like(self._arrays["current"])
+            self.state[name] = self._arrays[name].ctypes.data
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Refuse features without a place and values that are not finite."""
+        p, s = self.parameters, self.state[0]
+        places = 0 if p.features == "hashed" else p.dimension
+        example, feature = _find_unusable(
+            batch.row_namespaces, batch.namespace_ptr, batch.namespace_id, batch.indices, batch.values,
+            s["namespace"], s["first"], np.uint64((1 << self.context.bits) - 1), places,
+        )  # fmt: skip
+        if example < 0:
+            self._met += len(batch)
+            return
+        place = f"ppca: example {self._met + example + 1} of this run, namespace {p.namespace!r}"
+        if not np.isfinite(batch.values[feature]):
+            raise DataError(f"{place}: got the value {batch.values[feature]}, wanted a finite number")
+        raise DataError(
+            f"{place}: got a feature whose name is no number from 0 to {p.dimension - 1}; "
+            "wanted one, a larger ppca.dimension, or features: hashed"
+        )
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The model, and the rows that wait."""
+        found = {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
+        if self.parameters.mode == "plain":
+            found["determinant"] = self.state["determinant"]
+        if self._boundaries:
+            found |= {f"boundary.{name}": array for name, array in self._boundaries.saved().items()}
+        return found
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register latent features."""
+    register(PPCALayer)

@@ -1,0 +1,196 @@
+"""What `ppca` learns: a block of rows in one exact step, held near an anchor if a layer above says so."""
+
+import numpy as np
+from numpy import uint64
+
+from hutch.core.kernel.abi import float64s_at
+from hutch.core.kernel.decorators import njit
+from hutch.em.constrained.alignment import align
+from hutch.em.constrained.boundary import after_example, before_example
+from hutch.em.constrained.natural_kernel import absorb, dot, merge
+from hutch.em.constrained.record import CLASS, COUNTS, constraint_at
+from hutch.em.ppca.model import NOISE_FLOOR
+from hutch.reductions.ppca.plain import learn_plain, plain_quadratic, show_plain, start_plain
+from hutch.reductions.ppca.state import PLAIN, matrix_at, sketch_at, workspace_at
+
+_CONFIDENCE = 10
+"""Rows after which a new class has half of its balanced weight."""
+
+
+@njit
+def prepare(s, e, label):  # type: ignore[no-untyped-def]
+    """Before an example: heed a boundary, and learn a full block once its last row's example is done with."""
+    if s.last == e.number + uint64(1):
+        return
+    if s.boundary != uint64(0):
+        before_example(s.boundary, e, label)
+    if s.constraint != uint64(0):
+        boundaries = constraint_at(s.constraint)[0].boundaries
+        if boundaries != s.boundaries:
+            s.boundaries = boundaries
+            _end_class(s)
+    if s.count >= (s.warm_up if s.samples == 0 else s.block):
+        _learn_block(s)
+
+
+@njit(inline="always")
+def _by_class(s):  # type: ignore[no-untyped-def]
+    return s.constraint != uint64(0) and constraint_at(s.constraint)[0].mode == CLASS
+
+
+@njit(error_model="numpy")
+def _step(s):  # type: ignore[no-untyped-def]
+    """The weight of the rows that wait, as if they had come one by one; see `hutch.em.base.schedule.Schedule`."""
+    kept, seen = 1.0, s.samples - s.past_samples
+    for i in range(s.count):
+        kept *= 1.0 - s.scale * np.float64(seen + 2 + i) ** -s.exponent
+    return 1.0 - kept
+
+
+@njit(error_model="numpy")
+def _anchor_weight(s):  # type: ignore[no-untyped-def]
+    """How many samples the sketch stands for beside the rows that wait."""
+    step = _step(s)
+    if s.constraint != uint64(0) and not _by_class(s):
+        step /= 1.0 + constraint_at(s.constraint)[0].beta
+    return s.count * (1.0 - step) / step
+
+
+@njit(error_model="numpy")
+def _start(s, rows):  # type: ignore[no-untyped-def]
+    """Mean and variance of the first rows; 1 if they are all equal."""
+    count, dimension = rows.shape
+    first = float64s_at(s.first_mean, uint64(dimension + 1))
+    first[:] = 0.0
+    for i in range(count):
+        for t in range(dimension):
+            first[t] += rows[i, t] / count
+    for i in range(count):
+        for t in range(dimension):
+            first[dimension] += (rows[i, t] - first[t]) ** 2 / (count * dimension)
+    if not first[dimension] > 0.0:
+        first[dimension] = 1.0
+    _restart(s)
+
+
+@njit
+def _restart(s):  # type: ignore[no-untyped-def]
+    """The current sketch is one pseudo-sample at the first rows' mean."""
+    mean, loadings, noise = sketch_at(s, s.current)
+    first = float64s_at(s.first_mean, uint64(s.dimension + 1))
+    mean[:], loadings[:] = first[: s.dimension], 0.0
+    noise[0], noise[1] = first[s.dimension], NOISE_FLOOR * first[s.dimension]
+    if s.mode == PLAIN:
+        start_plain(s)
+
+
+@njit
+def _learn_block(s):  # type: ignore[no-untyped-def]
+    """Learn the rows that wait in one exact step."""
+    rows = matrix_at(s.pending, s.count, s.dimension)
+    if s.samples == 0:
+        _start(s, rows)
+    if s.mode == PLAIN:
+        learn_plain(s, rows, _step(s))
+    else:
+        mean, loadings, noise = sketch_at(s, s.current)
+        absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace_at(s))
+    s.samples += s.count
+    s.count = 0
+    _show(s)
+
+
+@njit
+def _copy(s, source, target):  # type: ignore[no-untyped-def]
+    size = uint64(2) + uint64(s.dimension * (1 + s.rank))
+    float64s_at(target, size)[:] = float64s_at(source, size)
+
+
+@njit
+def _merge(s, past, now, target):  # type: ignore[no-untyped-def]
+    """The anchor and the current sketch at these weights; the latter alone before the first boundary."""
+    if s.classes == 0:
+        _copy(s, s.current, target)
+        return
+    floor, out = sketch_at(s, s.current)[2][1], sketch_at(s, target)
+    out[2][1] = floor
+    merge(sketch_at(s, s.past), past, sketch_at(s, s.current), now, out, floor, workspace_at(s))
+
+
+@njit(error_model="numpy")
+def _show(s):  # type: ignore[no-untyped-def]
+    """Renew what the latent features are made from: in class mode the anchor and the current sketch, merged."""
+    if s.mode == PLAIN:
+        show_plain(s)
+        return
+    if s.report != s.current:
+        now, beta = float(s.samples - s.past_samples), constraint_at(s.constraint)[0].beta
+        if beta != COUNTS:
+            _merge(s, float(beta), 1.0, s.report)
+        elif s.balanced == 1:
+            _merge(s, s.dial * s.classes, now / (now + _CONFIDENCE), s.report)
+        else:
+            _merge(s, s.dial * s.past_samples, now, s.report)
+    _, loadings, noise = sketch_at(s, s.report)
+    shown, turn = matrix_at(s.shown, s.rank, s.dimension), matrix_at(s.turn, s.rank, s.rank)
+    align(loadings, noise[0], turn, shown, workspace_at(s))
+
+
+@njit
+def _end_class(s):  # type: ignore[no-untyped-def]
+    """Learn what waits; the anchor moves to what is reported now. Before the first block there is nothing to hold."""
+    if s.samples == 0:
+        return
+    if s.count > 0:
+        _learn_block(s)
+    if not _by_class(s) or s.samples == s.past_samples:
+        return
+    if s.mode != PLAIN and constraint_at(s.constraint)[0].beta == COUNTS:
+        if s.balanced == 1:
+            _merge(s, float(s.classes), 1.0, s.past)
+        else:
+            _merge(s, float(s.past_samples), float(s.samples - s.past_samples), s.past)
+        s.past_samples = s.samples
+        _restart(s)
+    else:
+        _copy(s, s.report, s.past)
+    s.classes += 1
+
+
+@njit
+def score_row(s, e):  # type: ignore[no-untyped-def]
+    """Tell who looks for boundaries the log-likelihood of the row, not yet centred, under the current sketch."""
+    _score(s)
+    if s.boundary != uint64(0):
+        after_example(s.boundary, e)
+
+
+@njit(error_model="numpy")
+def _score(s):  # type: ignore[no-untyped-def]
+    if s.constraint == uint64(0) or constraint_at(s.constraint)[0].scoring == 0:
+        return
+    constraint = constraint_at(s.constraint)[0]
+    if s.samples == 0:
+        constraint.score = np.nan
+        return
+    mean, loadings, noise = sketch_at(s, s.current)
+    row, workspace = float64s_at(s.row, uint64(s.dimension)), workspace_at(s)
+    centred = workspace[64 : 64 + s.dimension]
+    for t in range(s.dimension):
+        centred[t] = row[t] - mean[t]
+    if s.mode == PLAIN:
+        latent = workspace[64 + s.dimension : 64 + s.dimension + s.rank]
+        quadratic = plain_quadratic(s, centred, latent)
+        constraint.score = -0.5 * (s.dimension * np.log(2.0 * np.pi * noise[0]) + s.determinant + quadratic)
+        return
+    determinant, explained = (s.dimension - s.rank) * np.log(noise[0]), 0.0
+    for k in range(s.rank):
+        variance = dot(loadings[k], loadings[k], workspace) + noise[0]
+        latent = dot(loadings[k], centred, workspace) / variance
+        determinant += np.log(variance)
+        explained += latent * latent
+        # Axes are orthogonal: what one explains can be taken away before the next is asked.
+        for t in range(s.dimension):
+            centred[t] -= latent * loadings[k, t]
+    residual = dot(centred, centred, workspace) / noise[0]
+    constraint.score = -0.5 * (s.dimension * np.log(2.0 * np.pi) + determinant + residual + explained)

@@ -1,0 +1,189 @@
+"""The memory of `ppca`, and what its kernels do: read a row, learn a block, show the example with latent features."""
+
+import numpy as np
+from numpy import int64, uint32, uint64
+
+from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
+from hutch.core.kernel.decorators import njit
+from hutch.em.constrained.natural_kernel import dot
+from hutch.reductions.linear.memory import reserve
+
+PPCA = np.dtype(
+    [
+        ("namespace", "u8"),  # id of the namespace whose features are the row
+        ("first", "u8"),  # index of the feature that is dimension 0
+        ("hashed", "i8"),  # 1: a feature's dimension is its index modulo `dimension`
+        ("dimension", "i8"),
+        ("rank", "i8"),
+        ("block", "i8"),  # rows learned at a time
+        ("warm_up", "i8"),  # rows of the first block, which sets mean and scale
+        ("keep", "i8"),  # 1: the layer below sees the namespace, too
+        ("output", "u8"),  # id of the namespace of latent features
+        ("output_indices", "u8"),  # address of uint32[rank]
+        ("mode", "i8"),  # EXACT, BY_CLASS or PLAIN
+        ("exponent", "f8"),
+        ("scale", "f8"),
+        ("dial", "f8"),  # weight of the past in what is shown
+        ("balanced", "i8"),  # 1: classes weigh alike instead of rows
+        ("boundary", "u8"),  # address of a BOUNDARY record, 0 if a layer above finds boundaries, or nobody does
+        ("current", "u8"),  # address of a sketch, float64[SKETCH]: what the steps change
+        ("past", "u8"),  # of the anchor, in class mode; else 0
+        ("report", "u8"),  # of what is shown: the current one, or both merged
+        ("statistics", "u8"),  # plain: address of float64[statistics_size]
+        ("held", "u8"),  # plain: the same, held near an anchor
+        ("statistics_size", "u8"),
+        ("start", "u8"),  # plain: address of float64[rank, dimension], random numbers
+        ("determinant", "f8"),  # plain: log |LL' / noise + I|
+        ("first_mean", "u8"),  # address of float64[dimension + 1]: mean and variance of the first rows
+        ("shown", "u8"),  # address of float64[rank, dimension]: the map to latent features
+        ("turn", "u8"),  # address of float64[rank, rank]: rotation of the latent features
+        ("pending", "u8"),  # address of float64[capacity, dimension]: rows that wait to be learned
+        ("row", "u8"),  # address of float64[dimension]: the present example's, centred while it is read
+        ("workspace", "u8"),  # address of float64[workspace_size]
+        ("workspace_size", "u8"),
+        ("built", "u8"),  # BUFFER of the example that the layer below sees
+        ("constraint", "u8"),  # address of a CONSTRAINT record, 0 for none
+        ("boundaries", "u8"),  # of the constraint, that were heeded
+        ("count", "i8"),  # rows that wait
+        ("samples", "i8"),  # rows learned
+        ("past_samples", "i8"),  # of them before the last boundary
+        ("classes", "i8"),  # that have ended
+        ("last", "u8"),  # 1 + number of the example whose row was taken last
+    ]
+)
+ppca_at = view(PPCA)
+EXACT, BY_CLASS, PLAIN = range(3)
+
+
+def sketch_size(rank: int, dimension: int) -> int:
+    """Numbers of a sketch: noise, its floor, mean, loadings."""
+    return 2 + dimension * (1 + rank)
+
+
+@njit(inline="always")
+def sketch_at(s, address):  # type: ignore[no-untyped-def]
+    """Mean, loadings, and noise with its floor, of the sketch at an address."""
+    size = uint64(8) * uint64(s.dimension)
+    mean = float64s_at(address + uint64(16), uint64(s.dimension))
+    loadings = matrix_at(address + uint64(16) + size, s.rank, s.dimension)
+    return mean, loadings, float64s_at(address, uint64(2))
+
+
+@njit(inline="always")
+def matrix_at(address, rows, columns):  # type: ignore[no-untyped-def]
+    """A float64 matrix."""
+    return float64s_at(address, uint64(rows * columns)).reshape(int64(rows), int64(columns))
+
+
+@njit(inline="always")
+def workspace_at(s):  # type: ignore[no-untyped-def]
+    """Room for a step."""
+    return float64s_at(s.workspace, s.workspace_size)
+
+
+@njit
+def place_of(index, first, mask, hashed, dimension):  # type: ignore[no-untyped-def]
+    """The dimension of a feature; `dimension` or more if it has none."""
+    if hashed == 1:
+        return int64(index) % dimension
+    return int64((uint64(index) - first) & mask)
+
+
+@njit
+def read_row(s, e):  # type: ignore[no-untyped-def]
+    """Write the example's features of the namespace into the row, those that are not there as 0; False without any."""
+    starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
+    indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    mask, row, found = shared_at(e.shared)[0].mask, float64s_at(s.row, uint64(s.dimension)), False
+    for j in range(e.namespace_count):
+        if ids[j] == s.namespace:
+            if not found:
+                row[:] = 0.0
+            found = True
+            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+                place = place_of(indices[i], s.first, mask, s.hashed, s.dimension)
+                if place < s.dimension:
+                    row[place] += values[i]
+    return found
+
+
+@njit
+def is_unlabeled(e, label):  # type: ignore[no-untyped-def]
+    """Whether an example has no label of any kind."""
+    costs = float32s_at(e.costs, e.cost_count)
+    for k in range(e.cost_count):
+        if costs[k] != UNLABELED:
+            return False
+    return label == UNLABELED
+
+
+@njit
+def take_row(s, e):  # type: ignore[no-untyped-def]
+    """Let the row wait to be learned, once however often the layers above ask for the example."""
+    if s.last != e.number + uint64(1):
+        start = uint64(8 * s.count * s.dimension)
+        float64s_at(s.pending + start, uint64(s.dimension))[:] = float64s_at(s.row, uint64(s.dimension))
+        s.count += 1
+        s.last = e.number + uint64(1)
+
+
+@njit
+def _write_latent(s, values):  # type: ignore[no-untyped-def]
+    """The posterior mean of each latent variable, turned as `hutch.em.constrained.alignment` says."""
+    mean, _, _ = sketch_at(s, s.report)
+    row, shown = float64s_at(s.row, uint64(s.dimension)), matrix_at(s.shown, s.rank, s.dimension)
+    workspace = workspace_at(s)
+    for t in range(s.dimension):
+        row[t] -= mean[t]
+    for k in range(s.rank):
+        values[k] = np.float32(dot(shown[k], row, workspace))
+
+
+@njit
+def show_latent(s, e):  # type: ignore[no-untyped-def]
+    """Let the example show the latent features, before the constant, and the namespace only if it is kept.
+
+    Returns:
+        What it showed before, for `show_read`.
+    """
+    read = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    count, length, rank = int64(e.namespace_count), int64(e.length), s.rank if s.samples > 0 else 0
+    address = reserve(s.built, uint64(8 * (count + 2) + 4 * (count + 1) + 8 * (length + rank)))
+    if address == uint64(0):
+        return read  # out of memory: better no latent features than a crash
+    starts, ids_address = int64s_at(address, uint64(count + 2)), address + uint64(8 * (count + 2))
+    indices_address = ids_address + uint64(4 * (count + 1))
+    values_address = indices_address + uint64(4 * (length + rank))
+    ids = uint32s_at(ids_address, uint64(count + 1))
+    indices, values = (
+        uint32s_at(indices_address, uint64(length + rank)),
+        float32s_at(values_address, uint64(length + rank)),
+    )
+    old_starts, old_ids = int64s_at(e.namespaces, uint64(count + 1)), uint32s_at(e.namespace_ids, uint64(count))
+    old_indices, old_values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    output = uint32s_at(s.output_indices, uint64(s.rank))
+    at, n, written = 0, 0, rank == 0
+    for j in range(count + 1):
+        if not written and (j == count or old_ids[j] == CONSTANT_NAMESPACE):
+            starts[at], ids[at], written = n, uint32(s.output), True
+            indices[n : n + rank] = output
+            _write_latent(s, values[n : n + rank])
+            at, n = at + 1, n + rank
+        if j < count and (s.keep == 1 or old_ids[j] != s.namespace):
+            starts[at], ids[at] = n, old_ids[j]
+            for i in range(old_starts[j] - old_starts[0], old_starts[j + 1] - old_starts[0]):
+                indices[n], values[n] = old_indices[i], old_values[i]
+                n += 1
+            at += 1
+    starts[at] = n
+    e.indices, e.values, e.length = indices_address, values_address, uint64(n)
+    e.namespaces, e.namespace_ids, e.namespace_count = address, ids_address, uint64(at)
+    e.features = uint64(n)
+    return read
+
+
+@njit(inline="always")
+def show_read(e, read):  # type: ignore[no-untyped-def]
+    """Let the example show again what was read."""
+    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = read

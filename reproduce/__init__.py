@@ -1,0 +1,1 @@
+"""The experiments of the sources, and the data they are simulated on."""

@@ -1,0 +1,161 @@
+"""`hutch reproduce nat-oem`: the four evaluations of Nat-oEM, against plain, tuned and averaged online EM."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hutch.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hutch.reproduce.em_contenders import Outcome
+
+_IID = {"to_target": "samples to target", "one_pass": "after one pass"}
+_INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
+_LOWER_IS_BETTER = {"to_target"}
+_LINES = {"oEM": ":", "Nat-oEM": "--", "exact": "-"}
+_MARKS = {" for final": "x", " for earlier": "+"}
+
+
+def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str = "both") -> None:
+    """Run the evaluations and print their tables, or one JSON object.
+
+    Args:
+        plots: directory for the curves, made if it is not there; None draws none.
+        json: print JSON instead of tables.
+        seeds: how many splits and orders, ≥ 1.
+        data: `digits`, `synthetic` or `both`.
+
+    Raises:
+        UsageError: a value out of range, or scikit-learn or matplotlib is not installed.
+    """
+    from hutch.reproduce import em_evaluation as evaluation
+
+    makers = {"digits": evaluation.digits, "synthetic": evaluation.synthetic}
+    if seeds < 1:
+        raise UsageError(f"--seeds: got {seeds}, wanted at least 1")
+    if data not in (*makers, "both"):
+        raise UsageError(f"--data: got {data!r}, wanted digits, synthetic or both")
+    if plots is not None:
+        _pyplot()
+    names = list(makers) if data == "both" else [data]
+    tasks = {name: [makers[name](seed) for seed in range(seeds)] for name in names}
+    results: dict[str, Any] = {}
+    for name in names:
+        iid, classes = _outcomes(name, tasks[name])
+        results[name] = {"iid": _plain(iid, _IID), "incremental": _plain(classes, _INCREMENTAL)}
+        if not json:
+            _print(f"{name}: iid stream, rank {tasks[name][0].rank}", iid, _IID)
+            _print(f"{name}: class by class, once", classes, _INCREMENTAL)
+        if plots is not None:
+            _draw(plots, name, iid, classes)
+    if json:
+        print(json_format.dumps(results))
+
+
+def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]]:
+    from hutch.reproduce.em_contenders import FAMILIES, compare_incremental, compare_shuffled
+
+    iid = []
+    for number, family in enumerate(FAMILIES, 1):
+        print(f"{name}, iid: {family.name} ({number} of {len(FAMILIES)})", file=sys.stderr)
+        iid.append(compare_shuffled(tasks, family))
+    print(f"{name}, class by class", file=sys.stderr)
+    return iid, list(compare_incremental(tasks, FAMILIES))
+
+
+def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
+    out = {}
+    for outcome in outcomes:
+        values = {name: [v if v < float("inf") else None for v in outcome.values(name).tolist()] for name in figures}
+        out[outcome.family] = {"setting": outcome.chosen, **values}
+    return out
+
+
+def _print(title: str, outcomes: list[Outcome], figures: dict[str, str]) -> None:
+    """A table: mean ± standard deviation over seeds, and in how many seeds a row beats the two references."""
+    from hutch.reproduce.em_contenders import BASELINE, TUNED
+
+    count = len(outcomes[0].runs)
+    lines = [["learner", *figures.values(), "setting"]]
+    for outcome in outcomes:
+        cells = ["unstable"] * len(figures)
+        for i, name in enumerate(figures if outcome.runs else ()):
+            tuned = {f"{TUNED} for {name if name in ('final', 'earlier') else 'sum'}", TUNED}
+            cells[i] = _cell(outcome, [other for other in outcomes if other.family in {BASELINE} | tuned], name)
+        lines.append([outcome.family, *cells, outcome.chosen])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    print(f"\n{title}; in brackets: in how many of {count} seeds better than {BASELINE} and than {TUNED}\n")
+    for first, *cells, last in lines:
+        row = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=False)]
+        print("  ".join([first.ljust(widths[0]), *row, last]))
+
+
+def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
+    import numpy as np
+
+    values, sign = outcome.values(name), -1 if name in _LOWER_IS_BETTER else 1
+    wins = [str(int(np.sum(sign * values > sign * other.values(name)))) for other in references]
+    won = f" ({', '.join(wins)})"
+    reached = values[np.isfinite(values)]
+    if len(reached) < len(values):
+        return f"{len(reached)} of {len(values)} get there{won}"
+    spread = reached.std(ddof=1) if len(reached) > 1 else 0.0
+    digits = 0 if name in _LOWER_IS_BETTER else 1
+    return f"{reached.mean():.{digits}f} ± {spread:.{digits}f}{won}"
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise UsageError("--plots: needs matplotlib: pip install 'hutch[plots]'") from None
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _style(family: str) -> tuple[str, int]:
+    """Line and colour of a family, the same in all figures: a line a group, a colour for each family of the group."""
+    from hutch.reproduce.em_contenders import FAMILIES
+
+    base, _, goal = family.partition(" for ")
+    start = next(start for start in _LINES if base.startswith(start))
+    group = [member.name for member in FAMILIES if member.name.startswith(start)]
+    return _LINES[start] + _MARKS.get(f" for {goal}", ""), group.index(base)
+
+
+def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]) -> None:
+    """One figure for each evaluation, means over seeds."""
+    import numpy as np
+
+    pyplot = _pyplot()
+    directory.mkdir(parents=True, exist_ok=True)
+    evaluations = (
+        ("iid-convergence", iid, "curve", "samples"),
+        ("incremental-convergence", classes, "curve", "classes learned"),
+        ("consolidation", classes, "earlier_curve", "classes learned before"),
+        ("interference", classes, "later_curve", "classes learned"),
+    )
+    for title, outcomes, curve, axis in evaluations:
+        figure, axes = pyplot.subplots(figsize=(11, 5), layout="constrained")
+        lows = []
+        for outcome in outcomes:
+            if outcome.runs:
+                style, number = _style(outcome.family)
+                y = np.mean([getattr(run, curve) for run in outcome.runs], axis=0)
+                x = outcome.runs[0].seen if outcomes is iid else np.arange(1, len(y) + 1)
+                axes.plot(x, y, style, color=pyplot.cm.tab10(number), label=f"{outcome.family} ({outcome.chosen})")
+                lows.append(np.quantile(y, 0.25))
+        top = max(line.get_ydata().max() for line in axes.lines)
+        axes.set_ylim(min(lows), top + 0.05 * (top - min(lows)))
+        axes.set_xscale("log" if outcomes is iid else "linear")
+        axes.set_xlabel(axis)
+        axes.set_ylabel("held-out log-likelihood, nats a sample")
+        axes.set_title(f"{name}: {title.replace('-', ' ')}")
+        figure.legend(loc="outside right upper", fontsize=7)
+        figure.savefig(directory / f"nat-oem-{name}-{title}.png", dpi=120)
+        pyplot.close(figure)

@@ -1,0 +1,92 @@
+"""The kernel cache: what invalidates it, and what happens where none can be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hutch.core.chain.engine import driver
+from hutch.core.kernel import cache as kernel_cache
+
+PROGRAM = """
+from hutch.core.kernel.cache import compilations, compiled
+import kernels
+print(kernels.outer(2.0), compilations())
+"""
+OUTER = """
+from hutch.core.kernel.cache import compiled
+from kernels.inner import inner
+
+@compiled
+def outer(x):
+    return inner(x) + 1.0
+"""
+INNER = """
+from numba import njit
+
+@njit
+def inner(x):
+    return x * {factor}
+"""
+
+
+def run(folder: Path, cache: Path) -> list[str]:
+    environment = {
+        **os.environ,
+        "HUTCH_CACHE_DIR": str(cache),
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return [*done.stdout.split(), done.stderr]
+
+
+def package(folder: Path, factor: float) -> None:
+    (folder / "kernels").mkdir(exist_ok=True)
+    (folder / "kernels" / "__init__.py").write_text(OUTER)
+    (folder / "kernels" / "inner.py").write_text(INNER.format(factor=factor))
+
+
+def test_a_kernel_is_compiled_once_and_again_when_its_callee_changes(tmp_path: Path) -> None:
+    package(tmp_path, 2.0)
+    assert run(tmp_path, tmp_path / "cache")[:2] == ["5.0", "1"]
+    assert run(tmp_path, tmp_path / "cache")[:2] == ["5.0", "0"]
+    package(tmp_path, 3.0)
+    assert run(tmp_path, tmp_path / "cache")[:2] == ["7.0", "1"]
+
+
+def test_without_a_writable_directory_kernels_still_run_and_one_line_says_so(tmp_path: Path) -> None:
+    package(tmp_path, 2.0)
+    (tmp_path / "file").write_text("")
+    value, _, notice = run(tmp_path, tmp_path / "file" / "cache")
+    assert value == "5.0"
+    assert notice.count("\n") == 1 and "no kernel cache" in notice and "HUTCH_CACHE_DIR" in notice
+
+
+def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
+    reached = {Path(path).name for path in kernel_cache._reached(os.path.realpath(driver.__file__))}
+    assert {"driver.py", "abi.py", "kernel_cache.py"} <= reached
+    assert not {"config.py", "object_store.py", "atomic.py"} & reached
+
+
+def test_a_function_without_a_file_is_compiled_and_not_kept() -> None:
+    code = "from hutch.core.kernel.cache import compiled\n@compiled\ndef f(x):\n    return x + 1.0\nprint(f(1.0))"
+    done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("2.0", "")
+
+
+def test_threads_that_need_a_kernel_at_once_compile_it_once(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(
+        "from hutch.core.kernel.cache import entry\n@entry('int64(int64)')\ndef twice(x):\n    return 2 * x\n"
+    )
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from hutch.core.kernel.cache import compilations
+from one import twice
+with ThreadPoolExecutor(3) as threads:
+    print(*threads.map(twice, [1, 2, 3]), compilations())
+"""
+    environment = {**os.environ, "HUTCH_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "4", "6", "1"]

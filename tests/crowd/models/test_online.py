@@ -1,0 +1,139 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.models.calibration import accuracy
+from hutch.crowd.models.nominal import Nominal
+from hutch.crowd.models.online import Progress, Table, hash_workers, in_slots, run
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
+
+MODELS = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=60)]
+every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.name}-{m.parameters.decay}")
+SLOTS = 1 << 10
+
+
+def part(labels, begin, end):
+    """Items begin to end."""
+    first, last = labels.item_ptr[begin], labels.item_ptr[end]
+    return replace(
+        labels,
+        item_ptr=labels.item_ptr[begin : end + 1] - first,
+        workers=labels.workers[first:last],
+        labels=labels.labels[first:last],
+        item_names=labels.item_names[begin:end],
+        gold=labels.gold[begin:end],
+    )
+
+
+@every_model
+def test_two_halves_equal_the_whole_bit_for_bit(model):
+    labels = simulate(1500, 60, 3, 4, seed=1).labels
+    whole = run(model.stream(labels.classes, SLOTS), labels, SLOTS, 1)
+    first = run(model.stream(labels.classes, SLOTS), part(labels, 0, 700), SLOTS, 1)
+    second = run(model.stream(labels.classes, SLOTS, first.state), part(labels, 700, 1500), SLOTS, 1)
+    for kind in ("workers", "shared"):
+        for name, array in getattr(whole.state, kind).items():
+            assert np.array_equal(array, getattr(second.state, kind)[name]), name
+    assert np.array_equal(whole.posterior[700:], second.posterior)
+
+
+@every_model
+def test_a_stream_learns_the_crowd(model):
+    crowd = simulate(4000, 60, 3, 4, seed=5)
+    reports = []
+    fit = run(model.stream(crowd.labels.classes, SLOTS), crowd.labels, SLOTS, 2, lambda _, p: reports.append(p))
+    votes = accuracy(crowd.labels.vote_share(), crowd.truth)
+    batch = accuracy(model.fit(crowd.labels).posterior, crowd.truth)
+    assert accuracy(fit.posterior, crowd.truth) > votes + 0.05
+    assert accuracy(fit.posterior, crowd.truth) > batch - 0.04
+    assert reports[1].objective.mean() > reports[0].objective.mean()
+    assert np.allclose(reports[0].posterior.sum(axis=1), 1)
+
+
+@every_model
+def test_scoring_learns_nothing(model):
+    labels = simulate(200, 20, 3, 4, seed=2).labels
+    stream = model.stream(labels.classes, SLOTS)
+    run(stream, labels, SLOTS, 1)
+    before = {name: array.copy() for name, array in (stream.state.workers | stream.state.shared).items()}
+    again = run(stream, labels, SLOTS, 0)
+    assert all(
+        np.array_equal(before[name], array) for name, array in (stream.state.workers | stream.state.shared).items()
+    )
+    assert np.isfinite(again.objective)
+
+
+@every_model
+def test_more_workers_than_slots_is_no_worse_than_one_worker_for_all(model):
+    crowd = simulate(3000, 300, 3, 4, seed=5)
+    results = [
+        accuracy(run(model.stream(crowd.labels.classes, slots), crowd.labels, slots, 1).posterior, crowd.truth)
+        for slots in (1, 32, 1 << 14)
+    ]
+    assert results[2] > results[0]
+    assert results[1] > results[0] - 0.02
+    assert results[0] > accuracy(crowd.labels.vote_share(), crowd.truth) - 0.03
+
+
+@every_model
+def test_gold_is_clamped_and_an_unknown_worker_is_the_population(model):
+    rows = [(f"w{w}", f"t{i}", str(i % 2)) for i in range(300) for w in range(10)]
+    labels = from_triples(rows, gold={f"t{i}": str(1 - i % 2) for i in range(200)})
+    stream = model.stream(labels.classes, SLOTS)
+    fit = run(stream, labels, SLOTS, 3)
+    known = labels.gold >= 0
+    assert np.allclose(fit.posterior[known, labels.gold[known]], 1)
+    assert accuracy(fit.posterior[200:], np.array([1 - i % 2 for i in range(200, 300)])) > 0.95
+    rows = stream.confusions(hash_workers(["nobody"], SLOTS))
+    assert np.allclose(rows.sum(axis=2), 1)
+    assert rows[0, 0, 1] > 0.5
+
+
+@every_model
+@pytest.mark.parametrize("rows", [[], [("a", "t", "x")], [("a", "t", "x"), ("a", "t", "y"), ("a", "t", "x")]])
+def test_small_streams(model, rows):
+    labels = from_triples(rows, classes=["x", "y"])
+    fit = run(model.stream(labels.classes, 4), labels, 4, 2)
+    assert fit.posterior.shape == (labels.items, 2)
+    assert np.isfinite(fit.posterior).all()
+
+
+def test_two_level_first_pass_with_decay_1_counts_exactly():
+    labels = in_slots(simulate(300, 20, 3, 4, seed=3).labels, SLOTS)
+    stream = TwoLevel(decay=1.0, warm_up=0).stream(labels.classes, SLOTS)
+    progress = stream.learn(labels, first_pass=True)
+    per_slot = np.bincount(labels.workers, minlength=SLOTS)
+    workers = stream.state.workers
+    assert np.allclose(workers["rows"].sum(axis=1) + workers["masses"], per_slot)
+    assert np.allclose(workers["counts"].sum(axis=1), workers["rows"])
+    votes = labels.vote_share().sum(axis=0)
+    expected = progress.posterior.sum(axis=0) + 0.2 * votes
+    assert np.allclose(stream.state.shared["class_counts"], expected)
+
+
+def test_hashing_shares_slots_but_not_out_of_range():
+    slots = hash_workers([f"w{i}" for i in range(1000)], 37)
+    assert set(slots.tolist()) == set(range(37))
+
+
+@pytest.mark.parametrize("blocks", [[400], [1, 3, 70, 326], [100] * 4])
+def test_table_prints_at_its_counters_however_items_arrive(blocks):
+    items = sum(blocks)
+    labels = from_triples([("w", f"t{i}", "a") for i in range(items)] + [("v", "t1", "b")])
+    objective = -np.arange(1.0, items + 1)
+    lines, begin = [], 0
+    table = Table(lines.append)
+    for size in blocks:
+        block = part(labels, begin, begin + size)
+        table(block, Progress(objective[begin : begin + size], np.tile([0.2, 0.8], (size, 1))))
+        begin += size
+    table.finish()
+    rows = [line.split() for line in lines[2:]]
+    assert [int(row[2]) for row in rows] == [2, 5, 10, 19, 36, 69, 134, 263, 400]
+    assert rows[0] == ["-1.5000", "-1.5000", "2", "-1", "1", "2"]
+    assert float(rows[1][1]) == pytest.approx(-4)
+    assert float(rows[-1][0]) == pytest.approx(objective.mean(), abs=1e-4)
+    assert rows[-1][3:] == ["-1", "-1", "-1"]

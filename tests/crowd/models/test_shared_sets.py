@@ -1,0 +1,48 @@
+"""Published crowds, where they are at hand: the figures in docs/crowd.md."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hutch.crowd.data.labels import read_gold, read_labels
+from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
+from hutch.crowd.models.online import run
+from hutch.crowd.models.two_level import TwoLevel
+
+shared = Path(__file__).parents[3].parent / "shared" / "data" / "crowd"
+pytestmark = pytest.mark.skipif(not shared.is_dir(), reason="the crowd data sets are not at hand")
+SLOTS = 1 << 16
+
+
+def folders():
+    for folder in sorted(path.parent for path in shared.glob("*/labels.tsv")):
+        labels = read_labels(folder / "labels.tsv", gold=read_gold(folder / "gold.tsv"))
+        yield folder.name, replace(labels, gold=np.full_like(labels.gold, -1)), labels.gold
+
+
+def test_batch_and_online_reach_their_means():
+    scores, differences = [], []
+    for _, labels, truth in folders():
+        fit = TwoLevel().fit(labels)
+        cooked = calibrate(fit.posterior, np.diff(labels.item_ptr))
+        scores.append(
+            [accuracy(fit.posterior, truth), log_loss(fit.posterior, truth), log_loss(cooked, truth)]
+            + [calibration_error(cooked, truth)]
+        )
+        online = [
+            accuracy(run(TwoLevel().stream(labels.classes, SLOTS), labels, SLOTS, n).posterior, truth) for n in (1, 5)
+        ]
+        differences.append(np.array(online) - scores[-1][0])
+    found = np.mean(scores, axis=0)
+    assert found[0] >= 0.8185
+    assert (found[1:] <= [0.67, 0.50, 0.07]).all()
+    assert (np.mean(differences, axis=0) > [-0.015, -0.01]).all()
+
+
+def test_repeated_labels_are_counted_as_published():
+    repeats = {"zc_in": 131, "zc_us": 116, "zc_all": 247, "relevance": 281, "adult": 149}
+    for name, labels, _ in folders():
+        assert labels.duplicates == 0
+        assert labels.contradictions == repeats.get(name, 0), name

@@ -1,0 +1,120 @@
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import digamma as scipy_digamma
+
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.models import two_level_kernels as kernels
+from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.special import digamma
+from hutch.crowd.models.two_level import CLARITIES, TwoLevel, crowd_of, flat, level_prior
+from hutch.crowd.simulate import simulate
+
+_spec = importlib.util.spec_from_file_location("two_level_twin", Path(__file__).with_name("two_level_twin.py"))
+twin = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(twin)
+
+
+def test_digamma_matches_scipy():
+    x = np.concatenate([np.geomspace(1e-4, 1e5, 200), [1.0, 2.0, 6.0]])
+    assert np.allclose([digamma(v) for v in x], scipy_digamma(x), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(("classes", "iterations"), [(2, 1), (3, 1), (3, 4), (4, 12)])
+def test_kernels_equal_plain_python(classes, iterations):
+    crowd = simulate(60, 12, classes, 4, seed=classes)
+    labels = crowd.labels
+    triples = list(zip(labels.workers.tolist(), labels.label_items.tolist(), labels.labels.tolist(), strict=True))
+    expected = twin.fit(triples, 12, 60, classes, iterations)
+    fit = TwoLevel(iterations=iterations, tolerance=0, clarity=0.15).fit(labels)
+    q = fit.state.items["posterior"]
+    assert fit.iterations == iterations
+    assert np.allclose(q[:, :classes], expected[:, :, 0], atol=1e-9)
+    assert np.allclose(q[:, classes:], expected[:, :, 1], atol=1e-9)
+
+
+def test_better_than_votes_on_a_mixed_crowd():
+    crowd = simulate(3000, 200, 4, 5, seed=1)
+    fit = TwoLevel().fit(crowd.labels)
+    assert accuracy(fit.posterior, crowd.truth) > accuracy(crowd.labels.vote_share(), crowd.truth) + 0.1
+    assert log_loss(fit.posterior, crowd.truth) < 0.45
+
+
+def test_order_of_items_and_workers_does_not_matter():
+    labels = simulate(50, 10, 3, 4, seed=2).labels
+    rows = [
+        (labels.worker_names[w], labels.item_names[i], labels.classes[c])
+        for w, i, c in zip(labels.workers, labels.label_items, labels.labels, strict=True)
+    ]
+    turned = from_triples(rows[::-1], classes=labels.classes)
+    order = [turned.item_names.index(name) for name in labels.item_names]
+    assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[order], atol=1e-9)
+
+
+def test_renaming_classes_permutes_the_posterior():
+    labels = simulate(50, 10, 3, 4, seed=3).labels
+    turned = replace(labels, labels=(2 - labels.labels).astype(np.int32))
+    assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[:, ::-1], atol=1e-9)
+
+
+def test_labels_are_foretold_by_the_others():
+    """The kernel's short cut equals leaving each label out of its item, one by one."""
+    labels = simulate(30, 6, 3, 4, seed=5).labels
+    model = TwoLevel(clarity=0.1)
+    state = model.start(labels, None)
+    model.maximise(labels, state)
+    crowd, shares, q = crowd_of(state), flat(state.scratch["shares"]), state.items["posterior"]
+    prior, levels = model.class_prior(state), level_prior(state)
+    arguments = (labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], levels, 3, crowd, shares, q)
+    total = 0.0
+    for item in range(labels.items):
+        places = range(labels.item_ptr[item], labels.item_ptr[item + 1])
+        factors = {}
+        for place in places:
+            slot, label = labels.workers[place], labels.labels[place]
+            share = state.scratch["shares"][slot, label]
+            own = q[item, :3] + q[item, 3:] * share
+            rows = state.workers["counts"][slot].sum(axis=0) - own
+            first, second, _, strength, clarity = state.shared["strengths"]
+            skill = state.workers["skill"][slot]
+            coin = np.where(np.arange(3) == label, skill, (1 - skill) / 2)
+            top = first * state.shared["population"][label] + second * coin + state.workers["counts"][slot, label] - own
+            clear = top / (first + second + 1e-4 + rows)
+            own_habit = (q[item, 3:] * (1 - share)).sum()
+            habit = state.workers["habits"][slot, label] + strength * state.shared["habit_prior"][label] - own_habit
+            habit /= state.workers["habits"][slot].sum() + strength - own_habit + 1e-4
+            factors[place] = np.concatenate([clear, clarity * clear + (1 - clarity) * habit])
+        for place in places:
+            others = np.outer(levels, prior).ravel() * np.prod([factors[p] for p in places if p != place], axis=0)
+            total += np.log(others @ factors[place] / others.sum())
+    assert kernels.held_out(*arguments) == pytest.approx(total, abs=1e-7)
+
+
+def test_clarity_is_chosen_from_labels_alone_and_kept_in_the_model():
+    labels = simulate(400, 20, 3, 5, seed=5).labels
+    fits = {clarity: TwoLevel(clarity=clarity).fit(labels) for clarity in (None, *CLARITIES)}
+    chosen = fits[None].state.shared["strengths"][kernels.CLARITY]
+    assert np.allclose(fits[None].posterior, fits[chosen].posterior, atol=1e-12)
+    assert fits[None].iterations == fits[chosen].iterations
+    history = fits[0.05].state
+    assert TwoLevel().fit(labels, history).state.shared["strengths"][kernels.CLARITY] == 0.05
+    assert TwoLevel(clarity=0.3).fit(labels, history).state.shared["strengths"][kernels.CLARITY] == 0.3
+    assert TwoLevel(iterations=1).fit(labels).iterations == 1
+
+
+def test_murky_items_are_told_from_clear_ones():
+    clear = [(f"w{w}", f"c{i}", str(i % 2)) for i in range(40) for w in range(8)]
+    murky = [(f"w{w}", f"m{i}", str((w + i) % 2)) for i in range(10) for w in range(8)]
+    fit = TwoLevel().fit(from_triples(clear + murky))
+    assert fit.informative[:40].min() > 0.9
+    assert fit.informative[40:].max() < 0.5
+
+
+def test_hundreds_of_labels_on_one_item_do_not_underflow():
+    rows = [(f"w{w}", "t", "ab"[w % 2]) for w in range(3000)] + [(f"w{w}", "u", "a") for w in range(3000)]
+    fit = TwoLevel().fit(from_triples(rows))
+    assert np.isfinite(fit.posterior).all()
+    assert fit.posterior[1, 0] > 0.99

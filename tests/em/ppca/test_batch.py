@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from hutch.em.ppca.batch import batch_em, closed_form
+from hutch.em.ppca.model import PPCA, log_likelihood
+
+
+def rows_of(seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    return random.normal(size=(300, 3)) * [4, 3, 2] @ random.normal(size=(3, 8)) + random.normal(size=(300, 8))
+
+
+def test_closed_form_is_that_of_scikit_learn() -> None:
+    rows = rows_of()
+    ours = log_likelihood(rows, closed_form(rows, 3)).mean()
+    reference = PCA(3).fit(rows)
+    # scikit-learn divides by n - 1; the difference in mean likelihood is second order.
+    assert ours == pytest.approx(reference.score(rows), abs=1e-4)
+    assert ours >= reference.score(rows)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_batch_em_reaches_the_closed_form(rank: int) -> None:
+    rows = rows_of()
+    model = PPCA.of(rows, rank)
+    fitted = batch_em(rows, model, model.start(0), tolerance=None, iterations=3000)
+    best = closed_form(rows, rank)
+    assert log_likelihood(rows, fitted).mean() == pytest.approx(log_likelihood(rows, best).mean(), abs=1e-8)
+    assert fitted.noise == pytest.approx(best.noise, abs=1e-8)
+    np.testing.assert_allclose(fitted.loadings.T @ fitted.loadings, best.loadings.T @ best.loadings, atol=1e-7)
+
+
+def test_missing_values_are_recovered_from_the_others() -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(300, 2)) * 3 @ random.normal(size=(2, 8)) + random.normal(size=(300, 8))
+    holes = rows.copy()
+    holes[random.random(rows.shape) < 0.3] = np.nan
+    model = PPCA.of(holes, 2, missing=True)
+    fitted = batch_em(holes, model, model.start(0), tolerance=1e-5)
+    best = log_likelihood(rows, closed_form(rows, 2)).mean()
+    assert log_likelihood(rows, fitted).mean() > best - 0.05
+
+
+@pytest.mark.parametrize("rank", [4, 9])
+def test_rank_that_the_rows_cannot_determine_leaves_zeros(rank: int) -> None:
+    fitted = closed_form(np.random.default_rng(0).normal(size=(50, 4)), rank)
+    assert fitted.loadings.shape == (rank, 4)
+    assert not fitted.loadings[3:].any()
+    assert fitted.noise > 0

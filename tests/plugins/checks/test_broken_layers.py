@@ -1,0 +1,272 @@
+"""Layers that are broken in one way each, and the check that finds it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy import uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.kernel.abi import UNLABELED, example_at, float32s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.plugins.checks import check_reduction
+from hutch.plugins.manager import Plugins
+
+REGISTRY = Plugins(only=()).registry
+BIAS = np.dtype([("bias", "u8"), ("submodels", "u8")])
+bias_at = view(BIAS)
+
+
+class Nothing(Parameters):
+    """No parameters."""
+
+
+@kernel
+def pass_on(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return predict_next(layer, example, label, importance, offset)
+
+
+@kernel
+def teach(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return learn_next(layer, example, label, importance, offset)
+
+
+@kernel
+def teaching_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return learn_next(layer, example, np.float32(1), np.float32(1), offset)
+
+
+@kernel
+def unweighted_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return learn_next(layer, example, label, np.float32(1), offset)
+
+
+@kernel
+def first_submodel_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return learn_next(layer, example, label, importance, uint64(0))
+
+
+@kernel
+def first_submodel_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    return predict_next(layer, example, label, importance, uint64(0))
+
+
+class Sound(Reduction):
+    """Passes everything on."""
+
+    name = "sound"
+    Parameters = Nothing
+    learn_kernel, predict_kernel = teach, pass_on
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(self.learn_kernel, self.predict_kernel)
+
+
+class Forgetful(Sound):
+    """Never learns."""
+
+    learn_kernel = pass_on
+
+
+class Teaching(Sound):
+    """Learns when it should only predict."""
+
+    predict_kernel = teaching_predict
+
+
+class Unweighted(Sound):
+    """Teaches every example as if its importance were 1."""
+
+    learn_kernel = unweighted_learn
+
+
+class OneForAll(Sound):
+    """Has one sub-model, however many are asked for."""
+
+    learn_kernel, predict_kernel = first_submodel_learn, first_submodel_predict
+
+
+class Undocumented(Nothing):
+    rate: float = 1.0
+
+
+class Silent(Sound):
+    """Has a parameter that nobody explains."""
+
+    Parameters = Undocumented
+
+
+@kernel
+def biased_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    state = bias_at(layer_at(layer)[0].state)[0]
+    own = offset // layer_at(layer)[0].step if state.submodels > uint64(0) else uint64(0)
+    bias = float32s_at(state.bias, own + uint64(1))
+    prediction = learn_next(layer, example, label, importance, offset) + bias[own]
+    bias[own] += min(np.float32(0.1) * importance, np.float32(1)) * (label - prediction)
+    e = example_at(example)[0]
+    e.loss = importance * (prediction - label) ** 2
+    return prediction
+
+
+@kernel
+def biased_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    state = bias_at(layer_at(layer)[0].state)[0]
+    own = offset // layer_at(layer)[0].step if state.submodels > uint64(0) else uint64(0)
+    prediction = predict_next(layer, example, label, importance, offset)
+    prediction += float32s_at(state.bias, own + uint64(1))[own]
+    e = example_at(example)[0]
+    e.loss = importance * (prediction - label) ** 2 if label != UNLABELED else 0.0
+    return prediction
+
+
+class Biased(Sound):
+    """Adds a number of its own to what each sub-model says."""
+
+    learn_kernel, predict_kernel = biased_learn, biased_predict
+    takes, predicts = Labels.SIMPLE, Predictions.SCALAR
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._bias = np.zeros(self.room(), np.float32)
+        self.state = np.zeros(1, BIAS)
+        self.state["bias"], self.state["submodels"] = self._bias.ctypes.data, self.tells_apart()
+
+    def room(self) -> int:
+        return self.context.submodels
+
+    def tells_apart(self) -> bool:
+        return True
+
+    def saved(self) -> dict[str, NDArray[np.float32]]:
+        return {"bias": self._bias}
+
+
+class Narrow(Biased):
+    """Has room for one sub-model."""
+
+    def room(self) -> int:
+        return 1
+
+
+class Common(Biased):
+    """Has one bias for all sub-models."""
+
+    def tells_apart(self) -> bool:
+        return False
+
+
+class Unsaved(Biased):
+    """Does not hand out its bias."""
+
+    def saved(self) -> dict[str, NDArray[np.float32]]:
+        return {}
+
+
+class FirstSaved(Biased):
+    """Hands out the bias of its first sub-model."""
+
+    def saved(self) -> dict[str, NDArray[np.float32]]:
+        return {"bias": self._bias[:1]}
+
+
+@kernel
+def mean_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    first = learn_next(layer, example, label, importance, offset)
+    second = learn_next(layer, example, label, np.float32(0.1) * importance, offset + layer_at(layer)[0].step)
+    return np.float32(0.5) * (first + second)
+
+
+@kernel
+def mean_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    first = predict_next(layer, example, label, importance, offset)
+    second = predict_next(layer, example, label, importance, offset + layer_at(layer)[0].step)
+    return np.float32(0.5) * (first + second)
+
+
+class Lossless(Sound):
+    """Says neither the loss of its own prediction nor the score behind it."""
+
+    learn_kernel, predict_kernel = mean_learn, mean_predict
+    takes, predicts = Labels.SIMPLE, Predictions.SCALAR
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    @classmethod
+    def width(cls, parameters: Any) -> int:
+        return 2
+
+
+@kernel
+def nearest_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    score = learn_next(layer, example, label - np.float32(2), importance, offset)
+    return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
+
+
+@kernel
+def nearest_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    score = predict_next(layer, example, UNLABELED, importance, offset)
+    return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
+
+
+class LosslessClasses(Sound):
+    """Three classes as numbers, without a loss."""
+
+    learn_kernel, predict_kernel = nearest_learn, nearest_predict
+    takes, predicts = Labels.MULTICLASS, Predictions.CLASS
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+
+class Scoreless(LosslessClasses):
+    """Has scores, as it says, and writes none."""
+
+    @property
+    def score_count(self) -> int:
+        return 3
+
+
+@kernel
+def scored_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+    score, e = predict_next(layer, example, UNLABELED, importance, offset), example_at(example)[0]
+    if e.scores != uint64(0):
+        float32s_at(e.scores, e.score_count)[0] = np.float32(3)
+    return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
+
+
+class WrongScores(Scoreless):
+    """Gives the first class the best score, whatever it predicts."""
+
+    predict_kernel = scored_predict
+
+
+FOUND = [
+    (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
+    (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),
+    (Silent, "parameters_documented", "parameter rate: got no description, wanted one"),
+    (Unweighted, "importance", "learned with importance 3: got the same as with importance 1, wanted more of it"),
+    (OneForAll, "submodels", "sub-model 1 after sub-model 0 has learned: example "),
+    (Common, "submodels", "sub-model 1 after sub-model 0 has learned: example "),
+    (Narrow, "submodels", "state.bias: got 1 numbers, and sub-model 2 of 3 wrote past them, wanted room for each of"),
+    (Narrow, "submodels_saved", "state.bias: got 1 numbers, and sub-model 1 of 3 wrote past them, wanted room for"),
+    (Unsaved, "save_and_load", "predicted after loading: example "),
+    (FirstSaved, "submodels_saved", "sub-model 1 after loading: example "),
+    (Lossless, "loss", "loss of the label -1 less that of 1 at predictions "),
+    (Lossless, "raw", "raw score at predictions "),
+    (WrongScores, "scores", "score of the predicted class "),
+    (Scoreless, "scores", "scores: got the same for all classes, wanted scores that tell classes apart"),
+    (LosslessClasses, "loss", "loss of the class predicted: got 0.0, wanted less than 0, that of another"),
+]
+
+
+@pytest.mark.parametrize(("layer", "check", "message"), FOUND)
+def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: str) -> None:
+    [found] = [each for each in check_reduction(layer, registry=REGISTRY) if each.name == check]
+    with pytest.raises(AssertionError) as raised:
+        found()
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize("layer", [Sound, Biased])
+def test_a_sound_layer_passes(layer: type[Reduction]) -> None:
+    for check in check_reduction(layer, registry=REGISTRY):
+        check()

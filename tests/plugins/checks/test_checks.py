@@ -1,0 +1,92 @@
+"""Every loss and reduction that comes with Hutch passes the public checks; wrong losses do not."""
+
+import math
+
+import pytest
+
+from hutch.core.errors import PluginError
+from hutch.core.loss.losses import Loss
+from hutch.plugins.checks.run import Check, check_loss, check_reduction, checks_of
+from hutch.plugins.manager import Plugins
+
+BUILT_IN = Plugins(only=())
+
+
+def every_check() -> list[Check]:
+    registry = BUILT_IN.registry
+    found = [check for loss in registry.losses.values() for check in check_loss(loss)]
+    for reduction in registry.reductions.values():
+        found += check_reduction(reduction, registry=registry)
+    return found
+
+
+@pytest.mark.parametrize("check", every_check(), ids=str)
+def test_built_in(check: Check) -> None:
+    check()
+
+
+def squared(prediction: float, label: float, parameter: float) -> float:
+    return (prediction - label) ** 2
+
+
+def half_slope(prediction: float, label: float, parameter: float) -> float:
+    return prediction - label
+
+
+def saturating(prediction: float, label: float, parameter: float) -> float:
+    return 1.0 - math.exp(-((prediction - label) ** 2))
+
+
+def its_slope(prediction: float, label: float, parameter: float) -> float:
+    return 2.0 * (prediction - label) * math.exp(-((prediction - label) ** 2))
+
+
+def failures(checks: list[Check]) -> dict[str, str]:
+    found = {}
+    for check in checks:
+        try:
+            check()
+        except AssertionError as error:
+            found[check.name] = str(error)
+    return found
+
+
+def test_a_wrong_derivative_is_found() -> None:
+    found = failures(check_loss(Loss.plain("wrong", squared, half_slope))[:3])
+    assert list(found) == ["gradient"]
+    assert found["gradient"].startswith("derivative at prediction -3.3, label -2: got -1.3, wanted -2.6")
+
+
+def test_a_wrong_convexity_flag_is_found() -> None:
+    assert list(failures(check_loss(Loss.plain("bent", saturating, its_slope))[:3])) == ["convexity"]
+    assert not failures(check_loss(Loss.plain("bent", saturating, its_slope, convex=False))[:3])
+
+
+class Neighbours(BUILT_IN.registry.reductions["ngrams"]):  # type: ignore[name-defined,misc]
+    """Grams that say too much or nothing of what they fail."""
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({}, "relative change after shuffling features: got .*, wanted rounding only"),
+        ({"seeded": "it is not"}, "ngrams:seeded: got no failure, wanted the known one: it is not"),
+        ({"seded": "it is not"}, r"ngrams\.known_failures: no check 'seded'; did you mean 'seeded'\?"),
+    ],
+)
+def test_known_failures_are_declared_and_true(known: dict[str, str], message: str) -> None:
+    subject = type("Neighbours", (Neighbours,), {"known_failures": known})
+    name = next(iter(known), "shuffled_features")
+    with pytest.raises((AssertionError, PluginError), match=message):
+        [found] = [each for each in check_reduction(subject, registry=BUILT_IN.registry) if each.name == name]
+        found()
+
+
+def test_names_stand_for_what_they_registered() -> None:
+    assert {check.subject for check in checks_of("hinge", BUILT_IN)} == {"hinge"}
+    assert {check.subject for check in checks_of("hutch.reductions.linear.layer", BUILT_IN)} == {"linear"}
+    assert {check.subject for check in checks_of("hutch", BUILT_IN)} >= {"hinge", "linear"}
+    with pytest.raises(PluginError, match="'hinj' is not installed; did you mean 'hinge'?"):
+        checks_of("hinj", BUILT_IN)
+    with pytest.raises(PluginError, match="has no loss, no reduction and no online EM model to check"):
+        checks_of("hutch.core.data.csv", BUILT_IN)

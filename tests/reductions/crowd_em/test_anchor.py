@@ -1,0 +1,191 @@
+"""Nat-oEM above `crowd_em`: anchors of workers against count rows, exact under lazy updates, and worth having."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import ConfigError
+from hutch.em.base.counts import CountRows
+from hutch.reductions.crowd_em.anchor import renew_workers
+
+CLASSES = 3
+KNOWN = {"boundary": "namespace", "namespace": "time"}
+
+
+def build(nat_oem: dict[str, Any] | None, **crowd_em: Any) -> Chain:
+    above = [] if nat_oem is None else [{"nat_oem": nat_oem}]
+    crowd = {"crowd_em": {"classes": CLASSES, "slots": 512, "warm_up": 20, **crowd_em}}
+    below = [{"one_against_all": {"classes": CLASSES}}, {"linear": {"loss": "logistic"}}]
+    return Chain.from_config({"weights": {"bits": 12}, "chain": [*above, crowd, *below]})
+
+
+def items(epochs: int = 3, each: int = 80, workers: int = 9, seed: int = 0, ratings: int = 3) -> list[list[str]]:
+    """Blocks of lines; a worker's skill is drawn anew in every epoch, worker 0 says something in the first alone."""
+    random, blocks = np.random.default_rng(seed), []
+    for epoch in range(epochs):
+        skill = random.uniform(0.2, 0.95, workers)
+        for _ in range(each):
+            z, lines = random.integers(CLASSES), []
+            for w in random.integers(epoch > 0, workers, size=ratings):
+                label = z if random.random() < skill[w] else random.integers(CLASSES)
+                lines.append(f"{label + 1} |time e{epoch} |worker w{w} |item c{z}_{random.integers(5)}")
+            blocks.append([*lines, ""])
+    return blocks
+
+
+def joined(blocks: list[list[str]]) -> list[str]:
+    return [line for block in blocks for line in block]
+
+
+def posteriors(chain: Chain, lines: list[str], learn: bool = True) -> np.ndarray:
+    found = [chain.run_batch(batch, learn=learn, scores=True)[0] for batch in chain.batches(lines)]
+    return np.concatenate([outputs.scores[~np.isnan(outputs.predictions)] for outputs in found])
+
+
+def assert_same(one: Chain, other: Chain) -> None:
+    arrays = other.arrays()
+    for name, array in one.arrays().items():
+        np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+
+
+BLOCKS = items()
+
+
+@pytest.mark.parametrize("nat_oem", [{"mode": "step", "beta": 0.0}, {"boundary": "drift", "threshold": 1e9}])
+def test_without_anchor_it_changes_nothing(nat_oem: dict[str, Any]) -> None:
+    np.testing.assert_array_equal(posteriors(build(nat_oem), joined(BLOCKS)), posteriors(build(None), joined(BLOCKS)))
+
+
+@pytest.mark.parametrize("nat_oem", [{"mode": "step", "beta": 2.0}, KNOWN])
+def test_an_anchor_changes_the_result(nat_oem: dict[str, Any]) -> None:
+    held, free = (posteriors(build(some), joined(BLOCKS)) for some in (nat_oem, None))
+    assert np.abs(held - free)[100:].max() > 0.05
+
+
+@pytest.mark.parametrize(("beta", "cap"), [(None, 5.0), (2.0, 2.0)])
+def test_rows_are_those_of_count_rows(beta: float | None, cap: float) -> None:
+    """Where the class of every item is known, all labels are answers to clear items, and labels are counted."""
+    nat_oem = KNOWN if beta is None else {**KNOWN, "beta": beta}
+    chain = build(nat_oem, gold="gold", clarity=1.0, decay=1.0, warm_up=0, stored_rows=1)
+    rows = CountRows(4 * CLASSES, CLASSES, prior=1e-12, cap=cap)
+    random, lines = np.random.default_rng(1), []
+    for epoch in range(3):
+        for _ in range(40):
+            z, w, label = random.integers(CLASSES), random.integers(epoch, 4), random.integers(CLASSES)
+            lines += [f"{z + 1} |time e{epoch} |worker gold", f"{label + 1} |time e{epoch} |worker w{w}", ""]
+            rows.add(int(w) * CLASSES + int(z), np.eye(CLASSES)[label])
+        rows.boundary()
+    rows._epoch -= 1  # the last epoch has not ended
+    chain.learn(lines)
+    crowd: Any = chain.layers[1]
+    counts = crowd.saved()["counts"].reshape(-1, CLASSES, CLASSES)  # slot, label, class
+    used = np.flatnonzero(counts.any(axis=(1, 2)))
+    found = {tuple(np.round((c / c.sum(axis=0)).T.ravel(), 6)) for c in counts[used]}
+    wanted = rows.probabilities().reshape(4, CLASSES * CLASSES)
+    assert {tuple(np.round(row, 6)) for row in wanted} == found
+
+
+def test_lazy_updates_are_exact() -> None:
+    """Renewing every worker at each boundary gives bit for bit what renewing him at his next label gives."""
+    lazy, eager = build(KNOWN), build(KNOWN)
+    for epoch in range(3):
+        part = joined(BLOCKS[80 * epoch : 80 * (epoch + 1)])
+        if epoch:
+            top, crowd = eager.layers[:2]
+            top.constraint["boundaries"] += 1
+            top.state["known"] = 0
+            learned = crowd._memory.learned
+            renew_workers(crowd.state["anchors"][0], crowd.crowd, CLASSES, learned["touches"], learned["seen"])
+        np.testing.assert_array_equal(posteriors(eager, part), posteriors(lazy, part))
+    for chain in (lazy, eager):
+        chain.end_pass()
+    assert_same(lazy, eager)
+
+
+def test_judging_an_item_shows_renewed_rows_and_changes_nothing() -> None:
+    chain = build(KNOWN)
+    chain.learn(joined(BLOCKS[:80]))
+    chain.learn(["1 |time new |worker w1 |item x", ""])
+    kept = {name: array.copy() for name, array in chain.arrays().items()}
+    block = ["1 |time new |worker w2 |item c1_1", "2 |time new |worker w3", "1 |time new |worker w2 |item c1_1", ""]
+    before = posteriors(chain, block, learn=False)
+    for name, array in chain.arrays().items():
+        if name.startswith("layer"):
+            np.testing.assert_array_equal(array, kept[name], err_msg=name)
+    np.testing.assert_allclose(posteriors(chain, block), before, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "nat_oem", [KNOWN, {**KNOWN, "beta": 3.0}, {"boundary": "drift", "threshold": 1.0}, {"mode": "step"}], ids=str
+)
+@pytest.mark.parametrize("cut", [0, 30, 80, 200])
+def test_resuming_is_exact(nat_oem: dict[str, Any], cut: int, tmp_path: Path) -> None:
+    whole, first = build(nat_oem), build(nat_oem)
+    whole.learn(joined(BLOCKS))
+    first.learn(joined(BLOCKS[:cut]))
+    first.save(tmp_path / "model")
+    second = Chain.load(tmp_path / "model")
+    second.learn(joined(BLOCKS[cut:]))
+    assert_same(whole, second)
+
+
+def test_a_step_anchor_holds_rows_back() -> None:
+    """S ← (S + β S_before) / (1 + β) on means: with known classes and one worker, by hand."""
+    chain = build({"mode": "step", "beta": 1.0}, gold="gold", clarity=1.0, decay=1.0, warm_up=0)
+    labels, mean = [0, 1, 1, 2, 0, 0, 1], np.zeros(CLASSES)
+    lines = [line for label in labels for line in ("1 |worker gold", f"{label + 1} |worker w", "")]
+    chain.learn(lines)
+    for n, label in enumerate(labels, 1):
+        step = 1 / n if n == 1 else 1 / n / 2
+        mean += step * (np.eye(CLASSES)[label] - mean)
+    counts = chain.layers[1].saved()["counts"].reshape(-1, CLASSES, CLASSES)
+    [slot] = np.flatnonzero(counts.sum(axis=(1, 2)))
+    np.testing.assert_allclose(counts[slot, :, 0], len(labels) * mean, atol=1e-12)
+
+
+def test_changed_workers_are_judged_better_with_an_anchor() -> None:
+    losses = []
+    for nat_oem in (None, KNOWN):
+        random, lines, truth = np.random.default_rng(5), [], []
+        for epoch in range(2):
+            for _ in range(500):
+                z = int(random.integers(CLASSES))
+                for w in random.choice(20, 4, replace=False):
+                    liar = epoch == 1 and w < 8
+                    label = (z + 1) % CLASSES if liar else z if random.random() < 0.8 else random.integers(CLASSES)
+                    lines.append(f"{label + 1} |time e{epoch} |worker w{w}")
+                lines.append("")
+                truth.append(z)
+        found = posteriors(build(nat_oem), lines)[np.arange(len(truth)), truth]
+        losses.append(-np.log(found[500:]).mean())
+    assert losses[1] < 0.9 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("nat_oem", "crowd_em", "message"),
+    [
+        ({}, {}, "boundary: got 'group', but a block of lines is one item of 'crowd_em'"),
+        ({"boundary": "label"}, {}, "boundary: got 'label'"),
+        ({**KNOWN, "form": "implicit"}, {}, "leave the simplex"),
+        ({"mode": "step", "form": "literal"}, {}, "leave the simplex"),
+        (KNOWN, {"passes": 2}, "crowd_em.passes: got 2; anchors in time want a stream, 1"),
+    ],
+)
+def test_what_a_crowd_cannot_be_held_by_is_refused(
+    nat_oem: dict[str, Any], crowd_em: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(nat_oem, **crowd_em)
+
+
+@pytest.mark.parametrize("form", ["implicit", "literal"])
+def test_the_fisher_forms_do_leave_the_simplex(form: str) -> None:
+    """What the refusal says: F⁻¹ of a row p is diag(p) - pp' (over the class's share)."""
+    anchor, free = np.array([0.9, 0.05, 0.05]), np.array([0.0, 0.0, 1.0])
+    inverse = np.diag(anchor) - np.outer(anchor, anchor)
+    literal = free - 0.5 * inverse @ (free - anchor)
+    implicit = anchor + np.linalg.solve(np.eye(3) + 0.5 * inverse, free - anchor)
+    assert {"implicit": implicit, "literal": literal}[form].min() < -0.01

@@ -1,0 +1,244 @@
+"""The modes of `ppca`: classes by itself, and plain online EM with every form of Nat-oEM above, against `hutch.em`."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import ConfigError
+from hutch.em.base.schedule import Schedule
+from hutch.em.constrained.natural_class import ClassPPCA
+from hutch.em.engine import OnlineEM
+from hutch.em.nat_oem import NatOEM
+from hutch.em.ppca.model import PPCA, PPCAParameters
+from hutch.plugins.checks import check_reduction
+from hutch.reductions.ppca.layer import PPCALayer
+
+LENGTHS = (80, 103, 57, 60)
+CLASSES = np.repeat(range(4), LENGTHS)
+WORDS = {"namespace": "words", "dimension": 32, "features": "hashed"}
+
+
+def make_rows(seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    parts = [
+        random.normal(size=(n, 3)) @ random.normal(size=(3, 12))
+        + 2 * random.normal(size=12)
+        + 0.1 * random.normal(size=(n, 12))
+        for n in LENGTHS
+    ]
+    return np.concatenate(parts).round(4)
+
+
+def lines_of(rows: np.ndarray, labels: Any = None, blank: bool = True) -> list[str]:
+    lines = []
+    for i, row in enumerate(rows):
+        if blank and i and CLASSES[i] != CLASSES[i - 1]:
+            lines.append("")
+        label = (-1) ** i if labels is None else labels[i]
+        lines.append(f"{label} |c {chr(97 + CLASSES[i])} |p " + " ".join(f"{j}:{x:g}" for j, x in enumerate(row)))
+    return lines
+
+
+def build(ppca: dict[str, Any], nat_oem: dict[str, Any] | None = None) -> Chain:
+    above = [] if nat_oem is None else [{"nat_oem": nat_oem}]
+    layer = {"ppca": {"namespace": "p", "dimension": 12, "rank": 3, **ppca}}
+    return Chain.from_config({"weights": {"bits": 16}, "chain": [*above, layer, "linear"]})
+
+
+def layer_of(chain: Chain) -> Any:
+    return next(layer for layer in chain.layers if isinstance(layer, PPCALayer))
+
+
+ROWS = make_rows()
+LINES = lines_of(ROWS)
+PARSED = next(iter(build({}).batches(LINES))).values.reshape(len(ROWS), -1)[:, 1:13].astype(float)
+
+
+def blocks(classes: bool) -> list[tuple[np.ndarray, bool]]:
+    """Blocks as the layer learns them, the last left waiting, with whether a class ends behind."""
+    if not classes:
+        return [(PARSED[first:stop], False) for first, stop in [(0, 20), *((i, i + 10) for i in range(20, 290, 10))]]
+    found = []
+    for k in range(4):
+        rows = PARSED[CLASSES == k]
+        rows = rows[:50] if k == 3 else rows
+        if k == 0:
+            found.append((rows[:20], False))
+            rows = rows[20:]
+        for first in range(0, len(rows), 10):
+            found.append((rows[first : first + 10], k < 3 and first + 10 >= len(rows)))
+    return found
+
+
+def assert_same_model(got: PPCAParameters, wanted: PPCAParameters) -> None:
+    np.testing.assert_allclose(got.mean, wanted.mean, atol=1e-9)
+    np.testing.assert_allclose(got.noise, wanted.noise, rtol=1e-9)
+    np.testing.assert_allclose(got.loadings.T @ got.loadings, wanted.loadings.T @ wanted.loadings, atol=1e-9)
+
+
+@pytest.mark.parametrize("parameters", [{"mode": "class"}, {"mode": "plain"}], ids=str)
+@pytest.mark.parametrize("name", [check.name for check in check_reduction(PPCALayer)])
+def test_contract(parameters: dict[str, Any], name: str) -> None:
+    [check] = [check for check in check_reduction(PPCALayer, {**WORDS, **parameters}) if check.name == name]
+    check()
+
+
+FORMS: list[dict[str, Any]] = [{"beta": 3.0}] + [
+    {"form": form, "metric": metric, "beta": beta}
+    for form, beta in (("implicit", 5.0), ("literal", 0.001))
+    for metric in ("complete", "marginal", "identity")
+]
+
+
+@pytest.mark.parametrize(
+    ("nat_oem", "exponent"),
+    [(None, 0.8), (None, 0.6), *(({"mode": mode, **form}, 0.8) for mode in ("step", "class") for form in FORMS)],
+    ids=str,
+)
+def test_plain_steps_are_those_of_the_engine(nat_oem: dict[str, Any] | None, exponent: float) -> None:
+    chain = build({"mode": "plain", "exponent": exponent}, nat_oem)
+    chain.learn(LINES)
+    model = PPCA.of(PARSED[:20], 3)
+    constraint = None if nat_oem is None else NatOEM[PPCAParameters](**nat_oem)
+    learner = OnlineEM(model, model.start(0), Schedule(exponent), block=20, burn_in=20, constraint=constraint)
+    for block, ends in blocks(nat_oem is not None and nat_oem["mode"] == "class"):
+        learner.learn(block)
+        if ends:
+            learner.boundary()
+    got = layer_of(chain).model
+    assert_same_model(got, learner.parameters)
+    np.testing.assert_allclose(got.loadings, learner.parameters.loadings, atol=1e-9)
+    if constraint is not None and constraint.form == "literal":
+        assert chain.layers[0].stability == pytest.approx(constraint.stability) and constraint.stability > 0  # type: ignore[attr-defined]
+
+
+def test_without_weight_it_is_plain_online_em_bit_for_bit() -> None:
+    chains = [build({"mode": "plain"}, nat_oem) for nat_oem in (None, {"mode": "step", "beta": 0.0})]
+    for chain in chains:
+        chain.learn(LINES)
+    free, held = (layer_of(chain).model for chain in chains)
+    for name in ("mean", "loadings", "noise"):
+        np.testing.assert_array_equal(getattr(held, name), getattr(free, name))
+
+
+@pytest.mark.parametrize("metric", ["complete", "marginal"])
+def test_a_literal_step_beyond_its_bound_is_not_taken_and_said(metric: str) -> None:
+    chain = build({"mode": "plain"}, {"mode": "step", "form": "literal", "metric": metric, "beta": 50.0})
+    chain.learn(LINES)
+    model = layer_of(chain).model
+    assert np.isfinite(model.loadings).all() and 0 < model.noise < 10
+    for use in (lambda: chain.learn(LINES), chain.end_pass, chain.arrays):
+        with pytest.raises(ConfigError, match=r"nat_oem.beta: got 50, wanted at most .*: the literal form diverges"):
+            use()
+
+
+def test_latent_features_of_plain_steps_are_posterior_means() -> None:
+    chain = build({"mode": "plain"})
+    chain.learn(LINES)
+    model, latent = layer_of(chain).model, []
+    for line in LINES[:30]:
+        chain.predict([line])
+        latent.append(chain.layers[-1].gathered()[1][1:4])  # type: ignore[attr-defined]
+    precision = model.loadings @ model.loadings.T + model.noise * np.eye(3)
+    wanted = np.linalg.solve(precision, model.loadings @ (PARSED[:30] - model.mean).T).T
+    np.testing.assert_allclose(latent, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(("past", "balanced"), [(1.0, False), (0.35, False), (1.0, True), (0.5, True)])
+def test_classes_are_those_of_the_learner(past: float, balanced: bool) -> None:
+    chain = build({"mode": "class", "past": past, "balanced": balanced})
+    chain.learn(LINES)
+    learner = ClassPPCA(PARSED[:20], 3, block=20, past=past, balanced=balanced)
+    for block, ends in blocks(True):
+        learner.learn(block)
+        if ends:
+            learner.boundary()
+    assert layer_of(chain).boundaries == 3
+    assert_same_model(layer_of(chain).model, learner.parameters)
+
+
+@pytest.mark.parametrize(
+    ("ppca", "lines"),
+    [
+        ({"boundary": "label"}, lines_of(ROWS, CLASSES, blank=False)),
+        ({"boundary": "namespace", "class_namespace": "c"}, lines_of(ROWS, blank=False)),
+    ],
+)
+def test_boundaries_from_elsewhere_are_the_same(ppca: dict[str, Any], lines: list[str]) -> None:
+    wanted, chain = build({"mode": "class"}), build({"mode": "class", **ppca})
+    wanted.learn(LINES)
+    chain.learn(lines)
+    assert layer_of(chain).boundaries == 3
+    assert_same_model(layer_of(chain).model, layer_of(wanted).model)
+
+
+@pytest.mark.parametrize(
+    ("ppca", "nat_oem"),
+    [({"mode": "class", "boundary": "drift"}, None), ({"mode": "plain"}, {"boundary": "drift", "threshold": 10.0})],
+)
+def test_drift_is_found(ppca: dict[str, Any], nat_oem: dict[str, Any] | None) -> None:
+    chain = build(ppca, nat_oem)
+    chain.learn(lines_of(ROWS, blank=False))
+    assert (layer_of(chain) if nat_oem is None else chain.layers[0]).boundaries == 3
+
+
+@pytest.mark.parametrize(
+    ("ppca", "nat_oem"),
+    [
+        ({"mode": "class"}, None),
+        ({"mode": "class", "boundary": "drift", "past": 0.5}, None),
+        ({"mode": "class", "balanced": True, "boundary": "namespace", "class_namespace": "c"}, None),
+        ({"mode": "plain"}, None),
+        ({"mode": "plain"}, {"form": "literal", "beta": 0.003, "metric": "marginal"}),
+        ({"mode": "plain"}, {"mode": "step", "form": "implicit", "beta": 2.0}),
+        ({"mode": "plain"}, {"boundary": "drift", "threshold": 10.0}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("cut", [7, 85, 250])
+def test_resuming_is_exact(ppca: dict[str, Any], nat_oem: dict[str, Any] | None, cut: int, tmp_path: Path) -> None:
+    lines = lines_of(ROWS, CLASSES, blank=False)
+    grouped = "boundary" not in ppca and ppca["mode"] == "class"
+    whole, first = (build({**ppca, "boundary": "label"} if grouped else ppca, nat_oem) for _ in range(2))
+    whole.learn(lines)
+    first.learn(lines[:cut])
+    first.save(tmp_path / "model")
+    second = Chain.load(tmp_path / "model")
+    second.learn(lines[cut:])
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, second.arrays()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("mode", ["step", "class", "plain"])
+@pytest.mark.parametrize(
+    "rows",
+    [ROWS[:120] + 1e6, np.ones((120, 12)), ROWS[:120] * np.r_[0, np.ones(11)], ROWS[:1], ROWS[:25]],
+    ids=["offset", "constant", "constant column", "one row", "few rows"],
+)
+@pytest.mark.parametrize("rank", [2, 15])
+def test_the_model_stays_valid(mode: str, rows: np.ndarray, rank: int) -> None:
+    chain = build({"mode": mode, "rank": rank, "warm_up": 1 if len(rows) < 20 else 20})
+    chain.learn([f"1 |p {' '.join(f'{j}:{x:.9g}' for j, x in enumerate(row))}" for row in [*rows, rows[0]]])
+    model = layer_of(chain).model
+    assert layer_of(chain).samples > 0
+    assert 0 < model.noise < np.inf and np.isfinite(model.loadings).all()
+    assert np.isfinite(chain.weights[:, 0]).all()  # the others are sums and rates of the linear learner
+
+
+@pytest.mark.parametrize(
+    ("ppca", "nat_oem", "message"),
+    [
+        ({"boundary": "label"}, None, "boundary: mode 'step' has no use for it"),
+        ({"mode": "plain", "past": 0.5}, None, "past: mode 'plain' has no use for it"),
+        ({"balanced": True}, None, "balanced: mode 'step' has no use for it"),
+        ({"mode": "class", "boundary": "namespace"}, None, "class_namespace: belongs to boundary"),
+        ({"mode": "class"}, {}, "class needs no nat_oem"),
+        ({}, {"form": "implicit"}, "wanted kl, or ppca.mode plain"),
+    ],
+)
+def test_parameters_are_checked(ppca: dict[str, Any], nat_oem: dict[str, Any] | None, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(ppca, nat_oem)

@@ -1,0 +1,1 @@
+"""Vowpal Wabbit's command line, its reports and its formats."""

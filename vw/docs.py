@@ -1,0 +1,127 @@
+"""The page that tells VW's users what they find again, made from the option table."""
+
+from hutch.vw.absent import ABSENT
+from hutch.vw.table import OPTIONS
+
+_HEAD = """\
+# Coming from Vowpal Wabbit
+
+Paste your command line behind `hutch vw` and go on working: the same text format, hashing, updates in float32 and in
+VW's order, the same progress table. Against VW 9.11.9 (the wheel on PyPI) predictions agree to the character and
+weights to the bit for the learner, all losses, interactions, passes with holdout, and the reductions below.
+
+    hutch vw -d train.vw --loss_function logistic -q ab --passes 5 -f model
+    hutch vw -d test.vw -t -i model -p predictions
+    hutch vw --to-yaml --oaa 5 -q ab            # the chain that the options stand for, to go on with `hutch train -C`
+
+An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently.
+
+## What is different on purpose
+
+* Malformed lines are reported with file, line and column. Where VW trains on them, Hutch does the same;
+  `--strict_parse` stops instead.
+* A model file holds the whole chain, its loss included, and every array: training on A, saving, loading and training
+  on B gives exactly the weights of training on A and B. VW forgets the loss, and resumes several sub-models inexactly.
+* A model remembers its regularisation, too. `-i` refuses options that contradict the model (`--oaa 4` where it has 5
+  classes) where VW takes some of them silently.
+* An option given twice with values that differ is refused, as in VW. So are values without a meaning that VW takes:
+  `--quantile_tau 1.5`, `--l1 -1`, `-b 0`, `--min_prediction` above `--max_prediction`, `--passes 0`, and options
+  whose main option is not there (`--mellowness` without `--active`).
+* Warnings go to standard error, not into the predictions on standard output.
+* Passes read the data again; there is no cache that could be stale. A model that was gone on with counts passes and
+  progress anew.
+* In YAML, namespaces go by their full names. `hutch vw` goes by first letter, as VW does
+  (`input: {namespaces: letter}`).
+
+## What is different in the last digits, or in rare cases
+"""
+
+_RARE = (
+    (
+        "`--audit` above several sub-models, n-grams or `--lrq`",
+        "one line of features per example, where VW prints one per sub-model and step; predictions are the same",
+    ),
+    (
+        "`--lrq` with features that have no name (`:2`)",
+        "VW draws their first latent numbers from a hash wider than the table, Hutch from the row",
+    ),
+    (
+        "`--lrq`, and holdout, in files with empty lines",
+        "Hutch does not count empty lines when it takes turns or holds out",
+    ),
+    (
+        "`--redefine` where a namespace stands twice in a line",
+        "its features come in another order: sums differ in the last bits",
+    ),
+    (
+        "`-C` with `--oaa`, `--ect`, `--csoaa` or `--lrq`",
+        "as in VW without effect on predictions; VW also sets a weight that nothing reads",
+    ),
+    ("`--ect --error` with examples of importance 0", "Hutch only tests them; VW teaches them to the finals"),
+    ("a malformed class, such as `x3`", "Hutch reports it and goes on; VW stops reading"),
+    ("negative importance", "Hutch's sums do not take it off"),
+    (
+        "going on with `--oaa` or others of several sub-models",
+        "exact in Hutch; VW keeps the norms of the first sub-model only",
+    ),
+    (
+        "`--active` below `--oaa`",
+        "the decisions of the sub-models differ after the first that declines; use the `active` layer above",
+    ),
+    (
+        "`--sparse_l2` with several sub-models",
+        "weights differ where a sub-model has no loss; the cause is not found yet",
+    ),
+    (
+        "`--oaa` with values below 1e-10 in size",
+        "VW learns from them, but leaves them out of the predictions of the classes",
+    ),
+    ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
+    ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
+)
+"""Where Hutch and VW differ though neither says so, and how."""
+
+_REDUCTIONS = """\
+## Reductions
+
+| VW | YAML |
+|---|---|
+| `--oaa` | `one_against_all` |
+| `--ect` | `error_correcting_tournament` |
+| `--csoaa` | `cost_sensitive_one_against_all` |
+| `--ngram --skips` | `ngrams` |
+| `--redefine` | `merge_namespaces` |
+| `--lrq` | `low_rank_quadratic` |
+| `--link` | `link` |
+| `--binary` | `binary` |
+| `--active` | `active` with `rule: vw` and `simulation: false` |
+| `--active --simulation` | `active` with `rule: vw` |
+
+## Option by option
+"""
+
+
+def page() -> str:
+    """The page in Markdown."""
+    lines = [
+        _HEAD,
+        "| VW | difference |",
+        "|---|---|",
+        *(f"| {case} | {how} |" for case, how in _RARE),
+        "",
+        _REDUCTIONS,
+    ]
+    lines += ["| option | | remark |", "|---|---|---|"]
+    for option in OPTIONS:
+        if option.there:
+            names = f"`--{option.name}`" + (f" `-{option.short}`" if option.short else "")
+            lines.append(_row(names, option.verdict, option.note))
+    advice: dict[str, list[str]] = {}
+    for name, instead in ABSENT.items():
+        advice.setdefault(instead, []).append(f"`--{name}`")
+    lines += [_row(" ".join(names), "not there", instead) for instead, names in advice.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(names: str, verdict: str, remark: str) -> str:
+    return f"| {names} | {verdict} | {remark.replace('|', chr(92) + '|')} |"

@@ -1,0 +1,158 @@
+"""What Vowpal Wabbit prints before its table, and the options that it writes into a model."""
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hutch.chain import Chain
+from hutch.cli.run import RunOptions
+from hutch.core.run.progress import TABLE_HEADER
+from hutch.vw.outputs import layer_named
+from hutch.vw.table import OPTIONS
+from hutch.vw.translate import letters
+
+_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
+_LEARNERS = {
+    "one_against_all": "oaa",
+    "error_correcting_tournament": "ect",
+    "cost_sensitive_one_against_all": "csoaa",
+    "low_rank_quadratic": "lrq",
+    "active": "active",
+    "linear": "gd",
+}
+_MULTICLASS = ("one_against_all", "error_correcting_tournament", "cost_sensitive_one_against_all")
+
+
+def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
+    """All lines up to the table's head.
+
+    Args:
+        chain: as built or loaded; what it was loaded with counts, not what the command line repeats.
+        options: files and passes of the run.
+        given: the command line.
+        cached: the data comes from a cache that was there.
+    """
+    base = chain.layers[-1].parameters
+    testing = "" if options.learn and base.learning_rate else "only testing"
+    named = given.quadratic or given.cubic or given.interactions
+    lines = [
+        *_given_interactions(given),
+        *_namespace_lines(given),
+        testing,
+        *(_interaction_lines(base.interactions) if given.initial_regressor and not named else []),
+        *_regularization_lines(base, given),
+        f"parsed {given.named_labels.count(',') + 1} named labels" if given.named_labels else "",
+        f"final_regressor = {options.model}" if options.model else "",
+        f"predictions = {given.predictions}" if given.predictions else "",
+        f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
+        *_low_rank_lines(chain),
+        f"using cache_file = {options.cache}" if cached else "",
+        f"creating cache_file = {options.cache}" if options.cache and not cached else "",
+        "" if options.cache else "using no cache",
+        *(f"Reading datafile = {source}" for source in options.data),
+        f"num sources = {len(options.data)}",
+        f"Num weight bits = {chain.config.weights.bits}",
+        f"learning rate = {float(chain.layers[-1].state['learning_rate'][0]):g}",
+        f"initial_t = {float(chain.shared[0]['time']):g}",
+        f"power_t = {base.power_t:g}",
+        f"decay_learning_rate = {base.decay:g}" if options.passes > 1 else "",
+        f"Enabled learners: {', '.join(_learners(chain, given))}",
+        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
+        f"Output pred = {_output_kind(chain, given)}",
+        TABLE_HEADER,
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+_LABELS = {"cost_sensitive": "CS"}
+
+
+def kept_options(given: Namespace) -> str:
+    """The options that VW writes into a model."""
+    words = []
+    for option in OPTIONS:
+        value = getattr(given, option.name, None)
+        if option.name in _KEPT and value:
+            values = value if isinstance(value, list) else [value]
+            words += [f"--{option.name}" if v is True else f"--{option.name} {v}" for v in values]
+    return " ".join(words)
+
+
+def _output_kind(chain: Chain, given: Namespace) -> str:
+    if given.scores or given.probabilities:
+        return "SCALARS"
+    return "MULTICLASS" if chain.predicts.value == "class" else "SCALAR"
+
+
+def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
+    """From bottom to top, by VW's names; what VW calls the scorer stands above an active layer."""
+    base, link = chain.layers[-1].parameters, layer_named(chain, "link")
+    scorer = f"scorer-{link.parameters.function if link else 'identity'}"
+    for layer in reversed(chain.layers):
+        name = layer.name
+        if name not in _LEARNERS:
+            continue
+        if name in _MULTICLASS:
+            yield scorer
+            if any(each.name == "binary" for each in chain.layers):
+                yield "binary"
+        yield _LEARNERS[name] + _suffix(layer, given)
+        if name == "linear" and any(":" in term for term in base.interactions):
+            yield "generate_interactions"
+    if chain.takes.value == "simple":
+        yield scorer
+        if any(layer.name == "binary" for layer in chain.layers):
+            yield "binary"
+        if not given.dont_output_best_constant:
+            yield "count_label"
+
+
+def _suffix(layer: Any, given: Namespace) -> str:
+    if layer.name == "active":
+        return "-simulation" if layer.parameters.simulation else ""
+    if layer.name != "one_against_all":
+        return ""
+    return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""
+
+
+def _given_interactions(given: Namespace) -> Iterator[str]:
+    if given.quadratic:
+        yield f"creating quadratic features for pairs: {' '.join(given.quadratic)}"
+    if given.cubic:
+        yield f"creating cubic features for triples: {' '.join(given.cubic)}"
+    if given.interactions:
+        yield f"creating features for following interactions: {' '.join(given.interactions)}"
+
+
+def _interaction_lines(terms: Iterable[Any]) -> Iterator[str]:
+    """The same of the terms of a model."""
+    found = ["".join(term) for term in terms if all(len(name) == 1 for name in term)]
+    titles = {2: "quadratic features for pairs", 3: "cubic features for triples"}
+    for length, title in titles.items():
+        if names := " ".join(term for term in found if len(term) == length):
+            yield f"creating {title}: {names}"
+    if names := " ".join(term for term in found if len(term) not in titles):
+        yield f"creating features for following interactions: {names}"
+
+
+def _namespace_lines(given: Namespace) -> Iterator[str]:
+    if given.ignore:
+        yield f"ignoring namespaces beginning with: {' '.join(letters(given.ignore))}"
+    if given.ignore_linear:
+        yield f"ignoring linear terms for namespaces beginning with: {' '.join(letters(given.ignore_linear))}"
+    if given.keep:
+        yield f"using namespaces beginning with: {' '.join(letters(given.keep))}"
+
+
+def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
+    for name in ("l1", "l2"):
+        if getattr(base, name) and (not given.initial_regressor or getattr(given, name) is not None):
+            yield f"using {name} regularization = {getattr(base, name):g}"
+
+
+def _low_rank_lines(chain: Chain) -> Iterator[str]:
+    layer = layer_named(chain, "low_rank_quadratic")
+    if layer is not None:
+        dropout = "(using dropout) " if layer.parameters.dropout else ""
+        pairs = "".join(f"{''.join(pair.namespaces)}{pair.rank} " for pair in layer.parameters.pairs)
+        yield f"creating low rank quadratic features for pairs: {dropout}{pairs}"

@@ -1,0 +1,116 @@
+"""Data read line by line, for the options of VW that need the words of a line: `--audit`, `--invert_hash` and
+`--named_labels`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from hutch.chain import Chain
+from hutch.core.batch import CONSTANT_NAMESPACE, Batch
+from hutch.core.data.files import InputFiles
+from hutch.core.errors import DataError, UsageError, at, did_you_mean
+from hutch.core.text.hashing import namespace_id
+from hutch.core.text.names import feature_names
+from hutch.core.text.parser import TextParser
+
+Named = tuple[str, int, float]
+"""Name, row of the weight table and value of a feature."""
+
+
+class LineFiles(InputFiles):
+    """Files of text, one batch a line.
+
+    Attributes:
+        labels: names of the classes 1, 2, …; empty if labels are numbers.
+        see: told of each line and its example before the chain is.
+    """
+
+    labels: Sequence[str] = ()
+    see: Callable[[str, Batch], Any] = staticmethod(lambda line, batch: None)
+
+    def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
+        number = 0
+        for chunk in self._chunks:
+            if number == 0:
+                parser.start(chunk.source)
+            for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
+                number += 1
+                if self.labels:
+                    line = self._with_number(line, parser.source_name, number)
+                batch = parser.parse(line + b"\n")
+                if report:
+                    self._report(parser.problems)
+                if len(batch):
+                    self.see(line.decode(errors="replace").removesuffix("\r"), batch)
+                    yield batch
+
+    def _with_number(self, line: bytes, source: str, number: int) -> bytes:
+        """The line with its label's number in place of its name."""
+        label, bar, features = line.partition(b"|")
+        words = label.split()
+        if not words or (len(words) == 1 and not label.endswith(b" ")) or words[0].startswith(b"'"):
+            return line
+        name = words[0].decode(errors="replace")
+        if name not in self.labels:
+            hint = did_you_mean(name, self.labels)
+            raise DataError(at(source, number, 1, f"got label {name!r}, wanted one of --named_labels; {hint}"))
+        return label.replace(words[0], str(self.labels.index(name) + 1).encode(), 1) + bar + features
+
+
+def features_of(chain: Chain, line: str, batch: Batch) -> list[Named]:
+    """The features of a line as its first sub-model sees them, interactions included, without learning.
+
+    Raises:
+        UsageError: the base learner is not `linear`.
+    """
+    base: Any = chain.layers[-1]
+    if base.name != "linear":
+        raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
+    kept = chain.shared.copy()
+    chain.run_batch(batch, learn=False)
+    chain.shared[...] = kept
+    rows, values, terms = base.gathered()
+    names = {feature.index: str(feature) for feature in feature_names(line, chain.parser)}
+    spaces = [[names.get(int(i), "?") for i in indices] for name, indices, _ in batch.row(0) if _stays(chain, name)]
+    left_out = _ids(chain, base.parameters.ignore_linear)
+    kept_ids = [name for name, _, _ in batch.row(0) if _stays(chain, name)]
+    found = [name for i, space in zip(kept_ids, spaces, strict=True) if i not in left_out for name in space]
+    permutations = base.parameters.permutations
+    found += [name for term in terms for name in _products([spaces[k] for k in term], term, permutations)]
+    first = rows - rows % np.uint32(chain.shared[0]["multiplier"])
+    return list(zip(found, first.tolist(), values.tolist(), strict=False))
+
+
+def _ids(chain: Chain, names: Sequence[str]) -> set[int]:
+    return {namespace_id(name, chain.parser.namespaces) for name in names}
+
+
+def _stays(chain: Chain, identity: int) -> bool:
+    """Whether the chain sees the namespace at all."""
+    given = chain.config.input
+    listed = identity in _ids(chain, given.keep or given.ignore)
+    return identity == CONSTANT_NAMESPACE or listed == bool(given.keep)
+
+
+def _products(spaces: list[list[str]], term: list[int], permutations: bool) -> Iterator[str]:
+    """Names of the products of one term, in the order of the kernel."""
+    for places in product(*(range(len(space)) for space in spaces)):
+        pairs = zip(range(len(term) - 1), range(1, len(term)), strict=True)
+        if permutations or all(term[a] != term[b] or places[a] <= places[b] for a, b in pairs):
+            yield "*".join(space[place] for space, place in zip(spaces, places, strict=True))
+
+
+def audit_line(chain: Chain, features: list[Named]) -> str:
+    """What VW's `--audit` prints of an example: `name:index:value:weight@G` by falling contribution, tabs between."""
+    gravity = float(np.float32(chain.layers[-1].saved()["regularization"][1]))
+    contraction = np.float32(chain.layers[-1].saved()["regularization"][0])
+    adaptive = chain.layers[-1].parameters.adaptive
+    parts = []
+    for name, row, value in features:
+        weight = chain.weights[row, 0]
+        shrunk = np.float32(np.sign(weight) * max(abs(float(weight)) - gravity, 0.0)) * contraction
+        tail = f"@{chain.weights[row, 1]:g}" if adaptive else ""
+        parts.append((abs(float(weight * np.float32(value))), f"\t{name}:{row}:{value:g}:{shrunk:g}{tail}"))
+    return "".join(text for _, text in sorted(parts, key=lambda part: -part[0]))

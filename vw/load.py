@@ -1,0 +1,96 @@
+"""The chain of a VW command line that goes on with a model: what the options may change, and what they must not."""
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hutch.chain import Chain
+from hutch.core.chain.model_file import load_model
+from hutch.core.config.override import layer_name
+from hutch.core.errors import UsageError
+from hutch.vw.translate import chain_of, linear_parameters
+
+_STATELESS = {
+    "binary": ("low_rank_quadratic", "link", "active", "linear"),
+    "link": ("active", "linear"),
+}
+"""Layers that a command line may add to a model that was learned without them, and above which others."""
+
+
+def load_chain(options: Namespace) -> Chain:
+    """The chain of the model, with the learner's parameters and the input options that the command line names.
+
+    Raises:
+        HutchError: no model, or options that contradict it.
+    """
+    path = options.initial_regressor
+    arrays, metadata = load_model(path)
+    asked, chain = chain_of(options), metadata["chain"]
+    bits = chain["weights"]["bits"]
+    if options.bit_precision not in (None, bits):
+        raise UsageError(f"-b: got {options.bit_precision}, but the model has {bits}")
+    for name in ("hash", "hash_seed"):
+        if name in asked["input"] and asked["input"][name] != chain["input"][name]:
+            raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'][name]}")
+    layers = [*chain["chain"]]
+    for layer in asked["chain"][:-1]:
+        _check_or_add(layer, layers)
+    arrays = _moved(arrays, chain["chain"], layers)
+    overrides = [f"chain.{len(layers) - 1}.{layer_name(layers[-1])}.{name}={json.dumps(value)}"
+                 for name, value in linear_parameters(options).items()]  # fmt: skip
+    overrides += [f"input.{name}={json.dumps(asked['input'][name])}" for name in _INPUT if name in asked["input"]]
+    for k, layer in enumerate(layers):
+        if options.probabilities and layer_name(layer) == "one_against_all":
+            overrides.append(f"chain.{k}.one_against_all.probabilities=true")
+    overrides += [f"seed={options.random_seed}"] if options.random_seed is not None else []
+    return Chain.from_arrays(arrays, {**metadata, "chain": {**chain, "chain": layers}}, path, overrides)
+
+
+_INPUT = ("constant", "ignore", "keep")
+
+
+def _parameters(layer: Any) -> dict[str, Any]:
+    return {} if isinstance(layer, str) else dict(layer[layer_name(layer)] or {})
+
+
+def _check_or_add(layer: Any, layers: list[Any]) -> None:
+    """Find a layer that the command line asks for in the model's, or put it where it belongs if it holds no state.
+
+    Raises:
+        UsageError: the model has it otherwise, or not at all.
+    """
+    name, asked = layer_name(layer), _parameters(layer)
+    for found in layers:
+        if layer_name(found) == name:
+            there = _parameters(found)
+            for key, value in asked.items():
+                if (
+                    key in there
+                    and key != "probabilities"
+                    and json.dumps(there[key]) != json.dumps(value)
+                    and value != "detect"
+                ):
+                    raise UsageError(f"{name}: got {key} {value}, but the model has {there[key]}")
+            return
+    if name not in _STATELESS:
+        raise UsageError(f"the model was learned without {name}, which the options ask for; its chain: "
+                         + ", ".join(str(layer_name(each)) for each in layers))  # fmt: skip
+    below = [k for k, each in enumerate(layers) if layer_name(each) in _STATELESS[name]]
+    layers.insert(below[0] if below else len(layers) - 1, layer)
+
+
+def _moved(arrays: dict[str, NDArray[Any]], before: list[Any], after: list[Any]) -> dict[str, NDArray[Any]]:
+    """The arrays of a model, under the places that its layers have now."""
+    if len(before) == len(after):
+        return arrays
+    places = {id(layer): k for k, layer in enumerate(after)}
+    found = {}
+    for name, array in arrays.items():
+        head, _, rest = name.partition(".")
+        if head == "layer":
+            place, _, rest = rest.partition(".")
+            name = f"layer.{places[id(before[int(place)])]}.{rest}"
+        found[name] = array
+    return found

@@ -1,0 +1,58 @@
+"""`hutch vw`: a Vowpal Wabbit command line, run by Hutch's engine."""
+
+import sys
+from argparse import Namespace
+from contextlib import ExitStack, redirect_stderr
+from typing import Any
+
+
+def vw(arguments: list[str]) -> int:
+    """Run a VW command line; returns the exit status.
+
+    Args:
+        arguments: VW's options; with `--to-yaml` among them the chain that they stand for is printed instead.
+
+    Raises:
+        HutchError: the command line, the data or a model is wrong.
+    """
+    if "--help" in arguments or "-h" in arguments:
+        from hutch.vw.table import help_text
+
+        print(help_text())
+        return 0
+    if "--to-yaml" in arguments:
+        _print_yaml([word for word in arguments if word != "--to-yaml"])
+        return 0
+    return run(arguments)
+
+
+def _print_yaml(arguments: list[str]) -> None:
+    import yaml
+
+    from hutch.core.config.read import load_chain
+    from hutch.plugins.manager import installed
+    from hutch.vw.table import parse
+    from hutch.vw.translate import chain_of
+
+    chain = chain_of(parse(arguments))
+    load_chain(chain, installed().registry)
+    print(yaml.safe_dump(chain, sort_keys=False), end="")
+
+
+def run(arguments: list[str]) -> int:
+    """Run a VW command line; returns the exit status.
+
+    Raises:
+        HutchError: the command line, the data or a model is wrong.
+    """
+    from hutch.vw.run import VwRun, build_chain, run_options
+    from hutch.vw.table import parse
+
+    options: Namespace = parse(arguments)
+    with ExitStack() as stack:
+        if options.driver_output == "stdout":
+            stack.enter_context(redirect_stderr(sys.stdout))
+        files = run_options(options)
+        files.check()
+        chain: Any = build_chain(options)
+        return VwRun(chain, files, options)().exit_code

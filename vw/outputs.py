@@ -1,0 +1,152 @@
+"""Predictions in the forms that Vowpal Wabbit has for scores, costs, named classes and label requests."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hutch.chain import Chain
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Outputs
+from hutch.core.kernel.abi import UNLABELED
+
+Lines = Callable[[Batch, Outputs], bytes]
+"""Makes the lines of a batch."""
+
+_QUERY = b"query?"
+
+
+def layer_named(chain: Chain, *names: str) -> Any:
+    """The first layer with one of these names, None if there is none."""
+    return next((layer for layer in chain.layers if layer.name in names), None)
+
+
+class FirstClass:
+    """Tells for each example whether classes counted from 0 or from 1 when it was predicted.
+
+    Args:
+        chain: VW's reductions of classes detect it from the first label that tells.
+        late: the label that tells does not yet count for its own example.
+    """
+
+    def __init__(self, chain: Chain, *, late: bool) -> None:
+        self._layer = layer_named(chain, "one_against_all", "cost_sensitive_one_against_all")
+        self._late = late
+        self._before = self._now()
+
+    def _now(self) -> int:
+        return int(self._layer.state["first"][0]) if self._layer is not None else 1
+
+    def of(self, batch: Batch) -> Iterator[int]:
+        """The smallest class at each example of a batch that was just run."""
+        before, now = self._before, self._now()
+        self._before = now
+        turn = 0 if before == now else self._turn(batch)
+        for i in range(len(batch)):
+            yield 0 if (before if i < turn else now) == 0 else 1
+
+    def _turn(self, batch: Batch) -> int:
+        """The first example for which the detected class counts."""
+        classes = self._layer.parameters.classes
+        if len(batch.cost_ptr) > 1:
+            place = int(np.argmax(np.isin(batch.cost_classes, (0, classes))))
+            return int(np.searchsorted(batch.cost_ptr, place, side="right")) - 1
+        return int(np.argmax(np.isin(batch.labels, (0, classes)))) + self._late
+
+
+def class_name(number: int, names: Sequence[str]) -> str:
+    """The name of a class, its number if it has none."""
+    return names[number - 1] if 0 < number <= len(names) else str(number)
+
+
+def scores_of(chain: Chain, names: Sequence[str]) -> Lines:
+    """`--scores` and `--probabilities`: `1:0.5 2:-0.25`, by name where classes have names."""
+    first = FirstClass(chain, late=False)
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        found = []
+        for i, smallest in enumerate(first.of(batch)):
+            words = (
+                f"{class_name(k + smallest, names)}:{score:g}" for k, score in enumerate(outputs.scores[i].tolist())
+            )
+            found.append(" ".join(words).encode() + _tail(batch, i))
+        return b"".join(found)
+
+    return lines
+
+
+def raw_scores_of(chain: Chain) -> Lines:
+    """`-r` of one against all; where classes count from 0 the last stands first, as in VW."""
+    from hutch.core.run.predictions import score_lines
+
+    first = FirstClass(chain, late=True)
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        ones = list(first.of(batch))
+        if all(ones):
+            return score_lines(outputs.scores, batch.tag_ptr, batch.tags)
+        found = []
+        for i, smallest in enumerate(ones):
+            scores = outputs.scores[i].tolist()
+            scores = scores if smallest else [scores[-1], *scores[:-1]]
+            words = "".join(f" {k + smallest}:{score:g}" for k, score in enumerate(scores))
+            found.append(words.encode() + _tail(batch, i))
+        return b"".join(found)
+
+    return lines
+
+
+def costs_of(chain: Chain) -> Lines:
+    """`-r` of cost-sensitive classes: the costs predicted of the classes that the label names."""
+    first = FirstClass(chain, late=False)
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        found = []
+        for i, smallest in enumerate(first.of(batch)):
+            classes = batch.cost_classes[batch.cost_ptr[i] : batch.cost_ptr[i + 1]].tolist()
+            width = outputs.scores.shape[1]
+            known = [c for c in classes if 0 <= c - smallest < width]
+            words = (f"{c}:{outputs.scores[i, c - smallest]:g}" for c in known)
+            found.append(" ".join(words).encode() + _tail(batch, i))
+        return b"".join(found)
+
+    return lines
+
+
+def names_of(names: Sequence[str]) -> Lines:
+    """`--named_labels`: the name of the class."""
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        found = (class_name(int(prediction), names) for prediction in outputs.predictions)
+        return b"".join(name.encode() + _tail(batch, i) for i, name in enumerate(found))
+
+    return lines
+
+
+def requests(batch: Batch, outputs: Outputs) -> bytes:
+    """`--active`: the prediction, the tag, and the importance of the label if it is asked for."""
+    found = []
+    for i, (prediction, query) in enumerate(zip(outputs.predictions.tolist(), outputs.queries.tolist(), strict=True)):
+        asked = f" {query:.6f}" if query >= 0 else ""
+        found.append(f"{prediction:.6f} ".encode() + batch.tag(i) + asked.encode() + b"\n")
+    return b"".join(found)
+
+
+def answered_directly(batch: Batch, outputs: Outputs) -> None:
+    """`--direct`: where an unlabelled example's tag begins with `query?` the importance replaces the prediction."""
+    for i in np.flatnonzero(batch.labels == UNLABELED):
+        if batch.tag(int(i)).startswith(_QUERY):
+            outputs.predictions[i] = outputs.queries[i]
+
+
+def numbers_of(values: Callable[[Outputs], Any]) -> Lines:
+    """One number a line, as VW writes it."""
+    from hutch.core.run.predictions import PredictionText
+
+    text = PredictionText()
+    return lambda batch, outputs: bytes(text.lines(values(outputs), batch.tag_ptr, batch.tags))
+
+
+def _tail(batch: Batch, i: int) -> bytes:
+    tag = batch.tag(i)
+    return (b" " + tag if tag else b"") + b"\n"
