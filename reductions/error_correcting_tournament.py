@@ -11,13 +11,13 @@ the order of matches and of updates.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -34,13 +34,23 @@ from hutch.core.kernel.abi import (
     view,
 )
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.parameters import Parameters, Within
 from hutch.reductions.linear.layer import Linear
-
-if TYPE_CHECKING:
-    from hutch.reductions.tournament_parameters import TournamentParameters
 
 _0, _1 = np.float32(0), np.float32(1)
 _MOST_AT_ONCE = 8  # of more problems, most would be predicted for nothing
+
+
+class TournamentParameters(Parameters):
+    """Parameters of `error_correcting_tournament`.
+
+    Attributes:
+        classes: how many; labels are 1 to this.
+        errors: how many lost matches a class may survive.
+    """
+
+    classes: Annotated[int, Within(ge=2, le=1 << 20)]
+    errors: Annotated[int, Within(ge=0, le=30)] = 0
 
 
 PLAYER = np.dtype(
@@ -307,13 +317,13 @@ class ErrorCorrectingTournament(Reduction):
     """A sub-model for each match."""
 
     name: ClassVar[str] = "error_correcting_tournament"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.tournament_parameters:TournamentParameters")
+    Parameters: ClassVar[type[Parameters]] = TournamentParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     calls = ("predict_many",)
 
-    def __init__(self, parameters: "TournamentParameters", context: Context) -> None:
+    def __init__(self, parameters: TournamentParameters, context: Context) -> None:
         super().__init__(parameters, context)
         classes, errors = parameters.classes, parameters.errors
         self._players, self._champions = draw_up(classes, errors)
@@ -333,7 +343,7 @@ class ErrorCorrectingTournament(Reduction):
         state["at_once"] = bool(many) and len(self._scores) <= _MOST_AT_ONCE
 
     @classmethod
-    def width(cls, parameters: "TournamentParameters") -> int:
+    def width(cls, parameters: TournamentParameters) -> int:
         """One sub-model a match, the finals included."""
         return (parameters.classes - 1) * (parameters.errors + 1) + parameters.errors
 

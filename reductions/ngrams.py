@@ -14,10 +14,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_at,
@@ -32,6 +31,7 @@ from hutch.core.kernel.abi import (
     view,
 )
 from hutch.core.kernel.decorators import njit
+from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -47,8 +47,8 @@ class NgramsParameters(Parameters):
         namespaces: where grams are made; empty: everywhere.
     """
 
-    size: Annotated[int, Field(ge=2, le=16)] = 2
-    skips: Annotated[int, Field(ge=0, le=16)] = 0
+    size: Annotated[int, Within(ge=2, le=16)] = 2
+    skips: Annotated[int, Within(ge=0, le=16)] = 0
     namespaces: tuple[str, ...] = ()
 
 

@@ -13,28 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config import cache as config_cache
 from hutch.core.config.document import Document, shown
 from hutch.core.config.override import apply_override
+from hutch.core.config.sections import SECTIONS, InputOptions, PluginOptions, WeightOptions
 from hutch.core.errors import ConfigError, at
-
-if TYPE_CHECKING:
-    from hutch.core.config.sections import InputOptions, PluginOptions, WeightOptions
-
-SECTIONS = ("weights", "input", "seed", "plugins", "chain")
-"""The keys at the top of a chain's YAML."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
     """A checked chain.
-
-    Sections are plain objects with the attributes of the models that checked them, and so are the parameters of layers
-    that take plain values.
 
     Attributes:
         weights: the weight table.
@@ -45,10 +37,10 @@ class ChainConfig:
         written: the plain values of `to_dict`, with and without defaults.
     """
 
-    weights: "WeightOptions"
-    input: "InputOptions"
+    weights: WeightOptions
+    input: InputOptions
     seed: int
-    plugins: "PluginOptions"
+    plugins: PluginOptions
     chain: tuple[LayerConfig, ...]
     written: tuple[dict[str, Any], dict[str, Any]] = field(compare=False, repr=False)
 
@@ -123,7 +115,7 @@ def validate(document: Document, registry: Registry) -> ChainConfig:
         ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
     """
     place = None if "pydantic" in sys.modules else config_cache.place(document, registry)
-    config = config_cache.load(place) if place else None
+    config = config_cache.load(place, registry) if place else None
     if config is None:
         from hutch.core.config.check import check_chain  # not at the top: it imports pydantic
 

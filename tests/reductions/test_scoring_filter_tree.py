@@ -17,7 +17,7 @@ from hutch.reductions.dyadic.curve import growth_, moved_
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
 from hutch.reductions.filter_tree import FilterTreeParameters
 from hutch.reductions.linear.layer import Linear
-from hutch.reductions.linear.parameters import LinearParameters
+from hutch.reductions.linear.layer import LinearParameters
 from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 SLOPES = {

@@ -289,7 +289,7 @@ SCALARS = st.one_of(st.text(max_size=5), st.sampled_from(["1e-3", "no", "true", 
     names=st.lists(SCALARS, max_size=3),
     text=SCALARS,
     bits=st.integers(1, 31),
-    pair=st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)),
+    pair=st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False)),
     defaults=st.booleans(),
 )
 def test_what_is_written_reads_back(
