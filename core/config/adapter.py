@@ -1,6 +1,7 @@
 """Pydantic, as far as Hutch uses it: one adapter for each class that values are checked against."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -23,3 +24,16 @@ def adapter(kind: type[Any]) -> TypeAdapter[Any]:
             warnings.warn(text, DeprecationWarning, stacklevel=2)
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]
+
+
+def checked(kind: type[Any], given: Mapping[str, Any]) -> Any:
+    """Parameters made of plain values, for chains that are built without YAML.
+
+    Args:
+        kind: the class of the parameters.
+        given: values by name; tuples may be lists, and a loss goes by its name.
+
+    Raises:
+        ValueError: a value that is not valid, an unknown name or one that is missing.
+    """
+    return adapter(kind).validate_python(given)

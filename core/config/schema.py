@@ -18,18 +18,19 @@ def schema(registry: Registry) -> dict[str, Any]:
 
     Save it and begin a chain with `# yaml-language-server: $schema=chain.schema.json`.
     """
-    kinds = {name: reduction.Parameters for name, reduction in sorted(registry.reductions.items())}
     mode: Literal["validation"] = "validation"
-    distinct: dict[type[Any], None] = dict.fromkeys((Frame, *kinds.values()))
-    wanted = [(kind, mode, adapter(kind)) for kind in distinct]
+    kinds: dict[str, type[Any]] = {
+        name: reduction.Parameters for name, reduction in sorted(registry.reductions.items())
+    }
+    wanted = [(name, mode, adapter(kind)) for name, kind in [("", Frame), *kinds.items()]]
     references, definitions = TypeAdapter.json_schemas(wanted, ref_template="#/$defs/{model}")
     shared = definitions.get("$defs", {})
-    frame = shared.pop(references[Frame, mode]["$ref"].rpartition("/")[2])
+    frame = shared.pop(references["", mode]["$ref"].rpartition("/")[2])
     if "LossChoice" in shared:
         shared["LossChoice"] = _losses(registry)
     layers: list[dict[str, Any]] = []
-    for name, kind in kinds.items():
-        parameters = references[kind, mode]
+    for name in kinds:
+        parameters = references[name, mode]
         layers.append({"const": name})
         layers.append(
             {

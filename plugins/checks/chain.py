@@ -16,6 +16,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.parameters import parameters_of
@@ -144,7 +145,7 @@ def bench(
     known = Registry(dict(registry.reductions), dict(registry.losses))
     known.reductions[reduction.name] = reduction
     given = plausible(reduction.Parameters) if parameters is None else parameters
-    top = LayerConfig(reduction.name, _checked(reduction.Parameters, given))
+    top = LayerConfig(reduction.name, checked(reduction.Parameters, given))
     if below is not None:
         return Bench((top, *(_layer(entry, known) for entry in below)), known)
     if reduction.is_base:
@@ -162,13 +163,7 @@ def bench(
 def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
     kind = registry.reductions[name].Parameters
-    return LayerConfig(name, _checked(kind, plausible(kind) if given is None else given))
-
-
-def _checked(kind: type[Any], given: Mapping[str, Any]) -> Any:
-    from hutch.core.config.adapter import adapter  # not at the top: it imports pydantic
-
-    return adapter(kind).validate_python(given)
+    return LayerConfig(name, checked(kind, plausible(kind) if given is None else given))
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
