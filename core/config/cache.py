@@ -26,7 +26,8 @@ from hutch.core.config.document import Document
 from hutch.core.config.override import layer_name
 from hutch.core.config.sections import Frame
 from hutch.core.errors import HutchError
-from hutch.core.kernel.cache import cache_home, source_digest
+from hutch.core.kernel.cache import source_digest
+from hutch.core.kernel.home import cache_directory, make, why_not
 from hutch.core.kernel.object_store import version_source
 from hutch.core.loss.losses import LossChoice
 
@@ -60,7 +61,7 @@ def place(document: Document, registry: Registry) -> Path | None:
     for source in sources:
         digest.update(source_digest(os.path.realpath(source)).encode())
     digest.update(written)
-    return cache_home() / "chains" / digest.hexdigest()[:32]
+    return cache_directory("chains") / digest.hexdigest()[:32]
 
 
 def load(place: Path, registry: Registry) -> "ChainConfig | None":
@@ -71,7 +72,7 @@ def load(place: Path, registry: Registry) -> "ChainConfig | None":
         digest, _, kept = place.read_bytes().partition(b"\n")
     except OSError:
         return None
-    if digest != _digest(kept):
+    if digest != _digest(kept) or why_not(place):
         return None
     full, given = json.loads(kept)
     frame: Frame = _built(Frame, {name: value for name, value in full.items() if name != "chain"})
@@ -116,8 +117,8 @@ def save(place: Path, config: "ChainConfig") -> None:
     """Keep a chain, and no more than the last ones; a full disk is no error."""
     kept = json.dumps(config.written).encode()
     with suppress(OSError, HutchError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(place, _digest(kept) + b"\n" + kept)
+        make(place.parent)
+        write_bytes(place, _digest(kept) + b"\n" + kept, private=True)
         oldest_first = sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         for old in oldest_first[:-_KEPT]:
             old.unlink(missing_ok=True)
