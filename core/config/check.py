@@ -10,23 +10,15 @@ from pydantic import ValidationError
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import adapter
-from hutch.core.config.document import Document, Path, Place, shown
+from hutch.core.config.document import Document, Path, Place, config_path, shown
 from hutch.core.config.errors import loss_mistakes, messages
+from hutch.core.config.limits import MOST_LAYERS
 from hutch.core.config.override import layer_name
 from hutch.core.config.read import ChainConfig
 from hutch.core.config.sections import Frame
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import parameters_of
-
-
-def config_path(path: Path) -> str:
-    """A path as messages show it.
-
-    >>> config_path(("chain", 1, "filter_tree", "classes"))
-    'chain[1].filter_tree.classes'
-    """
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def check_chain(document: Document, registry: Registry) -> ChainConfig:
@@ -96,6 +88,9 @@ class Checker:
         if not isinstance(entries, list) or not entries:
             got = f"got {shown(entries)}" if "chain" in self._document.value else "is missing"
             self._complain(("chain",), f"{got}, wanted a list of layers such as '- linear'")
+            return
+        if len(entries) > MOST_LAYERS:
+            self._complain(("chain",), f"got {len(entries)} layers, wanted at most {MOST_LAYERS}")
             return
         for i, entry in enumerate(entries):
             name = layer_name(entry)

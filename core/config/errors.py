@@ -23,6 +23,8 @@ _WANTED = {
     "model_type": "keys with values",
     "dict_type": "keys with values",
     "dataclass_type": "keys with values",
+    "too_short": "at least {min_length} items",
+    "too_long": "at most {max_length} items",
     "finite_number": "a finite number",
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",

@@ -19,6 +19,7 @@ from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config import cache as config_cache
 from hutch.core.config.document import Document, shown
+from hutch.core.config.limits import check_limits
 from hutch.core.config.override import apply_override
 from hutch.core.config.sections import SECTIONS, InputOptions, PluginOptions, WeightOptions
 from hutch.core.errors import ConfigError, at
@@ -61,6 +62,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         ConfigError: no such file, not YAML, or an override whose path leads nowhere; with the place.
     """
     if isinstance(source, Mapping):
+        check_limits(Document(source, ""))  # first, since what is nested too deeply cannot be copied
         document = Document(copy.deepcopy(dict(source)), "")
     elif isinstance(source, str) and _is_yaml(source):
         document = _parsed(source, "<chain>")
@@ -73,6 +75,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         raise ConfigError(document.place(()).says(f"got {shown(document.value)}, wanted keys such as 'chain:'"))
     for override in overrides:
         apply_override(document, override, SECTIONS)
+    check_limits(document)
     return document
 
 

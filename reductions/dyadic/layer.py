@@ -30,7 +30,7 @@ from hutch.reductions.dyadic.implicit import Raters
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic.state import DYADIC, LEARNED
 from hutch.reductions.linear.features import Features
-from hutch.reductions.linear.terms import MAX_ORDER, WILDCARD, Terms
+from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
 NonNegative = Annotated[float, Within(ge=0)]
 Positive = Annotated[float, Within(gt=0)]
@@ -80,7 +80,7 @@ class DyadicParameters(Parameters):
     precision: Positive = 9.0
     implicit: Literal["right"] | None = None
     implicit_precision: Positive = 100.0
-    interactions: tuple[tuple[str, ...], ...] = ()
+    interactions: Annotated[tuple[tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
 
     def __post_init__(self) -> None:
         names = [name for pair in self.pairs for name in pair]

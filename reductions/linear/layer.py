@@ -24,7 +24,7 @@ from hutch.reductions.linear.kernels import (
     sensitivity,
 )
 from hutch.reductions.linear.rates import RATES
-from hutch.reductions.linear.terms import MAX_ORDER, WILDCARD, Terms
+from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
 NonNegative = Annotated[float, Within(ge=0)]
 
@@ -68,7 +68,7 @@ class LinearParameters(Parameters):
     initial_constant: float = 0.0
     min_prediction: float | None = None
     max_prediction: float | None = None
-    interactions: tuple[str | tuple[str, ...], ...] = ()
+    interactions: Annotated[tuple[str | tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
     permutations: bool = False
     duplicate_interactions: bool = False
     ignore_linear: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from hutch.reductions.linear.memory import Buffer, reserve
 WILDCARD = -1
 """Stands for every namespace, in place of an id."""
 MAX_ORDER = 8
+MOST_TERMS = 1 << 12
 """The longest interaction."""
 UNKNOWN = np.uint64(2**64 - 1)
 
@@ -93,7 +94,7 @@ class Terms:
         self.record = np.zeros(1, TERMS)
         record = self.record[0]
         record["patterns"], record["lengths"] = self._patterns.ctypes.data, self._lengths.ctypes.data
-        record["pattern_count"], record["wildcards"] = len(ordered), WILDCARD in sum(ordered, ())
+        record["pattern_count"], record["wildcards"] = len(ordered), any(WILDCARD in term for term in ordered)
         record["letters"], record["permutations"], record["duplicates"] = letters, permutations, duplicates
         record["ids"], record["found"], record["work"] = (buffer.at for buffer in self._buffers)
         record["id_count"] = UNKNOWN
