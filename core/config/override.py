@@ -86,7 +86,9 @@ def _put(value: Any, path: list[str | int], new: Any, place: Place) -> None:
         last = depth == len(path) - 1
         if isinstance(value, list):
             if not isinstance(part, int) or part >= len(value):
-                raise ConfigError(place.says(f"got {shown(part)}, wanted a position below {len(value)}, counted from 0"))
+                raise ConfigError(
+                    place.says(f"got {shown(part)}, wanted a position below {len(value)}, counted from 0")
+                )
             if path[0] == "chain" and depth == 1 and not last:
                 name = layer_name(value[part])
                 if name is not None and path[2] != name:
