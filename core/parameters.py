@@ -12,6 +12,7 @@ from typing import Any, ClassVar, dataclass_transform, get_type_hints
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass(frozen=True, kw_only=True)
 class Parameters:
     """Base of the parameters of a layer; a subclass is a frozen dataclass whose arguments are given by name.
 

@@ -187,7 +187,8 @@ class Plugins:
             if self._trace:
                 _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
             try:
-                hook.function(**({"event": event} if hook.argnames else {}))
+                with contained(sys.stdout):
+                    hook.function(**({"event": event} if hook.argnames else {}))
             except BaseException as error:
                 if not may_go_on(error):
                     raise

@@ -5,30 +5,30 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import TextIOBase
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
-class _Stderr(TextIOBase):
-    """Standard error for somebody who may write to it and not close it."""
+class _Kept:
+    """A stream for somebody who may use it and not close it."""
 
-    def __init__(self) -> None:
-        self._stream = sys.stderr
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
-    def write(self, text: str) -> int:
-        return self._stream.write(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def close(self) -> None:
         """Stay open."""
 
 
 @contextmanager
-def contained() -> Iterator[None]:
-    """Run a stranger's code: what it prints goes to standard error, and `os._exit` raises a SystemExit."""
+def contained(output: Any = None) -> Iterator[None]:
+    """Run a stranger's code: it cannot close the standard streams, and `os._exit` raises a SystemExit.
+
+    Args:
+        output: where what it prints goes; None: to standard error, since standard output may be data.
+    """
     process, leave, inside = os.getpid(), os._exit, True
 
     def refuse(status: int) -> NoReturn:
@@ -38,7 +38,9 @@ def contained() -> Iterator[None]:
 
     os._exit = refuse
     try:
-        with redirect_stdout(_Stderr()), redirect_stderr(_Stderr()):
+        errors: Any = _Kept(sys.stderr)
+        printed: Any = errors if output is None else _Kept(output)
+        with redirect_stdout(printed), redirect_stderr(errors):
             yield
     finally:
         os._exit, inside = leave, False

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
+from hutch.core.chain.contract import kernels_of, saved_of, width_of
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
 from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -135,7 +136,7 @@ class Engine:
         classes = [registry.reductions[spec.name] for spec in layers]
         whole = any(cls.whole_groups for cls in classes)
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
-        widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
+        widths = [width_of(cls, spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
         total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
@@ -163,7 +164,7 @@ class Engine:
         self.weights = _table(1 << bits, base.stride)
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
-        self._kernels = [layer.kernels for layer in self.layers]
+        self._kernels = [kernels_of(layer) for layer in self.layers]
         self._records = np.zeros(len(self.layers), LAYER)
         self._link_layers()
         self._example = np.zeros(1, EXAMPLE)
@@ -345,7 +346,7 @@ class Engine:
             if name not in _ADDRESSES:
                 found[f"shared.{name}"] = self.shared[name]
         for k, layer in enumerate(self.layers):
-            for name, array in layer.saved().items():
+            for name, array in saved_of(layer).items():
                 found[f"layer.{k}.{layer.name}.{name}"] = array
         return found
 
