@@ -31,7 +31,6 @@ import fuzz_inputs
 import fuzz_reference
 import numpy as np
 from fuzz_reference import Options, Result
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at

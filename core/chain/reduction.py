@@ -230,7 +230,10 @@ class Reduction(ABC):
         """Called after a model's arrays have been copied in."""
 
     def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold every M-step near an anchor, as a record of `hutch.em.constrained.record` says; for layers with `statistics`.
+        """Hold every M-step near an anchor, for layers with `statistics`.
+
+        Args:
+            constraint: a CONSTRAINT record, of `hutch.em.constrained.record`.
 
         Raises:
             ConfigError: this layer's parameters leave no room for the constraint.

@@ -17,10 +17,11 @@ A touch that moves lambda_i moves mu at once. A parameter that joins starts at m
 
 import math
 
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import inlined
 
 
-@helper
+@compiled
 def clock(t, learning_rate, initial_t, decay):
     """Sum of the steps learning_rate (initial_t + u)^-decay from u = 0 to t, as an integral; decay 1 is a logarithm."""
     if decay == 1.0:

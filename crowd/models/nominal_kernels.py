@@ -88,7 +88,7 @@ def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, r
     return math.log(total) + scale - 0.5 * off * off, slope, bend
 
 
-@helper
+@compiled
 def fit_item(first, last, workers, labels, gold, prior, alpha, log_beta, steps, tolerance, rows, moments, q):
     """EM on (beta, q) of one item, workers fixed; returns log beta and the item's part of the objective.
 

@@ -24,7 +24,7 @@ GHOST, DISTANCES, SQUARES = range(3)
 """Places in the stream's `prior` (3, classes, classes): see `lazy_prior`."""
 
 
-@helper
+@compiled
 def advance(prior, workers, elapsed):
     """Move the ghosts of all label pairs on by `elapsed`."""
     shrink = math.exp(-elapsed)

@@ -2,10 +2,10 @@
 
 import math
 
-from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.cache import compiled
 
 
-@helper
+@compiled
 def digamma(x):
     """Derivative of the logarithm of the gamma function, x > 0, to about 1e-12.
 

@@ -1,5 +1,6 @@
-"""Plain online EM of PPCA, compiled: what `hutch.em.engine.OnlineEM` does with `hutch.em.ppca.model.PPCA`, in given memory.
+"""Plain online EM of PPCA, compiled.
 
+It does what `hutch.em.engine.OnlineEM` does with `hutch.em.ppca.model.PPCA`, in memory that it is given.
 Statistics are one float64 vector: E |y|², E z y', E z z', E y, E z, for y = x - origin. Kernels neither allocate nor
 call LAPACK.
 """
@@ -181,7 +182,7 @@ def maximisation(statistics, origin, floor, mean, loadings, noise, workspace):
 
 @helper
 def add_expected(origin, mean, loadings, noise, weight, statistics, workspace):
-    """statistics += weight times those that a model itself would produce: `hutch.em.ppca.model.PPCA.expected_statistics`."""
+    """statistics += weight times those that a model itself would produce: `PPCA.expected_statistics`."""
     rank, dimension = loadings.shape
     square, cross, latent, shift, _ = parts_of(statistics, rank, dimension)
     total = dimension * noise

@@ -7,6 +7,7 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import example_at, float32s_at, int64s_at, uint32s_at, view
+from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 
 KEPT = np.dtype(
@@ -106,7 +107,7 @@ def _parts(memory, start, length, namespaces, costs):
     return offsets, indices, values, ids, classes, cost_values
 
 
-@helper
+@compiled
 def remember(at, example, label, importance):
     """Keep an example; one that is larger than all of the memory is not kept.
 

@@ -47,7 +47,7 @@ def iwal_probability(gap, rate):
     return s * s
 
 
-@helper
+@compiled
 def probability(rule, score, cutoff, seen, floor):
     """The probability with which a label is asked for.
 
@@ -116,7 +116,7 @@ def solve_cutoff(rule, scores, count, wanted, start, seen, floor):
     return math.exp(upper)
 
 
-@inlined
+@compiled
 def uniform(seed, number, stream):
     """A number in [0, 1) that depends on its arguments alone (SplitMix64), so that no generator has to be saved.
 
@@ -132,7 +132,7 @@ def uniform(seed, number, stream):
     return np.float64(z >> uint64(11)) * 2.0**-53
 
 
-@helper
+@compiled
 def vw_probability(confidence, seen, sum_loss, mellowness):
     """Vowpal Wabbit 9's probability, in its float32 arithmetic.
 
@@ -161,7 +161,7 @@ def vw_probability(confidence, seen, sum_loss, mellowness):
     return s * s
 
 
-@helper
+@compiled
 def merand48(state):
     """Vowpal Wabbit's generator: (next state, number in [0, 1))."""
     state = uint64(0xEECE66D5DEECE66D) * uint64(state) + uint64(2147483647)

@@ -9,13 +9,14 @@ import math
 
 import numpy as np
 
+from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 
 _FLOOR = 1e-12
 _LEAST = 1e-300
 
 
-@helper
+@compiled
 def probabilities(scores, p):
     """Scores of one-against-all classifiers as probabilities: logistic functions, scaled to sum 1.
 
@@ -31,7 +32,7 @@ def probabilities(scores, p):
         p[k] /= total
 
 
-@helper
+@compiled
 def temper(p, class_prior, powers, log_weights, by_power, prior):
     """The prior of an item: sum over g of softmax(v)_g p^g pi^(1-g), each term scaled to sum 1.
 

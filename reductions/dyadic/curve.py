@@ -13,6 +13,7 @@ the vectors directly: |a|² + |b|² - 2 a·b would lose every digit where a ≈ 
 
 from math import exp, expm1, hypot, inf, log, log1p, sqrt
 
+from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 
 _LARGEST_EXPONENT = 700.0
@@ -178,7 +179,7 @@ def inverse_to_(y, U, V, X, wx, precision):
     return 0.0
 
 
-@helper
+@compiled
 def growth_(s):
     """(e^-s - 1) / 2 and (e^s - 1) / 2, what `moved_` needs; finite for every s."""
     up = expm1(min(abs(s), _LARGEST_EXPONENT))

@@ -5,9 +5,9 @@ rates for the linear weights, a' = -alpha F b, b' = -beta F a: q a and b / q wit
 common rate r = √(alpha beta), so the closed forms hold for t = r s with X / r in place of X. Several dyads whose r
 differ learn at the geometric mean of theirs.
 
-The offset of `learn` and `importance_to` may name two sub-models (see `hutch.core.chain.reduction`): the prediction is then
-the difference of theirs. The flow moves the second, the rival, by -s where it moves the first by s; that swaps the
-rival's U and V, so that the difference is a dyadic model itself, of U + V', V + U' and X + X'.
+The offset of `learn` and `importance_to` may name two sub-models (see `Reduction.differences`): the prediction is
+then the difference of theirs. The flow moves the second, the rival, by -s where it moves the first by s; that swaps
+the rival's U and V, so that the difference is a dyadic model itself, of U + V', V + U' and X + X'.
 """
 
 import math

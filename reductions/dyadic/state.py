@@ -11,6 +11,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
+from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.linear.features import features_at, rows_of, values_of
 
@@ -208,7 +209,7 @@ def _mixed(z):
     return z ^ (z >> uint64(31))
 
 
-@helper
+@compiled
 def normal_of(seed, row, dimension):
     """A standard normal number that depends on nothing but its arguments."""
     z = _mixed(_mixed(_mixed(seed) ^ row) ^ uint64(dimension))

@@ -1,8 +1,9 @@
 """Latent features: probabilistic PCA of one namespace, learned on the stream, for the layer below.
 
 The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
-the posterior means of `rank` latent variables. The model takes the exact natural steps of `hutch.em.constrained.natural`, a block
-of rows at a time, from labelled lines and from unlabelled ones; or, for comparison, those of plain online EM.
+the posterior means of `rank` latent variables. The model takes the exact natural steps of
+`hutch.em.constrained.natural`, a block of rows at a time, from labelled lines and from unlabelled ones; or, for
+comparison, those of plain online EM.
 """
 
 from collections.abc import Callable

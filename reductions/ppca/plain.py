@@ -15,7 +15,7 @@ from hutch.em.constrained.record import CLASS, COUNTS, KL, LITERAL, constraint_a
 from hutch.reductions.ppca.state import matrix_at, sketch_at, workspace_at
 
 _SCALE = 0.1
-"""Length of the random loadings at the start, in standard deviations of the data: as `hutch.em.ppca.model.PPCA.start`."""
+"""Length of the random loadings at the start, in standard deviations of the data: as `PPCA.start`."""
 
 
 def plain_workspace_size(rank: int, dimension: int) -> int:
