@@ -30,7 +30,7 @@ def clock(t, learning_rate, initial_t, decay):
     return learning_rate * ((initial_t + t) ** power - initial_t**power) / power
 
 
-@inlined
+@compiled
 def mean_of(ghost, distances, count, prior_mean):
     """mu = (nu + sum lambda) / (n + 1).
 

@@ -52,7 +52,7 @@ def log_prior(prior, workers):
     return -0.5 * total
 
 
-@helper
+@compiled
 def read_worker(slot, now, prior, workers, distance, touched, alpha):
     """Write a slot's alpha, its prior applied up to `now`, into `alpha`; returns 1 if the slot is new, else 0.
 

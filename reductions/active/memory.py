@@ -137,7 +137,7 @@ def remember(at, example, label, importance):
     memory.count += uint64(1)
 
 
-@helper
+@compiled
 def recall(at, number, example):
     """Put a kept example into the EXAMPLE at an address; returns its label and importance.
 

@@ -59,7 +59,7 @@ def temper(p, class_prior, powers, log_weights, by_power, prior):
         prior[k] /= total
 
 
-@helper
+@compiled
 def weigh_evidence(by_power, likelihood, forget, log_weights):
     """Move the powers' weights on by an item's labels: v_g <- forget v_g + log sum_k p_g(k) likelihood(k).
 

@@ -14,7 +14,7 @@ the vectors directly: |a|² + |b|² - 2 a·b would lose every digit where a ≈ 
 from math import exp, expm1, hypot, inf, log, log1p, sqrt
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.decorators import helper
 
 _LARGEST_EXPONENT = 700.0
 PRECISE, ROUGH = 1e-6, 2e-3
@@ -187,7 +187,7 @@ def growth_(s):
     return (0.5 * down, 0.5 * up) if s > 0.0 else (0.5 * up, 0.5 * down)
 
 
-@inlined
+@compiled
 def moved_(a, b, shrink, grow):
     """One coordinate of a and b after the step s whose `growth_` is given."""
     along, across = (a + b) * shrink, (a - b) * grow
