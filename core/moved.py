@@ -1,4 +1,4 @@
-"""Modules that stand elsewhere since version 0.2: what documentation showed under the old names works for one version."""
+"""Modules that stand elsewhere since version 0.2; the old names that documentation showed work for one version."""
 
 import sys
 import warnings

@@ -66,7 +66,7 @@ class Kernels:
     sensitivity: AddressKernel | None = None
     predict_many: AddressKernel | None = None
 
-    def as_far_as(self, below: "Reduction | None") -> "Kernels":
+    def limited_to(self, below: "Reduction | None") -> "Kernels":
         """These, for a layer that hands h_min and sensitivity on: without what the layer below lacks."""
         theirs = below.kernels if below else None
         return Kernels(
@@ -230,7 +230,10 @@ class Reduction(ABC):
         """Called after a model's arrays have been copied in."""
 
     def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold every M-step near an anchor, as a record of `hutch.em.constrained.record` says; for layers with `statistics`.
+        """Hold every M-step near an anchor, for layers with `statistics`.
+
+        Args:
+            constraint: a CONSTRAINT record, of `hutch.em.constrained.record`.
 
         Raises:
             ConfigError: this layer's parameters leave no room for the constraint.

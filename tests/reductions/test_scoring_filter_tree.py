@@ -13,8 +13,9 @@ from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.loss.losses import BUILTIN_LOSSES
 from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.curve import growth_, moved_
-from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import FilterTreeParameters
 from hutch.reductions.linear.layer import Linear
 from hutch.reductions.linear.parameters import LinearParameters
@@ -90,7 +91,7 @@ vectors = st.tuples(*[st.lists(numbers, min_size=3, max_size=3).map(np.array) fo
 @pytest.mark.parametrize("loss, tolerance", [("hinge", 1e-12), ("squared", 1e-9), ("logistic", 1e-9)])
 @settings(max_examples=40, deadline=None)
 @given(vectors, numbers, numbers, st.floats(0.01, 5.0), st.integers(2, 6))
-def test_n_matches_of_importance_h_over_n_equal_one_of_h(loss, tolerance, vectors, w, v, h, n):  # type: ignore[no-untyped-def]
+def test_n_matches_of_importance_h_over_n_equal_one_of_h(loss, tolerance, vectors, w, v, h, n):
     """In float64: class 1 has factors a and b and the weight w, its opponent c, d and v."""
 
     def match(state: Any, importance: float) -> Any:

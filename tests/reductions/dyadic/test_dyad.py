@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from hutch.core.errors import ConfigError
+from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.curve import growth_, moved_
-from hutch.reductions.dyadic.layer import dyad
 
 shared = Path(__file__).parents[3].parent / "shared"
 golden = pytest.mark.skipif(not shared.is_dir(), reason="the golden values lie outside the repository")

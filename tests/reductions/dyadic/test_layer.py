@@ -13,17 +13,18 @@ from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import BUILTIN_LOSSES, Loss
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
+from hutch.reductions.dyadic import dyad
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.dyadic.state import normal_of
 
 LOSSES = ("hinge", "logistic", "squared", "quantile", "expectile", "poisson")
 
 
-def quartic(prediction, label, parameter):  # type: ignore[no-untyped-def]
+def quartic(prediction, label, parameter):
     return (prediction - label) ** 4
 
 
-def quartic_derivative(prediction, label, parameter):  # type: ignore[no-untyped-def]
+def quartic_derivative(prediction, label, parameter):
     return 4.0 * (prediction - label) ** 3
 
 
