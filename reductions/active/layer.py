@@ -66,7 +66,8 @@ class ActiveParameters(Parameters):
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
             label is learned; None: 1, but 0 for iwal and vw.
         memory: megabytes for the examples to replay.
-        threshold: scalar predictions above it mean the upper label.
+        threshold: scalar predictions above it mean the upper label; None: what the layer below says, 0 or, above a
+            logistic link, 0.5.
         labels: the lower and the upper label of scalar predictions.
         simulation: labels in the data stay hidden until asked for; false: they are answers, and are learned.
         seed: of the decisions, beside that of the chain.
@@ -79,7 +80,7 @@ class ActiveParameters(Parameters):
     floor: Annotated[float, Field(gt=0, le=1)] | None = None
     replay: Annotated[int, Field(ge=0, le=_MOST_REPLAYED)] | None = None
     memory: Annotated[float, Field(ge=0, le=4096)] = 2.0
-    threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
     labels: tuple[float, float] = (-1.0, 1.0)
     simulation: bool = True
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
@@ -254,7 +255,7 @@ class Active(Reduction):
             replayed=np.zeros(1, EXAMPLE),
             class_scores=np.zeros(self.score_count, np.float32),
             class_count=self.score_count,
-            threshold=p.threshold,
+            threshold=self.threshold,
             lower=p.labels[0],
             upper=p.labels[1],
         )
@@ -285,6 +286,12 @@ class Active(Reduction):
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
+
+    @property
+    def threshold(self) -> float:
+        """Scalar predictions above it mean the upper label."""
+        given: float | None = self.parameters.threshold
+        return self.decision_threshold if given is None else given
 
     @property
     def simulation(self) -> bool:

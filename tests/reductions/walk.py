@@ -10,6 +10,7 @@ import itertools
 import json
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
+from hutch.core.text.parser import ParserOptions
 from hutch.plugins.manager import installed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -103,10 +106,21 @@ class Unsound(Exception):
     """What is wrong with a chain that was not refused."""
 
 
-def outputs(engine: Engine, examples: list[dict[str, Any]], first: int, learn: bool) -> dict[str, NDArray[np.float32]]:
+@cache
+def batch_of(parser: ParserOptions, start: int, stop: int, labelled: bool) -> Batch:
+    """Some of the examples, as a chain sees them that reads its input so."""
+    takes = Labels(parser.label)
+    examples = records(takes)[start:stop]
+    if not labelled:
+        examples = [{name: value for name, value in record.items() if name != "label"} for record in examples]
+    [batch] = to_batches(examples, parser)
+    batch.group[:] = np.arange(start, stop) // 2
+    return batch
+
+
+def outputs(engine: Engine, start: int, stop: int, learn: bool, labelled: bool = True) -> dict[str, NDArray[np.float32]]:
     """Predictions, losses and queries of the last lines of groups, else of all."""
-    [batch] = to_batches(examples, engine.parser)
-    batch.group[:] = (first + np.arange(len(batch))) // 2
+    batch = batch_of(engine.parser, start, stop, labelled)
     found, _ = engine.run_batch(batch, learn=learn)
     last = batch.group != np.append(batch.group[1:], -1) if engine.whole_groups else slice(None)
     return {name: getattr(found, name)[last] for name in ("predictions", "losses", "queries", "raw")}
@@ -147,12 +161,12 @@ def try_chain(layers: list[LayerConfig], known: Registry) -> str:
         Unsound: it is not, and should have been.
     """
     whole, first, second = (Engine(layers, known, bits=BITS, seed=3) for _ in range(3))
-    examples, untouched = records(whole.takes), learned(whole)
-    outputs(whole, examples[:ITEMS], 0, True)
-    early = outputs(first, examples[:ITEMS], 0, True)
-    later = outputs(whole, examples[ITEMS:], ITEMS, True)
+    untouched = learned(whole)
+    outputs(whole, 0, ITEMS, True)
+    early = outputs(first, 0, ITEMS, True)
+    later = outputs(whole, ITEMS, 2 * ITEMS, True)
     second.restore(learned(first))
-    check_same(outputs(second, examples[ITEMS:], ITEMS, True), later, "resumed")
+    check_same(outputs(second, ITEMS, 2 * ITEMS, True), later, "resumed")
     check_same(learned(second), learned(whole), "resumed")
     for when, found in (("first half", early), ("second half", later), ("learned", learned(whole))):
         check_finite(found, when)
@@ -160,7 +174,7 @@ def try_chain(layers: list[LayerConfig], known: Registry) -> str:
         raise Unsound("nothing was learned")
     asks = any(layer.name == "active" for layer in whole.layers)
     before = learned(whole)
-    predicted = outputs(whole, examples, 0, False)
+    predicted = outputs(whole, 0, 2 * ITEMS, False)
     check_finite(predicted, "predicting")
     after = learned(whole)
     check_same(
@@ -168,8 +182,7 @@ def try_chain(layers: list[LayerConfig], known: Registry) -> str:
         {name: array for name, array in before.items() if "shared." not in name},
         "after predicting",
     )
-    hidden = [{name: value for name, value in record.items() if name != "label"} for record in examples]
-    asked = outputs(whole, hidden, 0, True)
+    asked = outputs(whole, 0, 2 * ITEMS, True, labelled=False)
     check_finite(asked, "asking")
     if asks and not ((early["queries"] > 0).any() or (later["queries"] > 0).any() or (asked["queries"] > 0).any()):
         raise Unsound("it never asks")
