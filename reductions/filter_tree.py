@@ -115,6 +115,8 @@ TREE = np.dtype(
         ("parents", "u8"),  # address of int64[2 classes - 1]: the match a player plays, -1 for the champion
         ("exact_updates", "i8"),  # of the layer below
         ("differences", "i8"),  # of the layer below
+        ("threshold", "f4"),  # of the layer below: the prediction at which a match is even
+        ("unused", "f4"),
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
         ("scores", "u8"),  # address of float64[classes]: scratch
@@ -320,7 +322,7 @@ def importance_to(layer, example, label, importance, offset):
         match = player - tree.classes
         right = _score(layer, example, match, offset) > 0.0
         player = players[2 * match + (1 if right else 0)]
-        turn = importance_to_next(layer, example, -_1 if right else _1, _0, submodel(layer, offset, match))
+        turn = importance_to_next(layer, example, -_1 if right else _1, tree.threshold, submodel(layer, offset, match))
         least = min(least, turn)
     return least
 
@@ -348,6 +350,7 @@ class FilterTree(Reduction):
             parents=self._parents,
             exact_updates=context.below is not None and context.below.exact_updates,
             differences=context.below is not None and context.below.differences,
+            threshold=self.decision_threshold,
             winners=np.zeros(n - 1, np.int64),
             costs=np.zeros(n, np.float32),
             scores=np.zeros(n),

@@ -82,8 +82,10 @@ class Link(Reduction):
 
     @property
     def decision_threshold(self) -> float:
-        """Where the logistic function is even; else that of the layer below, as in VW."""
-        return 0.5 if self.parameters.function == "logistic" else super().decision_threshold
+        """That of the layer below, through the link."""
+        below = super().decision_threshold
+        rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
+        return rises.get(self.parameters.function, below)
 
     @property
     def kernels(self) -> Kernels:

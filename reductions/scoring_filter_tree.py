@@ -206,12 +206,12 @@ def importance_to(layer, example, label, importance, offset):
         if k == best:
             continue
         if tree.differences == 1:
-            least = min(least, importance_to_next(layer, example, _1, _0, _pair(layer, offset, k, best)))
+            least = min(least, importance_to_next(layer, example, _1, tree.threshold, _pair(layer, offset, k, best)))
         else:
             e.base = np.float32(-scores[best])
-            up = importance_to_next(layer, example, _1, _0, submodel(layer, offset, k))
+            up = importance_to_next(layer, example, _1, tree.threshold, submodel(layer, offset, k))
             e.base = np.float32(-scores[k])
-            down = importance_to_next(layer, example, -_1, _0, submodel(layer, offset, best))
+            down = importance_to_next(layer, example, -_1, tree.threshold, submodel(layer, offset, best))
             least = min(least, _0 if up * down == _0 else _1 / (_1 / up + _1 / down))
     e.base = base
     return least

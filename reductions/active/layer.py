@@ -274,6 +274,11 @@ class Active(Reduction):
                 raise ConfigError(
                     f"active: rule {rule!r} asks of the layer below its {needed}, which {lacking.name!r} lacks"
                 )
+        if context.parser.whole_groups:
+            raise ConfigError(
+                "active asks for one label per example, but a layer of this chain reads a block of lines as one item; "
+                "`hutch.crowd.requests` says which items need more labels"
+            )
         if context.submodels > 1:
             raise ConfigError(
                 f"active: got {context.submodels} sub-models that a layer above asks for, wanted active above that "

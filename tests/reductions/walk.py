@@ -1,8 +1,9 @@
 """Every pair and triple of the shipped layers and the examples' over each base learner: refused, or sound.
 
-A program, for a chain that is not sound may end its process: it prints a line before each chain that it runs and one
-for what came of it. `test_walk.py` reads them; run by itself it takes the depth (2: pairs, 3: triples, 4: three layers
-over a base) and, if a file is named, writes a digest of what each sound chain learned there, to compare two versions.
+A program, because a chain that is not sound may end its process: it prints a line before each chain that it runs, and
+one for what came of it, which `test_walk.py` reads. Its arguments are the depth (2: one layer over a base, 3: two, 4:
+three), the share of the chains to run, and a file for the outcomes: a sound chain has a digest of all that it predicted
+and learned, so that two versions can be compared.
 """
 
 import hashlib
@@ -118,7 +119,9 @@ def batch_of(parser: ParserOptions, start: int, stop: int, labelled: bool) -> Ba
     return batch
 
 
-def outputs(engine: Engine, start: int, stop: int, learn: bool, labelled: bool = True) -> dict[str, NDArray[np.float32]]:
+def outputs(
+    engine: Engine, start: int, stop: int, learn: bool, labelled: bool = True
+) -> dict[str, NDArray[np.float32]]:
     """Predictions, losses and queries of the last lines of groups, else of all."""
     batch = batch_of(engine.parser, start, stop, labelled)
     found, _ = engine.run_batch(batch, learn=learn)
@@ -172,7 +175,7 @@ def try_chain(layers: list[LayerConfig], known: Registry) -> str:
         check_finite(found, when)
     if all(np.array_equal(array, untouched[name]) for name, array in learned(whole).items() if "shared" not in name):
         raise Unsound("nothing was learned")
-    asks = any(layer.name == "active" for layer in whole.layers)
+    asks = any(layer.name == "active" and layer.parameters.rule != "iwal" for layer in whole.layers)
     before = learned(whole)
     predicted = outputs(whole, 0, 2 * ITEMS, False)
     check_finite(predicted, "predicting")
@@ -189,10 +192,12 @@ def try_chain(layers: list[LayerConfig], known: Registry) -> str:
     return digest(early, later, predicted, asked, learned(whole))
 
 
-def walk(depth: int) -> Iterator[tuple[str, str]]:
-    """Each chain and what came of it; names a chain on standard output before it runs."""
-    known = registry()
+def walk(depth: int, share: float = 1.0) -> Iterator[tuple[str, str]]:
+    """Each chain, or a random share of them, and what came of it; a line on standard output goes before each run."""
+    known, random = registry(), np.random.default_rng(depth)
     for names in stacks(depth):
+        if random.random() >= share:
+            continue
         chain = " / ".join(names)
         print(json.dumps({"chain": chain}), flush=True)
         try:
@@ -206,6 +211,6 @@ def walk(depth: int) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    outcomes = dict(walk(int(sys.argv[1])))
-    if len(sys.argv) > 2:
-        Path(sys.argv[2]).write_text(json.dumps(outcomes, indent=0))
+    outcomes = dict(walk(int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 1.0))
+    if len(sys.argv) > 3:
+        Path(sys.argv[3]).write_text(json.dumps(outcomes, indent=0))
