@@ -71,7 +71,8 @@ if TYPE_CHECKING:
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction
 
-    CrowdState, EMModel = State, Model
+    CrowdState = State
+    EMModel = Model
 
 _HOMES = {
     "hutch.core.batch": "Batch",
