@@ -11,16 +11,17 @@ from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Pred
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
+    state_of,
+    submodel,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 
 if TYPE_CHECKING:
     from hutch.reductions.one_against_all_parameters import CostSensitiveParameters
@@ -35,13 +36,7 @@ COST_SENSITIVE = np.dtype(
         ("first", "i8"),  # the smallest class, or 2 while that is undecided
     ]
 )
-state_at = view(COST_SENSITIVE)
-
-
-@inlined
-def _offset(layer, offset, k):
-    """Rows of sub-model k of the layer below."""
-    return offset + uint64(k) * layer_at(layer)[0].step
+own = state_of(COST_SENSITIVE)
 
 
 @helper
@@ -70,7 +65,7 @@ def _loss_of(prediction, classes, costs):
 @helper
 def _run(layer, example, importance, offset, learning):
     """Go over the classes of the label, or over all if it has none; returns the cheapest."""
-    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    state, e = own(layer), example_of(example)
     classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
     _settle(state, classes)
     first = 0 if state.first == 0 else 1
@@ -80,7 +75,7 @@ def _run(layer, example, importance, offset, learning):
         k = int64(classes[j]) if listed > 0 else int64(j + first)
         if not first <= k < first + state.classes:
             continue
-        at = _offset(layer, offset, k - first)
+        at = submodel(layer, offset, k - first)
         if learning and listed > 0:
             e.importance = _0 if costs[j] == UNLABELED else importance  # that of the last class counts, as in VW
             learn_next(layer, example, costs[j], e.importance, at)
@@ -118,13 +113,12 @@ class CostSensitiveOneAgainstAll(Reduction):
 
     def __init__(self, parameters: "CostSensitiveParameters", context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = np.zeros(1, COST_SENSITIVE)
-        self.state["classes"] = parameters.classes
-        self.state["first"] = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
+        first = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
+        self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first)
 
     @classmethod
     def width(cls, parameters: "CostSensitiveParameters") -> int:
-        """One sub-model a class."""
+        """One sub-model per class."""
         return parameters.classes
 
     @property
@@ -134,7 +128,7 @@ class CostSensitiveOneAgainstAll(Reduction):
 
     @property
     def score_count(self) -> int:
-        """One score a class: its predicted cost."""
+        """One score per class: its predicted cost."""
         return int(self.parameters.classes)
 
     def saved(self) -> dict[str, NDArray[np.int64]]:

@@ -8,8 +8,10 @@ import numpy as np
 
 from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
+from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.passing import pass_sensitivity
+from hutch.core.kernel.record import Record
 
 if TYPE_CHECKING:
     from hutch.reductions.link_parameters import LinkParameters
@@ -20,12 +22,12 @@ _1, _2 = np.float32(1), np.float32(2)
 
 
 LINK = np.dtype([("function", "i8")])
-link_at = view(LINK)
+link_of = state_of(LINK)
 
 
 @inlined
 def _function(layer):
-    return link_at(layer_at(layer)[0].state)[0].function
+    return link_of(layer).function
 
 
 @helper
@@ -67,12 +69,6 @@ def importance_to(layer, example, label, target, offset):
     return importance_to_next(layer, example, label, below, offset) if math.isfinite(below) else np.float32(np.inf)
 
 
-@kernel
-def sensitivity(layer, example, label, importance, offset):
-    """Sensitivity of the layer below: that of the prediction before the link."""
-    return sensitivity_next(layer, example, label, importance, offset)
-
-
 class Link(Reduction):
     """The prediction below, through a function."""
 
@@ -82,13 +78,19 @@ class Link(Reduction):
 
     def __init__(self, parameters: "LinkParameters", context: Context) -> None:
         super().__init__(parameters, context)
-        self.state: Any = np.zeros(1, LINK)
-        self.state["function"] = FUNCTIONS.index(parameters.function)
+        self.state = Record(LINK, function=FUNCTIONS.index(parameters.function))
+
+    @property
+    def decision_threshold(self) -> float:
+        """That of the layer below, through the link."""
+        below = super().decision_threshold
+        rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
+        return rises.get(self.parameters.function, below)
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        return Kernels(learn, predict, importance_to, pass_sensitivity)
 
 
 @hookimpl

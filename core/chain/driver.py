@@ -7,15 +7,15 @@ from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import (
     UNLABELED,
     call,
-    example_at,
+    example_of,
     float32s_at,
     int64s_at,
-    layer_at,
+    layer_of,
     no_unroll,
     prefetch,
-    shared_at,
+    record_of,
+    shared_of,
     uint32s_at,
-    view,
 )
 from hutch.core.kernel.cache import entry
 from hutch.core.kernel.decorators import helper, inlined
@@ -65,7 +65,7 @@ RUN = np.dtype(
 )
 """What `drive` is told; the arrays behind the addresses must live while it runs."""
 
-run_at = view(RUN)
+run_of = record_of(RUN)
 
 
 @helper
@@ -171,11 +171,11 @@ def drive(run, start):
     Returns:
         The number of the next example.
     """
-    r = run_at(run)[0]
+    r = run_of(run)
     size, learning, top, example = r.size, r.learning != 0, r.top, r.example
     period, after, counter = r.period, r.after, r.counter + start
-    e, layer = example_at(example)[0], layer_at(top)[0]
-    shared = shared_at(e.shared)[0]
+    e, layer = example_of(example), layer_of(top)
+    shared = shared_of(e.shared)
     predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
     queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
     e.score_count = r.classes

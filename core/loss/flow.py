@@ -12,7 +12,7 @@ Source: N. Karampatziakis and J. Langford, "Online importance weight aware updat
 
 import math
 
-from hutch.core.kernel.abi import call_loss, loss_at
+from hutch.core.kernel.abi import call_loss, loss_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import (
     KIND_CLASSIC,
@@ -38,7 +38,7 @@ _NEAR = 27.0  # -log of the part of the way at which the optimum counts as reach
 
 @helper
 def _slope(p, y, loss):
-    return call_loss(loss_at(loss)[0].derivative, p, y, 0.0, 0.0, loss)
+    return call_loss(loss_of(loss).derivative, p, y, 0.0, 0.0, loss)
 
 
 @helper
@@ -107,7 +107,7 @@ def _fraction(u, width, price, p, y, loss, optimum, downhill):
 def _march(p, y, loss, optimum, downhill, end, budget):
     """Spend `budget` on the way from u = 0 to `end`; returns the u that is reached and what was spent."""
     u, spent, width = 0.0, 0.0, min(0.25, end)
-    exact = loss_at(loss)[0].kind == KIND_GENERIC
+    exact = loss_of(loss).kind == KIND_GENERIC
     while u < end:
         width = min(width, end - u)
         whole = _panel(u, width, p, y, loss, optimum, downhill)
@@ -186,7 +186,7 @@ def budget_to(p, target, y, loss):
         p, target, y: prediction, wanted prediction and label, float64.
         loss: address of the LOSS record.
     """
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     kind, tau = record.kind, record.parameter
     if p == target:
         return 0.0

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from hutch.core.kernel.abi import call_loss, loss_at, loss_kernel, shared_at
+from hutch.core.kernel.abi import call_loss, loss_kernel, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_HINGE, KIND_LOGISTIC
 
@@ -29,7 +29,7 @@ def _singles(prediction, label):
 
 @helper
 def _squared_value(p, y, loss):
-    shared = shared_at(loss_at(loss)[0].shared)[0]
+    shared = shared_of(loss_of(loss).shared)
     low, high = shared.min_label, shared.max_label
     if low <= p <= high:
         return np.float64((p - y) * (p - y))
@@ -42,7 +42,7 @@ def _squared_value(p, y, loss):
 
 @helper
 def _squared_derivative(p, y, loss):
-    shared = shared_at(loss_at(loss)[0].shared)[0]
+    shared = shared_of(loss_of(loss).shared)
     return _2 * (min(max(p, shared.min_label), shared.max_label) - y)
 
 
@@ -167,7 +167,7 @@ def hinge_square_gradient(prediction, label, scale, norm, loss):
 
 @helper
 def _share_of_upper(y, loss):
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     lower, upper = np.float32(record.lower), np.float32(record.upper)
     return (y - lower) / (upper - lower)
 
@@ -270,7 +270,7 @@ def logistic_square_gradient(prediction, label, scale, norm, loss):
 
 @helper
 def _tau(loss):
-    return np.float32(loss_at(loss)[0].parameter)
+    return np.float32(loss_of(loss).parameter)
 
 
 @helper
@@ -329,7 +329,7 @@ def quantile_square_gradient(prediction, label, scale, norm, loss):
 
 @helper
 def _expectile_weight(p, y, loss):
-    tau = loss_at(loss)[0].parameter
+    tau = loss_of(loss).parameter
     return np.float32(1.0 - tau) if y - p < _0 else np.float32(tau)
 
 
@@ -432,7 +432,7 @@ def poisson_square_gradient(prediction, label, scale, norm, loss):
 @inlined
 def value_of(loss, p, y):
     """Loss of prediction p and label y, float32; `loss` is the address of the LOSS record."""
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     if record.kind == KIND_HINGE:
         return _hinge_value(p, y)
     if record.kind == KIND_LOGISTIC:
@@ -443,7 +443,7 @@ def value_of(loss, p, y):
 @inlined
 def square_gradient_of(loss, p, y):
     """What the adaptive rates accumulate."""
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     if record.kind == KIND_HINGE:
         d = _hinge_derivative(p, y)
         return d * d
@@ -456,7 +456,7 @@ def square_gradient_of(loss, p, y):
 @inlined
 def update_of(loss, p, y, scale, norm, invariant):
     """The importance-aware update, or the gradient step where not `invariant`."""
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     if invariant and record.kind == KIND_HINGE:
         return _hinge_update(p, y, scale, norm)
     if invariant and record.kind == KIND_LOGISTIC:

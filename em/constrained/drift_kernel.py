@@ -3,7 +3,7 @@
 import numpy as np
 from numpy import int64
 
-from hutch.core.kernel.abi import view
+from hutch.core.kernel.abi import record_of
 from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.drift import ALLOWANCE, CLIP, MEMORY, REFERENCE, WARM_UP
 
@@ -16,7 +16,7 @@ DRIFT = np.dtype(
         ("sorted", "f8", (MEMORY,)),
     ]
 )
-drift_at = view(DRIFT)
+drift_of = record_of(DRIFT)
 
 
 @helper
@@ -34,7 +34,7 @@ def _median(numbers, count):
 @helper
 def drifted(address, log_likelihood):
     """Take in one sample, scored before it is learned; True: a new segment starts with it."""
-    d = drift_at(address)[0]
+    d = drift_of(address)
     known = max(d.seen - WARM_UP, int64(0))
     if known >= REFERENCE:
         count = min(known, int64(MEMORY))

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import call, call_loss, example_at, layer_at
+from hutch.core.kernel.abi import call, call_loss, example_of, layer_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.loss.flow import budget_to
 
@@ -26,7 +26,7 @@ def budgets(predictions, targets, labels, loss, out):
 def importances_to(top, example, arrays, labels, targets, out):
     """h_min of each example of a batch: the importance of its label that moves the prediction to its target."""
     row_ptr, indices, values, row_namespaces, namespace_ptr, namespace_id = arrays
-    e, layer = example_at(example)[0], layer_at(top)[0]
+    e, layer = example_of(example), layer_of(top)
     for i in range(len(out)):
         first = row_namespaces[i]
         e.indices = uint64(indices.ctypes.data) + uint64(4 * row_ptr[i])

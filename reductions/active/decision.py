@@ -4,13 +4,14 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.kernel.abi import (
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     importance_to_next,
+    record_of,
     sensitivity_next,
-    shared_at,
-    view,
+    shared_of,
+    state_of,
 )
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.active.rules import (
@@ -84,7 +85,7 @@ ACTIVE = np.dtype(
         ("upper", "f4"),
     ]
 )
-active_at, progress_at, trace_at = view(ACTIVE), view(PROGRESS), view(TRACE)
+active_of, progress_of, trace_of = state_of(ACTIVE), record_of(PROGRESS), record_of(TRACE)
 
 _0 = np.float32(0)
 _TRACE_SIZE = np.uint64(TRACE.itemsize)
@@ -111,7 +112,7 @@ def _score(s, layer, example, prediction, offset):
         return 0.0
     if s.rule == MARGIN:
         if s.classes == uint64(1):
-            return _gap(s, example_at(example)[0])
+            return _gap(s, example_of(example))
         return np.float64(abs(prediction - s.threshold))
     if s.classes == uint64(1):
         found = np.float64(importance_to_next(layer, example, prediction, _0, offset))
@@ -142,7 +143,7 @@ def _set_cutoff(s, progress, score):
 @helper
 def _vw_probability(s, progress, layer, example, prediction, label, importance, offset):
     """VW's rule: in a simulation against 0 and all examples seen, else against the label range and unlabelled ones."""
-    shared = shared_at(example_at(example)[0].shared)[0]
+    shared = shared_of(example_of(example).shared)
     if s.simulation == uint64(1):
         distance, seen = abs(prediction), shared.time
     else:
@@ -157,7 +158,7 @@ def _vw_probability(s, progress, layer, example, prediction, label, importance, 
 @helper
 def _trace(s, score, chance, draw, asked, prediction, label, importance, error):
     if s.trace_count < s.trace_size:
-        entry = trace_at(s.trace + s.trace_count * _TRACE_SIZE)[0]
+        entry = trace_of(s.trace + s.trace_count * _TRACE_SIZE)
         entry.score, entry.probability, entry.uniform = score, chance, draw
         entry.importance, entry.prediction, entry.label, entry.error = importance, prediction, label, error
         entry.asked = 1 if asked else 0
@@ -167,8 +168,8 @@ def _trace(s, score, chance, draw, asked, prediction, label, importance, error):
 @helper
 def decide(s, layer, example, prediction, label, importance, offset, error):
     """Decide whether to ask for the label; returns the probability with which that was so, 0 if it is not asked for."""
-    e = example_at(example)[0]
-    shared, progress = shared_at(e.shared)[0], progress_at(s.progress)[0]
+    e = example_of(example)
+    shared, progress = shared_of(e.shared), progress_of(s.progress)
     frozen = shared.testing == uint64(1)
     loss, raw, updated, features = e.loss, e.raw, e.updated, e.features  # layers below may write them again
     if s.rule == VW:

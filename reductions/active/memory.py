@@ -6,9 +6,10 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import example_at, float32s_at, int64s_at, uint32s_at, view
+from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 
 KEPT = np.dtype(
     [
@@ -38,7 +39,7 @@ MEMORY = np.dtype(
 )
 _WORDS_AN_EXAMPLE = 16  # room in the table: one entry for so many words
 
-memory_at, kept_at = view(MEMORY), view(KEPT)
+memory_of, kept_of = record_of(MEMORY), record_of(KEPT)
 
 
 class Memory:
@@ -51,9 +52,7 @@ class Memory:
     def __init__(self, size: int) -> None:
         self._words = np.zeros(size, np.uint64)
         self._table = np.zeros(size // _WORDS_AN_EXAMPLE, KEPT)
-        self.record = np.zeros(1, MEMORY)
-        self.record["words"], self.record["size"] = self._words.ctypes.data, size
-        self.record["table"], self.record["capacity"] = self._table.ctypes.data, len(self._table)
+        self.record = Record(MEMORY, words=self._words, size=size, table=self._table, capacity=len(self._table))
 
     def __len__(self) -> int:
         return int(self.record["count"][0])
@@ -67,7 +66,7 @@ class Memory:
 
 @inlined
 def _entry(memory, number):
-    return kept_at(memory.table + ((memory.first + number) % memory.capacity) * _KEPT_SIZE)[0]
+    return kept_of(memory.table + ((memory.first + number) % memory.capacity) * _KEPT_SIZE)
 
 
 @helper
@@ -116,7 +115,7 @@ def remember(at, example, label, importance):
         example: address of the EXAMPLE.
         label, importance: with which it is learned again.
     """
-    memory, e = memory_at(at)[0], example_at(example)[0]
+    memory, e = memory_of(at), example_of(example)
     length, namespaces, costs = e.length, e.namespace_count, e.cost_count
     words = namespaces + uint64(1) + uint64(2) * _halves(length) + _halves(namespaces) + uint64(2) * _halves(costs)
     if words > memory.size or memory.capacity == uint64(0):
@@ -146,7 +145,7 @@ def recall(at, number, example):
         number: 0 is the oldest.
         example: address of the EXAMPLE.
     """
-    memory, e = memory_at(at)[0], example_at(example)[0]
+    memory, e = memory_of(at), example_of(example)
     entry = _entry(memory, number)
     parts = _parts(memory, entry.start, entry.length, entry.namespaces, entry.costs)
     e.namespaces, e.indices, e.values, e.namespace_ids, e.cost_classes, e.costs = parts

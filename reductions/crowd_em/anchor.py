@@ -15,12 +15,13 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import float64s_at, int64s_at, view
+from hutch.core.kernel.abi import float64s_at, int64s_at, record_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.crowd.models.two_level_kernels import COIN, POPULATION, coin
 from hutch.crowd.models.two_level_stream import retained
-from hutch.em.constrained.record import CLASS, COUNTS, constraint_at
+from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 
 CAP = 5.0
 """Labels that a stored row counts for at most, unless a beta is given."""
@@ -39,7 +40,7 @@ ANCHORS = np.dtype(
         ("held", "u8"),  # address of float64[labels of a block, table]: tables put aside
     ]
 )
-anchors_at = view(ANCHORS)
+anchors_of = record_of(ANCHORS)
 
 
 def table_size(classes: int) -> int:
@@ -57,26 +58,19 @@ class Anchors:
     """
 
     def __init__(self, constraint: NDArray[Any], slots: int, classes: int, stored: int) -> None:
-        self.record = np.zeros(1, ANCHORS)
-        self._constraint = constraint
+        self.record = Record(ANCHORS, constraint=constraint, stored=stored)
         self._size = table_size(classes)
         self._arrays: dict[str, NDArray[Any]] = {"held": np.zeros(self._size)}
         if constraint["mode"][0] == CLASS:
             self._arrays["tables"] = np.zeros((slots, stored, self._size))
             self._arrays["shares"] = np.zeros((slots, stored))
             self._arrays["epochs"] = np.zeros(slots, np.int64)
-        self.record["constraint"], self.record["stored"] = constraint.ctypes.data, stored
-        self._show()
-
-    def _show(self) -> None:
-        for name, array in self._arrays.items():
-            self.record[name] = array.ctypes.data
+        self.record.set(**self._arrays)
 
     def make_room(self, labels: int) -> None:
         """For blocks of so many labels."""
         if len(self._arrays["held"]) < labels * self._size:
-            self._arrays["held"] = np.zeros(labels * self._size)
-            self._show()
+            self.record["held"] = self._arrays["held"] = np.zeros(labels * self._size)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """What belongs in the model."""
@@ -171,7 +165,7 @@ def _mix(anchors, crowd, slot, classes, factor):
 
 @helper
 def _cap(anchors):
-    beta = constraint_at(anchors.constraint)[0].beta
+    beta = constraint_of(anchors.constraint).beta
     return CAP if beta == COUNTS else beta
 
 
@@ -213,12 +207,12 @@ def _renew(anchors, crowd, slot, classes, touches, seen, table):
 def _is_stale(anchors, slot, touches):
     """Whether a boundary came since a worker's last labels; one who had none since the boundary before stays."""
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
-    return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_at(anchors.constraint)[0].boundaries)
+    return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_of(anchors.constraint).boundaries)
 
 
 @helper
 def _by_class(anchors):
-    return constraint_at(anchors.constraint)[0].mode == CLASS
+    return constraint_of(anchors.constraint).mode == CLASS
 
 
 @helper
@@ -233,9 +227,9 @@ def show_anchored(address, slots, crowd, classes, touches, seen, learning):
         touches, seen: float64 (slots), changed with the rows.
         learning: whether the item is learned.
     """
-    if address == uint64(0) or not _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or not _by_class(anchors_of(address)):
         return
-    anchors, size = anchors_at(address)[0], classes * classes + 2 * classes + 1
+    anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     for j in range(len(slots)):
         if not (_is_stale(anchors, slots[j], touches) and _first_of(slots, j)):
@@ -248,15 +242,15 @@ def show_anchored(address, slots, crowd, classes, touches, seen, learning):
             _swap(crowd, slots[j], table, classes)
     if learning:
         for slot in slots:
-            epochs[slot] = int64(constraint_at(anchors.constraint)[0].boundaries)
+            epochs[slot] = int64(constraint_of(anchors.constraint).boundaries)
 
 
 @helper
 def show_read(address, slots, crowd, classes, touches):
     """After an item that is not learned: put the rows back that `show_anchored` renewed."""
-    if address == uint64(0) or not _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or not _by_class(anchors_of(address)):
         return
-    anchors, size = anchors_at(address)[0], classes * classes + 2 * classes + 1
+    anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
     for j in range(len(slots)):
         if _is_stale(anchors, slots[j], touches) and _first_of(slots, j):
             _swap(crowd, slots[j], _held(anchors, j, size), classes)
@@ -265,14 +259,14 @@ def show_read(address, slots, crowd, classes, touches):
 @helper
 def renew_all(address, crowd, classes, touches, seen):
     """Renew every worker: before what all of them have in common is estimated."""
-    if address == uint64(0) or not _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or not _by_class(anchors_of(address)):
         return
-    anchors, size = anchors_at(address)[0], classes * classes + 2 * classes + 1
+    anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     for slot in range(len(touches)):
         if _is_stale(anchors, slot, touches):
             _renew(anchors, crowd, slot, classes, touches, seen, _held(anchors, 0, size))
-        epochs[slot] = int64(constraint_at(anchors.constraint)[0].boundaries)
+        epochs[slot] = int64(constraint_of(anchors.constraint).boundaries)
 
 
 @compiled
@@ -284,11 +278,11 @@ def renew_workers(address, crowd, classes, touches, seen):
 @helper
 def put_aside(address, slots, crowd, classes):
     """Before an item's labels are learned: in mode step, copy its workers' tables, which are their anchors."""
-    if address == uint64(0) or _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or _by_class(anchors_of(address)):
         return
     for j in range(len(slots)):
         if _first_of(slots, j):
-            table = _held(anchors_at(address)[0], j, classes * classes + 2 * classes + 1)
+            table = _held(anchors_of(address), j, classes * classes + 2 * classes + 1)
             table[:] = 0.0
             _swap(crowd, slots[j], table, classes)
             _add(crowd, slots[j], table, 1.0, classes)
@@ -343,7 +337,7 @@ def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):
     """
     if address == uint64(0):
         return
-    anchors, beta = anchors_at(address)[0], constraint_at(anchors_at(address)[0].constraint)[0].beta
+    anchors, beta = anchors_of(address), constraint_of(anchors_of(address).constraint).beta
     for j in range(len(slots)):
         if not _first_of(slots, j):
             continue

@@ -5,20 +5,20 @@ from numpy import float32, int64, uint64
 
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     int64s_at,
-    layer_at,
     learn_next,
     predict_next,
+    submodel,
 )
 from hutch.core.kernel.decorators import helper
 from hutch.crowd.models.two_level_kernels import begin_posterior, end_posterior
 from hutch.crowd.models.two_level_stream import ITEMS, LABELS, REFRESH, learn_item, likelihoods, stream_priors
-from hutch.em.constrained.record import constraint_at
+from hutch.em.constrained.record import constraint_of
 from hutch.reductions.crowd_em.anchor import (
-    anchors_at,
+    anchors_of,
     put_aside,
     renew_all,
     show_anchored,
@@ -26,25 +26,25 @@ from hutch.reductions.crowd_em.anchor import (
     take_back,
 )
 from hutch.reductions.crowd_em.prior import probabilities, soft_label, temper, weigh_evidence
-from hutch.reductions.crowd_em.state import crowd_at, crowd_em_at, half_of, take_features
+from hutch.reductions.crowd_em.state import crowd_at, crowd_em_of, half_of, take_features
 
 _FORGET = 0.995  # weights of the powers remember about 200 items
 _0, _1 = np.float32(0), np.float32(1)
 
 
 @helper
-def _scores(layer, s, submodel, offset):
+def _scores(layer, s, learner, offset):
     """The scores of one of the learners below, in the layer's memory."""
-    predict_next(layer, s.example, UNLABELED, _1, offset + uint64(submodel) * layer_at(layer)[0].step)
+    predict_next(layer, s.example, UNLABELED, _1, submodel(layer, offset, learner))
     return float32s_at(s.scores, uint64(s.classes))
 
 
 @helper
-def _teach(layer, s, submodel, importance, offset):
+def _teach(layer, s, learner, importance, offset):
     """Let one of the learners below learn the target."""
-    item = example_at(s.example)[0]
+    item = example_of(s.example)
     item.targets, item.importance = s.target, importance
-    learn_next(layer, s.example, UNLABELED, importance, offset + uint64(submodel) * layer_at(layer)[0].step)
+    learn_next(layer, s.example, UNLABELED, importance, submodel(layer, offset, learner))
     item.targets = uint64(0)
 
 
@@ -134,7 +134,7 @@ def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset)
         q[uint64(k) + classes] *= prior[k]
     evidence += end_posterior(q)
     if s.anchors != uint64(0) and len(slots) > 0:
-        constraint_at(anchors_at(s.anchors)[0].constraint)[0].score = evidence / len(slots)
+        constraint_of(anchors_of(s.anchors).constraint).score = evidence / len(slots)
     return q
 
 
@@ -177,7 +177,7 @@ def _learn(layer, s, crowd, slots, labels, votes, has_features, half, offset):
 @helper
 def finish_block(layer, example, learning, offset):
     """The last line of a block: predict, then learn; returns the most probable class."""
-    s, e = crowd_em_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    s, e = crowd_em_of(layer), example_of(example)
     crowd = crowd_at(s)
     slots, labels = int64s_at(s.block_slots, uint64(s.count)), int64s_at(s.block_labels, uint64(s.count))
     votes, has_features = _count_votes(s, labels), take_features(s, example)
@@ -191,7 +191,7 @@ def finish_block(layer, example, learning, offset):
         if p[k] > p[foreseen]:
             foreseen = k
     known = s.count > 0 or s.truth >= 0
-    e.features, e.raw = example_at(s.example)[0].features, float32(q[best] + q[classes + best])
+    e.features, e.raw = example_of(s.example).features, float32(q[best] + q[classes + best])
     e.importance = s.importance if known else e.importance
     e.loss = e.importance * (1.0 - q[foreseen] - q[classes + foreseen]) if known else 0.0
     if e.scores != uint64(0) and int64(e.score_count) >= classes:

@@ -23,12 +23,12 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import UNLABELED, example_at, int64s_at, kernel, uint32s_at
+from hutch.core.kernel.abi import UNLABELED, example_of, int64s_at, kernel, uint32s_at
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.dyadic.state import (
     WEIGHT,
-    dyadic_at,
+    dyadic_of,
     gathered,
     learned_of,
     metric_of,
@@ -36,7 +36,7 @@ from hutch.reductions.dyadic.state import (
     side_of,
     storable,
 )
-from hutch.reductions.linear.features import features_at, scratch_of
+from hutch.reductions.linear.features import features_of, scratch_of
 
 POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
 RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
@@ -102,7 +102,7 @@ def see(record, example, label, importance, offset):
 
     UNLABELED takes no label in: of a difference of two sub-models, only the unit of the labels matters.
     """
-    state, e = dyadic_at(record)[0], example_at(example)[0]
+    state, e = dyadic_of(record), example_of(example)
     weights, stride, rows, _, n = gathered(state, example)
     learned, y, h, ranges = learned_of(state, offset), np.float64(label), np.float64(importance), ranges_of(state)
     if label != UNLABELED:
@@ -135,9 +135,9 @@ def measure(record, example, label, importance, offset):
 
     The rates of the linear features, float32, are left in the first scratch of the features.
     """
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, values, n = gathered(state, example)
-    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    linear_rates = scratch_of(features_of(state.features), 0)
     learned, ranges, metric = learned_of(state, offset), ranges_of(state), metric_of(state)
     X, variance = 0.0, 0.0
     for i in range(n):
@@ -160,9 +160,9 @@ def measure(record, example, label, importance, offset):
 @kernel
 def decay(record, example, label, importance, offset):
     """Half of the regularisation of one example, to be applied before and after its step."""
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, _, n = gathered(state, example)
-    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    linear_rates = scratch_of(features_of(state.features), 0)
     learned, h = learned_of(state, offset), np.float64(importance)
     ranges, metric = ranges_of(state), metric_of(state)
     half = 0.5 * h * (state.scale * state.rate)
@@ -206,7 +206,7 @@ def observe(record, example, label, importance, offset):
 
     The sides that the record holds are those before the step; `label` is the slope of the loss there.
     """
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, values, n = gathered(state, example)
     ranges, metric, h = ranges_of(state), metric_of(state), np.float64(importance)
     learned, slope, posterior = learned_of(state, offset), np.float64(label), state.rates == POSTERIOR

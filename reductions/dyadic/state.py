@@ -10,10 +10,19 @@ import math
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
+from hutch.core.kernel.abi import (
+    example_of,
+    float32s_at,
+    float64s_at,
+    int64s_at,
+    record_of,
+    shared_of,
+    state_of,
+    uint32s_at,
+)
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.features import features_at, rows_of, values_of
+from hutch.reductions.linear.features import features_of, rows_of, values_of
 
 DYADIC = np.dtype(
     [
@@ -103,28 +112,16 @@ LEARNED = np.dtype(
 
 WEIGHT = 0
 
-dyadic_at, learned_at = view(DYADIC), view(LEARNED)
+dyadic_of, own_dyadic, _learned_of = record_of(DYADIC), state_of(DYADIC), record_of(LEARNED)
 
 _MOST = 1e37
 _LEARNED_SIZE = np.uint64(LEARNED.itemsize)
 
 
 @inlined
-def state_of(layer):
-    """The DYADIC record of a layer; inlined, as no function of Numba's can return a record."""
-    return dyadic_at(layer_at(layer)[0].state)[0]
-
-
-@inlined
-def shared_of(example):
-    """The SHARED record."""
-    return shared_at(example_at(example)[0].shared)[0]
-
-
-@inlined
 def rival_of(state):
     """The DYADIC record of the sub-model whose prediction is subtracted."""
-    return dyadic_at(state.rival)[0]
+    return dyadic_of(state.rival)
 
 
 @helper
@@ -142,7 +139,7 @@ def rival_offset(offset):
 @inlined
 def learned_of(state, offset):
     """The LEARNED record of the sub-model at an offset."""
-    return learned_at(state.learned + _LEARNED_SIZE * offset)[0]
+    return _learned_of(state.learned + _LEARNED_SIZE * offset)
 
 
 @helper
@@ -184,7 +181,7 @@ def side_of(state, k):
 @helper
 def find_sides(state, example):
     """Find the features of all sides; a pair of which the example lacks a side has no features at all."""
-    e = example_at(example)[0]
+    e = example_of(example)
     count = int64(e.namespace_count)
     ids = uint32s_at(e.namespace_ids, e.namespace_count)
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
@@ -297,6 +294,6 @@ def storable(value, before):
 @helper
 def gathered(state, example):
     """Weight table, stride, and the features gathered last: rows, values and how many."""
-    shared, features = shared_of(example), features_at(state.features)[0]
+    shared, features = shared_of(example_of(example).shared), features_of(state.features)
     n = int64(features.length)
     return table(shared), shared.stride, rows_of(features, n), values_of(features, n), n

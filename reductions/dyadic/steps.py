@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 
-from hutch.core.kernel.abi import kernel, loss_at
+from hutch.core.kernel.abi import kernel, loss_of
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC, KIND_QUANTILE
 from hutch.reductions.dyadic.curve import PRECISE, ROUGH, growth_
 from hutch.reductions.dyadic.dyad_linear import loss_slope
-from hutch.reductions.dyadic.state import dyadic_at
+from hutch.reductions.dyadic.state import dyadic_of
 from hutch.reductions.dyadic.step import (
     TOLERANCE_EXACT,
     TOLERANCE_FAST,
@@ -30,7 +30,7 @@ _0 = np.float32(0)
 @helper
 def _loss_of(state):
     """The parameter of the loss and the addresses of its derivative."""
-    record = loss_at(state.loss)[0]
+    record = loss_of(state.loss)
     return record.parameter, (record.derivative, state.loss)
 
 
@@ -43,7 +43,7 @@ def _make(state, t):
 @kernel
 def straight(record, example, label, importance, offset):
     """Hinge and quantile loss."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     precision = PRECISE if s.tolerance == TOLERANCE_EXACT else ROUGH
     _make(s, step_straight(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss, precision))
@@ -53,7 +53,7 @@ def straight(record, example, label, importance, offset):
 @kernel
 def smooth_fast(record, example, label, importance, offset):
     """Losses with a closed form for a constant metric, to three digits."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     _make(s, step_smooth_fast(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
     return _0
@@ -62,7 +62,7 @@ def smooth_fast(record, example, label, importance, offset):
 @kernel
 def smooth_exact(record, example, label, importance, offset):
     """The same losses to full precision."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     _make(s, step_smooth_exact(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
     return _0
@@ -71,7 +71,7 @@ def smooth_exact(record, example, label, importance, offset):
 @kernel
 def generic(record, example, label, importance, offset):
     """Losses known by their derivative, to the precision that the record asks for."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     _make(s, step_generic(s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss, s.tolerance))
     return _0
@@ -80,7 +80,7 @@ def generic(record, example, label, importance, offset):
 @kernel
 def gradient(record, example, label, importance, offset):
     """A plain gradient step of any loss."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     slope = loss_slope(s.kind, 0.25 * (s.U - s.V) + s.wx, s.label, tau, loss)
     s.t = s.budget * slope if abs(slope) < math.inf else 0.0

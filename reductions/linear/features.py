@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import (
     call,
-    example_at,
+    example_of,
     float32s_at,
     int64s_at,
     kernel,
     prefetch,
-    shared_at,
+    record_of,
+    shared_of,
     uint32s_at,
-    view,
 )
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.memory import Buffer, buffer_at, reserve
-from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
+from hutch.core.kernel.record import Record
+from hutch.reductions.linear.memory import Buffer, buffer_of, reserve
+from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_of
 
 FEATURES = np.dtype(
     [
@@ -53,7 +54,7 @@ COLUMNS = 7
 LANES = np.uint64(16)
 """The room is a multiple of this, so that arithmetic on the scratch can run over so many features at once."""
 
-features_at = view(FEATURES)
+features_of = record_of(FEATURES)
 
 _FNV = np.uint64(16777619)
 
@@ -66,20 +67,21 @@ class Features:
         left_out: ids of namespaces of which only the interactions are used.
 
     Attributes:
-        record: FEATURES array of length 1.
+        record: the FEATURES record.
     """
 
     def __init__(self, terms: Terms | None, left_out: Sequence[int]) -> None:
-        self._terms, self._table = terms, Buffer()
-        self._left_out: NDArray[np.uint32] = np.array(left_out, np.uint32)
-        self._walk = np.zeros((3, MAX_ORDER), np.int64)
-        self.record = np.zeros(1, FEATURES)
-        record = self.record[0]
-        record["terms"] = terms.record.ctypes.data if terms else 0
-        record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
-        record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
-        record["self"] = self.record.ctypes.data
-        record["expand"] = expand.address if terms or left_out else 0
+        self._terms = terms
+        self.record = Record(
+            FEATURES,
+            terms=terms.record if terms else 0,
+            left_out=np.array(left_out, np.uint32),
+            left_out_count=len(left_out),
+            table=Buffer(),
+            walk=np.zeros((3, MAX_ORDER), np.int64),
+            expand=expand if terms or left_out else 0,
+        )
+        self.record["self"] = self.record
 
     def forget_guess(self) -> None:
         """Forget what was gathered for an example to come: it may never come, and another may lie at its address."""
@@ -87,7 +89,7 @@ class Features:
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
         """Rows and values of the features gathered last, and the terms: places of namespaces in the example."""
-        record = self.record[0]
+        record = self.record.array[0]
         size = 4 * int(record["length"])
         rows, values = (ctypes.string_at(int(record[name]), size) if size else b"" for name in ("rows", "values"))
         terms = self._terms.found() if self._terms else []
@@ -109,7 +111,7 @@ def values_of(features, length):
 @inlined
 def scratch_of(features, k):
     """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
-    return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (4 + k)) * features.room, features.room)
+    return float32s_at(buffer_of(features.table).address + uint64(4 * (4 + k)) * features.room, features.room)
 
 
 @helper
@@ -231,7 +233,7 @@ def _write(features, e, place, rows, values):
                 values[n] = x[i]
                 n += 1
     if features.terms != uint64(0):
-        record = terms_record_at(features.terms)[0]
+        record = terms_record_of(features.terms)
         found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
         for t in range(int64(record.term_count)):
             n = _interact(features, e, term_at(found, t), starts, permutations, rows, values, n, place)
@@ -243,7 +245,7 @@ def _total(features, e):
     """How many features an example has, those left out included, with the terms found last."""
     total = int64(e.length)
     if features.terms != uint64(0):
-        starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_at(features.terms)[0]
+        starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_of(features.terms)
         for t in range(int64(record.term_count)):
             total += _size_of(term_at(reserve(record.found, uint64(0)), t), starts, record.permutations == 1)
     return total
@@ -285,8 +287,8 @@ def expand(features, example, label, importance, offset):
     What was gathered while the example before had its turn is taken as it is. A kernel met by address, so that it is
     compiled only for chains that need it.
     """
-    features, e = features_at(features)[0], example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    features, e = features_of(features), example_of(example)
+    shared = shared_of(e.shared)
     place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
     if features.guessed == e.indices and e.indices != uint64(0):
         features.half = uint64(1) - features.half
@@ -323,14 +325,14 @@ def gather(features, example, offset):
     if features.expand != uint64(0):
         call(features.expand, features.self, example, float32(0), float32(0), offset)
         return int64(features.length)
-    e = example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    e = example_of(example)
+    shared = shared_of(e.shared)
     e.features, features.length = e.length, uint64(0)
     if not _make_room(features, e.length):
         return 0  # out of memory: better no features than a crash
     features.values, features.length = e.values, e.length
     features.ahead, features.ahead_length = e.indices + uint64(4) * e.length, e.next_length
-    features.rows = buffer_at(features.table)[0].address
+    features.rows = buffer_of(features.table).address
     rows, indices = rows_of(features, e.length), uint32s_at(e.indices, e.length)
     multiplier, first, mask = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
     for i in range(e.length):
@@ -362,7 +364,7 @@ def _run_of_squares(x, start, stop, run, sums):
 @helper
 def squared_length(features, example):
     """Sum of the squares of all features, in VW's order: a sum for each namespace, then a product for each term."""
-    e = example_at(example)[0]
+    e = example_of(example)
     x = float32s_at(e.values, e.length)
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
     total, interactions = np.float32(0), np.float32(0)
@@ -370,7 +372,7 @@ def squared_length(features, example):
         total += _sum_of_squares(x, starts[j] - starts[0], starts[j + 1] - starts[0])
     if features.terms == uint64(0):
         return total
-    record = terms_record_at(features.terms)[0]
+    record = terms_record_of(features.terms)
     sums = float32s_at(features.walk, MAX_ORDER)
     for t in range(int64(record.term_count)):
         term = term_at(reserve(record.found, uint64(0)), t)

@@ -8,24 +8,23 @@ from numpy import uint64
 from hutch.core.kernel.abi import (
     UNLABELED,
     call_loss,
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     kernel,
-    layer_at,
-    loss_at,
+    loss_of,
     no_unroll,
-    shared_at,
+    shared_of,
+    state_of,
     uint32s_at,
-    view,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
-from hutch.reductions.linear.features import features_at, fetch_rest, gather, rows_of, values_of
-from hutch.reductions.linear.memory import buffer_at
-from hutch.reductions.linear.rates import measure, measure_default, rates_at
+from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
+from hutch.reductions.linear.memory import buffer_of
+from hutch.reductions.linear.rates import measure, measure_default, rates_of
 
 LINEAR = np.dtype(
     [
@@ -44,16 +43,11 @@ LINEAR = np.dtype(
         ("sparse_l2", "f4"),
     ]
 )
-linear_at = view(LINEAR)
+linear_of = state_of(LINEAR)
 
 _LEAST_UPDATE = 1e-8
 _0, _1 = np.float32(0), np.float32(1)
 _MOST = np.float32(np.finfo(np.float32).max)
-
-
-@inlined
-def _state(layer):
-    return linear_at(layer_at(layer)[0].state)[0]
 
 
 @inlined
@@ -95,7 +89,7 @@ def _is_simple(features, e):
 def _take_features(features, e):
     """Take the features of the example itself; their rows are not there yet."""
     n = e.length
-    features.values, features.rows = e.values, buffer_at(features.table)[0].address
+    features.values, features.rows = e.values, buffer_of(features.table).address
     e.features, features.length = n, n
     features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
     return rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
@@ -118,8 +112,8 @@ def _gather_and_dot(features, e, shared, offset, stride):
 @inlined
 def _score(state, features, example, offset, stride):
     """Gather the features; returns the prediction before clipping."""
-    e = example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    e = example_of(example)
+    shared = shared_of(e.shared)
     if _is_simple(features, e) and not state.l1 > _0:
         p = _gather_and_dot(features, e, shared, offset, stride)
     else:
@@ -138,9 +132,9 @@ def _clip(shared, raw):
 @inlined
 def _predict(layer, example, label, importance, offset, stride):
     """Gather the features and predict; returns the clipped prediction and its loss."""
-    state, e = _state(layer), example_at(example)[0]
-    e.raw = _score(state, features_at(state.features)[0], example, offset, stride)
-    prediction = _clip(shared_at(e.shared)[0], e.raw)
+    state, e = linear_of(layer), example_of(example)
+    e.raw = _score(state, features_of(state.features), example, offset, stride)
+    prediction = _clip(shared_of(e.shared), e.raw)
     e.updated, e.loss = prediction, 0.0
     loss = _0
     if label != UNLABELED and importance > _0:
@@ -173,7 +167,7 @@ def _regularized(state, update, prediction, label):
     """The update in terms of the weights before their lazy contraction; moves contraction and gravity on."""
     if not abs(update) > _LEAST_UPDATE:
         return update
-    regularization, record = float64s_at(state.regularization, uint64(2)), loss_at(state.loss)[0]
+    regularization, record = float64s_at(state.regularization, uint64(2)), loss_of(state.loss)
     slope = call_loss(record.derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
     step = -np.float64(update) / slope if abs(slope) > _LEAST_UPDATE else 0.0
     regularization[0] *= 1.0 - np.float64(state.l2) * step
@@ -184,8 +178,8 @@ def _regularized(state, update, prediction, label):
 @inlined
 def _update(state, features, example, prediction, loss, label, importance, offset, default):
     """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
-    e, rates, n, update, finite = example_at(example)[0], rates_at(state.rates)[0], features.length, _0, False
-    shared = shared_at(e.shared)[0]
+    e, rates, n, update, finite = example_of(example), rates_of(state.rates), features.length, _0, False
+    shared = shared_of(e.shared)
     if loss > _0:
         square = importance * square_gradient_of(state.loss, prediction, label)
         if default:
@@ -209,7 +203,7 @@ def _move(state, features, shared, update, finite, stride):
     n, weights = features.length, _weights(shared)
     rows, values = rows_of(features, n), values_of(features, n)
     if state.normalized == 1:
-        update *= rates_at(state.rates)[0].multiplier
+        update *= rates_of(state.rates).multiplier
     if finite:
         for i in range(n):
             no_unroll()
@@ -240,11 +234,11 @@ def _widen(shared, label):
 @kernel
 def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still says what range labels have."""
-    shared = shared_at(example_at(example)[0].shared)[0]
+    shared = shared_of(example_of(example).shared)
     if not importance > _0:
         _widen(shared, label)
     prediction = _predict(layer, example, label, importance, offset, shared.stride)[0]
-    fetch_rest(features_at(_state(layer).features)[0], shared)
+    fetch_rest(features_of(linear_of(layer).features), shared)
     return prediction
 
 
@@ -298,8 +292,8 @@ def _write_four(shared, predictions, k, last, four):
 @kernel
 def predict_many(layer, example, label, importance, offset):
     """Predict with neighbouring sub-models, four in a walk over the features, where there is neither l1 nor l2."""
-    state, e = _state(layer), example_at(example)[0]
-    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    state, e = linear_of(layer), example_of(example)
+    features, shared = features_of(state.features), shared_of(e.shared)
     last, predictions = e.prediction_count - uint64(1), float32s_at(e.predictions, e.prediction_count)
     if _is_simple(features, e):
         four = _gather_four(features, e, shared, offset, last)
@@ -316,14 +310,14 @@ def predict_many(layer, example, label, importance, offset):
 @inlined
 def _is_beyond_margin(state, e, label):
     """Whether a layer above knows the prediction, and hinge loss has nothing to learn from it."""
-    hinge = e.is_predicted != uint64(0) and loss_at(state.loss)[0].kind == KIND_HINGE
+    hinge = e.is_predicted != uint64(0) and loss_of(state.loss).kind == KIND_HINGE
     return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
 
 
 @inlined
 def _learn(layer, example, label, importance, offset, stride, default):
-    state, e = _state(layer), example_at(example)[0]
-    shared, features = shared_at(e.shared)[0], features_at(state.features)[0]
+    state, e = linear_of(layer), example_of(example)
+    shared, features = shared_of(e.shared), features_of(state.features)
     if e.is_predicted == uint64(0):
         prediction, loss = _predict(layer, example, label, importance, offset, stride)
     else:
@@ -349,21 +343,21 @@ def _learn_by_default(layer, example, label, importance, offset):
 
 @helper
 def _learn_otherwise(layer, example, label, importance, offset):
-    stride = shared_at(example_at(example)[0].shared)[0].stride
+    stride = shared_of(example_of(example).shared).stride
     return _learn(layer, example, label, importance, offset, stride, False)
 
 
 @inlined
 def _learn_by(train, layer, example, label, importance, offset):
     """Learn by a function, unless there is nothing to learn."""
-    state, e = _state(layer), example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    state, e = linear_of(layer), example_of(example)
+    shared = shared_of(e.shared)
     _widen(shared, label)
     if _is_beyond_margin(state, e, label):
         e.updated, e.loss = e.predicted, 0.0
         return e.predicted
     prediction = train(layer, example, label, importance, offset)
-    fetch_rest(features_at(state.features)[0], shared)
+    fetch_rest(features_of(state.features), shared)
     return prediction
 
 
@@ -382,15 +376,15 @@ def learn_otherwise(layer, example, label, importance, offset):
 @helper
 def _hypothetical_norm(state, example, at, label, importance, offset):
     """Change of the prediction per unit of update, had the gradient at prediction `at` been learned."""
-    features = features_at(state.features)[0]
+    features = features_of(state.features)
     square = importance * square_gradient_of(state.loss, at, label)
-    return measure(rates_at(state.rates)[0], features, example, features.length, offset, importance, square, False)
+    return measure(rates_of(state.rates), features, example, features.length, offset, importance, square, False)
 
 
 @kernel
 def sensitivity(layer, example, label, importance, offset):
     """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
-    state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
+    state, shared = linear_of(layer), shared_of(example_of(example).shared)
     prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
     norm = _hypothetical_norm(state, example, prediction, label, importance, offset)
     return _scale(state, shared, _1) * norm
@@ -402,7 +396,7 @@ def importance_to(layer, example, label, target, offset):
 
     The adaptive rates are those after the gradient at the target has been added, at importance 1.
     """
-    state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
+    state, shared = linear_of(layer), shared_of(example_of(example).shared)
     prediction, _ = _predict(layer, example, label, _1, offset, shared.stride)
     norm = _hypothetical_norm(state, example, target, label, _1, offset)
     budget = budget_to(np.float64(prediction), np.float64(target), np.float64(label), state.loss)

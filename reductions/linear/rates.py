@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, no_unroll, shared_at, view
+from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, no_unroll, record_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
 from hutch.reductions.linear.features import (
     LANES,
@@ -38,7 +38,7 @@ RATES = np.dtype(
     ]
 )
 
-rates_at = view(RATES)
+rates_of = record_of(RATES)
 
 _LEAST = np.float32(1.084202e-19)  # features are taken to be at least this large
 _LEAST_SQUARE = _LEAST * _LEAST
@@ -319,7 +319,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
         return squared_length(features, example)
     if commit and square_gradient == _0:
         return _1
-    shared = shared_at(example_at(example)[0].shared)[0]
+    shared = shared_of(example_of(example).shared)
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
     rows, values = rows_of(features, n), values_of(features, n)
     total, norm = _visit(rates, weights, shared.stride, rows, values, square_gradient, commit)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import array_at, int64s_at, uint32s_at, view
+from hutch.core.kernel.abi import array_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 from hutch.reductions.linear.memory import Buffer, reserve
 
 WILDCARD = -1
@@ -41,7 +42,7 @@ TERMS = np.dtype(
     ]
 )
 
-terms_record_at = view(TERMS)
+terms_record_of = record_of(TERMS)
 int32s_at = array_at(np.int32)
 
 
@@ -78,30 +79,36 @@ class Terms:
         duplicates: do not drop terms that are permutations of each other.
 
     Attributes:
-        record: TERMS array of length 1.
+        record: the TERMS record.
     """
 
     def __init__(self, terms: Sequence[Sequence[int]], *, letters: bool, permutations: bool, duplicates: bool) -> None:
         colon = ord(":") if letters else WILDCARD
         ordered = prepare([[colon if name == WILDCARD else name for name in term] for term in terms], duplicates)
         ordered = [tuple(WILDCARD if name == colon else name for name in term) for term in ordered]
-        self._patterns = np.full((len(ordered), MAX_ORDER), WILDCARD, np.int64)
-        self._lengths = np.array([len(term) for term in ordered], np.int64)
-        for row, term in zip(self._patterns, ordered, strict=True):
+        patterns = np.full((len(ordered), MAX_ORDER), WILDCARD, np.int64)
+        for row, term in zip(patterns, ordered, strict=True):
             row[: len(term)] = term
-        self._buffers = Buffer(), Buffer(), Buffer()
-        self.record = np.zeros(1, TERMS)
-        record = self.record[0]
-        record["patterns"], record["lengths"] = self._patterns.ctypes.data, self._lengths.ctypes.data
-        record["pattern_count"], record["wildcards"] = len(ordered), WILDCARD in sum(ordered, ())
-        record["letters"], record["permutations"], record["duplicates"] = letters, permutations, duplicates
-        record["ids"], record["found"], record["work"] = (buffer.at for buffer in self._buffers)
-        record["id_count"] = UNKNOWN
+        self._found = Buffer()
+        self.record = Record(
+            TERMS,
+            patterns=patterns,
+            lengths=np.array([len(term) for term in ordered], np.int64),
+            pattern_count=len(ordered),
+            wildcards=WILDCARD in sum(ordered, ()),
+            letters=letters,
+            permutations=permutations,
+            duplicates=duplicates,
+            ids=Buffer(),
+            found=self._found,
+            work=Buffer(),
+            id_count=UNKNOWN,
+        )
 
     def found(self) -> list[list[int]]:
         """The terms of the last example: places of namespaces in it."""
-        count, words = int(self.record[0]["term_count"]), MAX_ORDER + 1
-        address = int(self._buffers[1].record[0]["address"])
+        count, words = int(self.record["term_count"][0]), MAX_ORDER + 1
+        address = int(self._found.record["address"][0])
         table = np.frombuffer(ctypes.string_at(address, 4 * words * count) if count else b"", np.int32)
         return [row[1 : 1 + row[0]].tolist() for row in table.reshape(count, words)]
 
@@ -263,7 +270,7 @@ def find_terms(at, ids, count):
     Returns:
         How many terms there are; `term_at(reserve(record.found, 0), k)` reads them.
     """
-    record = terms_record_at(at)[0]
+    record = terms_record_of(at)
     if record.id_count == uint64(count):
         known, same = uint32s_at(reserve(record.ids, uint64(0)), count), True
         for j in range(count):

@@ -8,7 +8,7 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.em.constrained.alignment import align
 from hutch.em.constrained.boundary import after_example, before_example
 from hutch.em.constrained.natural_kernel import absorb, dot, merge
-from hutch.em.constrained.record import CLASS, COUNTS, constraint_at
+from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 from hutch.em.ppca.model import NOISE_FLOOR
 from hutch.reductions.ppca.plain import learn_plain, plain_quadratic, show_plain, start_plain
 from hutch.reductions.ppca.state import PLAIN, matrix_at, sketch_at, workspace_at
@@ -25,7 +25,7 @@ def prepare(s, e, label):
     if s.boundary != uint64(0):
         before_example(s.boundary, e, label)
     if s.constraint != uint64(0):
-        boundaries = constraint_at(s.constraint)[0].boundaries
+        boundaries = constraint_of(s.constraint).boundaries
         if boundaries != s.boundaries:
             s.boundaries = boundaries
             _end_class(s)
@@ -35,7 +35,7 @@ def prepare(s, e, label):
 
 @inlined
 def _by_class(s):
-    return s.constraint != uint64(0) and constraint_at(s.constraint)[0].mode == CLASS
+    return s.constraint != uint64(0) and constraint_of(s.constraint).mode == CLASS
 
 
 @helper
@@ -52,7 +52,7 @@ def _anchor_weight(s):
     """How many samples the sketch stands for beside the rows that wait."""
     step = _step(s)
     if s.constraint != uint64(0) and not _by_class(s):
-        step /= 1.0 + constraint_at(s.constraint)[0].beta
+        step /= 1.0 + constraint_of(s.constraint).beta
     return s.count * (1.0 - step) / step
 
 
@@ -124,7 +124,7 @@ def _show(s):
         show_plain(s)
         return
     if s.report != s.current:
-        now, beta = float(s.samples - s.past_samples), constraint_at(s.constraint)[0].beta
+        now, beta = float(s.samples - s.past_samples), constraint_of(s.constraint).beta
         if beta != COUNTS:
             _merge(s, float(beta), 1.0, s.report)
         elif s.balanced == 1:
@@ -145,7 +145,7 @@ def _end_class(s):
         _learn_block(s)
     if not _by_class(s) or s.samples == s.past_samples:
         return
-    if s.mode != PLAIN and constraint_at(s.constraint)[0].beta == COUNTS:
+    if s.mode != PLAIN and constraint_of(s.constraint).beta == COUNTS:
         if s.balanced == 1:
             _merge(s, float(s.classes), 1.0, s.past)
         else:
@@ -167,9 +167,9 @@ def score_row(s, e):
 
 @helper
 def _score(s):
-    if s.constraint == uint64(0) or constraint_at(s.constraint)[0].scoring == 0:
+    if s.constraint == uint64(0) or constraint_of(s.constraint).scoring == 0:
         return
-    constraint = constraint_at(s.constraint)[0]
+    constraint = constraint_of(s.constraint)
     if s.samples == 0:
         constraint.score = np.nan
         return

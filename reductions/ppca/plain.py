@@ -11,7 +11,7 @@ from hutch.em.constrained.online_kernel import (
     maximisation,
     online_workspace_size,
 )
-from hutch.em.constrained.record import CLASS, COUNTS, KL, LITERAL, constraint_at
+from hutch.em.constrained.record import CLASS, COUNTS, KL, LITERAL, constraint_of
 from hutch.reductions.ppca.state import matrix_at, sketch_at, workspace_at
 
 _SCALE = 0.1
@@ -62,7 +62,7 @@ def _maximise(s, statistics, mean, loadings, noise, workspace):
     if s.constraint == 0:
         maximisation(statistics, origin, floor, mean, loadings, noise, workspace)
         return
-    constraint = constraint_at(s.constraint)[0]
+    constraint = constraint_of(s.constraint)
     by_class = constraint.mode == CLASS
     if by_class and s.classes == 0:  # nothing to be held to
         maximisation(statistics, origin, floor, mean, loadings, noise, workspace)

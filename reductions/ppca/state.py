@@ -4,8 +4,9 @@ import numpy as np
 from numpy import int64, uint32, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
+from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_of, state_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.shown import shown_by
 from hutch.em.constrained.natural_kernel import dot
 from hutch.reductions.linear.memory import reserve
 
@@ -52,7 +53,7 @@ PPCA = np.dtype(
         ("last", "u8"),  # 1 + number of the example whose row was taken last
     ]
 )
-ppca_at = view(PPCA)
+ppca_of = state_of(PPCA)
 EXACT, BY_CLASS, PLAIN = range(3)
 
 
@@ -95,7 +96,7 @@ def read_row(s, e):
     """Write the example's features of the namespace into the row, those that are not there as 0; False without any."""
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
-    mask, row, found = shared_at(e.shared)[0].mask, float64s_at(s.row, uint64(s.dimension)), False
+    mask, row, found = shared_of(e.shared).mask, float64s_at(s.row, uint64(s.dimension)), False
     for j in range(e.namespace_count):
         if ids[j] == s.namespace:
             if not found:
@@ -145,9 +146,9 @@ def show_latent(s, e):
     """Let the example show the latent features, before the constant, and the namespace only if it is kept.
 
     Returns:
-        What it showed before, for `show_read`.
+        What it showed before, for `show`.
     """
-    read = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    read = shown_by(e)
     count, length, rank = int64(e.namespace_count), int64(e.length), s.rank if s.samples > 0 else 0
     address = reserve(s.built, uint64(8 * (count + 2) + 4 * (count + 1) + 8 * (length + rank)))
     if address == uint64(0):
@@ -181,9 +182,3 @@ def show_latent(s, e):
     e.namespaces, e.namespace_ids, e.namespace_count = address, ids_address, uint64(at)
     e.features = uint64(n)
     return read
-
-
-@inlined
-def show_read(e, read):
-    """Let the example show again what was read."""
-    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = read

@@ -184,6 +184,34 @@ def test_the_importance_that_changes_the_mind_does_just_that(loss: str) -> None:
     assert scores[0] == pytest.approx(scores[1], abs=1e-5)
 
 
+PLAIN = {"adaptive": False, "normalized": False, "power_t": 0.0, "learning_rate": 0.2}
+RANGE = {"min_prediction": -50.0, "max_prediction": 50.0}
+
+
+def test_split_steps_are_those_of_two_learners_that_see_each_other_as_base() -> None:
+    """Half a step, the other's, the other half; who begins changes from example to example."""
+    linear = LayerConfig("linear", LinearParameters(**PLAIN, **RANGE))
+    tree = LayerConfig("scoring_filter_tree", FilterTreeParameters(classes=2))
+    engine = Engine([tree, linear], REGISTRY, bits=8, parser=ParserOptions(constant=False))
+    players = [Engine([linear], REGISTRY, bits=8, parser=ParserOptions(constant=False)) for _ in range(2)]
+
+    def score(player: int) -> float:
+        return float(run(players[player], "|u a b:0.5\n", learn=False).raw[0])
+
+    def step(player: int, label: float, importance: float) -> None:
+        run(players[player], f"{label:g} {importance:g} {-score(1 - player)!r} |u a b:0.5\n")
+
+    for number, (label, importance) in enumerate([(1, 1.0), (2, 2.0), (2, 0.5), (1, 3.0), (1, 0.25)]):
+        run(engine, f"{label} {importance:g} |u a b:0.5\n")
+        order = [(label - 1, 1.0), (2 - label, -1.0)]
+        first, second = order if number % 2 == 0 else order[::-1]
+        step(*first, importance / 2)
+        step(*second, importance)
+        step(*first, importance / 2)
+    scores = run(engine, "|u a b:0.5\n", learn=False, scores=True).scores[0]
+    np.testing.assert_allclose(scores, [score(0), score(1)], rtol=1e-5)
+
+
 def test_any_other_learner_takes_split_steps() -> None:
     layers = [
         LayerConfig("scoring_filter_tree", FilterTreeParameters(classes=3)),

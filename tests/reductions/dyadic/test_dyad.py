@@ -162,6 +162,17 @@ def test_fast_steps_are_good_to_three_per_cent(loss, U, V, X, wx, y, importance)
     assert fast == pytest.approx(exact, rel=3e-2)
 
 
+@pytest.mark.parametrize("loss", ["squared", "expectile", "poisson"])
+def test_a_fast_step_of_any_importance_stops_at_the_optimum(loss):
+    random, label = np.random.default_rng(7), 3.0
+    best = float(optimum(loss, label))
+    for _ in range(200):
+        U, V, X, wx = *(10 ** random.uniform(-2, 1, 3)), random.normal(0, 2)
+        steps = dyad.step(loss, np.array([0.1, 1.0, 10.0, 1e3]), label, 0.8, U, V, X, wx, 0.3, dynamics="fast")
+        before, after = dyad.prediction(0.0, U, V, X, wx), dyad.prediction(steps, U, V, X, wx)
+        assert np.all((before - best) * (after - best) >= -1e-9 * (1 + abs(before - best)))
+
+
 def test_scalars_and_arrays_broadcast():
     assert isinstance(dyad.step("hinge", 1.0, 1.0, 1.0, *STATES[0]), float)
     assert dyad.prediction(np.zeros((2, 1)), np.ones(3), 0.0, 1.0, 0.0).shape == (2, 3)
