@@ -70,7 +70,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class ExampleValue:
-    """A valid value of a parameter that has no default: `Annotated[str, ExampleValue("words")]`; checks and editors use it.
+    """A valid value of a parameter without a default: `Annotated[str, ExampleValue("words")]`, for checks and editors.
 
     Attributes:
         value: as YAML would give it.

@@ -63,7 +63,8 @@ def _links(first: TracebackType | None) -> Iterator[TracebackType]:
 
 def reason(error: BaseException) -> str:
     """An exception in one line."""
-    return printable(f"{type(error).__name__}: {error}")
+    text = str(error)
+    return printable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def printable(text: str) -> str:

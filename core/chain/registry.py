@@ -116,8 +116,6 @@ class Registry:
         Raises:
             PluginError: the name is taken, or the item is not of its kind.
         """
-        if not _NAME.fullmatch(name):
-            raise PluginError(f"{_one(kind)}: got the name {name!r}, wanted letters, digits, '_', '-' and '.'")
         if kind == "reductions" and not (isinstance(item, type) and issubclass(item, Reduction)):
             raise PluginError(
                 f"reduction {name!r}: got {item!r}, wanted a subclass of hutch.core.chain.reduction.Reduction"
@@ -128,6 +126,8 @@ class Registry:
             raise PluginError(
                 f"crowd model {name!r}: got {item!r}, wanted a subclass of hutch.crowd.models.model.CrowdModel"
             )
+        if not _NAME.fullmatch(name):
+            raise PluginError(f"{_one(kind)}: got the name {name!r}, wanted letters, digits, '_', '-' and '.'")
         table = getattr(self, kind)
         expected = isinstance(table, Table) and table.expects(name) and self.origins[kind, name] == origin
         if name in table and not expected:
