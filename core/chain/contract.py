@@ -1,4 +1,4 @@
-"""What layers say of themselves, checked where it is used: a layer of a plugin's may say anything."""
+"""What layers say about themselves, checked where it is used: a plugin's layer may say anything."""
 
 from collections.abc import Mapping
 from typing import Any

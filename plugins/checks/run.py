@@ -57,7 +57,7 @@ class Check:
         """What is wrong, be it known or not; None if nothing is."""
         try:
             self._run()
-        except Exception as error:  # a stranger's code may raise anything
+        except Exception as error:  # third-party code may raise anything
             return str(error) or type(error).__name__
         return None
 

@@ -1,4 +1,4 @@
-"""Code of others: kept from doing harm while it is loaded, and named where it fails later."""
+"""Third-party code: kept from doing harm while it is loaded, and named where it fails later."""
 
 import dis
 import os
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 
 class _Kept:
-    """A stream for somebody who may use it and not close it."""
+    """A stream that can be used but not closed."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -24,7 +24,7 @@ class _Kept:
 
 @contextmanager
 def contained(output: Any = None) -> Iterator[None]:
-    """Run a stranger's code: it cannot close the standard streams, and `os._exit` raises a SystemExit.
+    """Run third-party code: it cannot close the standard streams, and `os._exit` raises a SystemExit.
 
     Args:
         output: where what it prints goes; None: to standard error, since standard output may be data.
@@ -47,11 +47,11 @@ def contained(output: Any = None) -> Iterator[None]:
 
 
 def may_go_on(error: BaseException) -> bool:
-    """Whether an exception of a stranger's code may be passed over: any but the user's own Ctrl-C."""
+    """Whether an exception from third-party code may be passed over: any but the user's own Ctrl-C."""
     if not isinstance(error, KeyboardInterrupt) or error.__traceback__ is None:
         return not isinstance(error, KeyboardInterrupt)
     last: TracebackType = list(_links(error.__traceback__))[-1]
-    code = last.tb_frame.f_code.co_code  # Ctrl-C strikes anywhere; a stranger who raises the same says `raise`
+    code = last.tb_frame.f_code.co_code  # Ctrl-C strikes anywhere; code that raises the same says `raise`
     return dis.opname[code[last.tb_lasti]] == "RAISE_VARARGS"
 
 
@@ -68,16 +68,16 @@ def reason(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """A stranger's text in one line, without what a terminal would act upon."""
+    """A text in one line, without characters that a terminal would act on."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text.split()))
 
 
 def failure(error: BaseException, owners: Mapping[str, str]) -> str | None:
-    """What to say of an exception that came from a stranger's code; None if it did not.
+    """What to say of an exception that came from third-party code; None if it did not.
 
     Args:
         error: any exception.
-        owners: top-level packages of strangers, each with what messages call its plugin.
+        owners: top-level packages of plugins, each with the name of its plugin in messages.
     """
     for link in reversed(list(_links(error.__traceback__))):
         package = str(link.tb_frame.f_globals.get("__name__", "")).partition(".")[0]

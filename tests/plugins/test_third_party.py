@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hutch.plugins.strangers import contained, failure, may_go_on, printable
+from hutch.plugins.third_party import contained, failure, may_go_on, printable
 
 LAYER = '''
 import hutch
