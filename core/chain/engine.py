@@ -1,5 +1,6 @@
 """A chain of reductions over one hashed weight table."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -151,7 +152,7 @@ class Engine:
         whole = any(cls.whole_groups for cls in classes)
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
-        total = int(np.prod(widths))
+        total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
                 f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
@@ -164,8 +165,8 @@ class Engine:
         for k in range(len(layers) - 1, -1, -1):
             context = Context(
                 bits=bits,
-                submodels=int(np.prod(widths[:k])),
-                step=int(np.prod(widths[k + 1 :])),
+                submodels=math.prod(widths[:k]),
+                step=math.prod(widths[k + 1 :]),
                 seed=seed,
                 parser=self.parser,
                 losses=registry.losses,

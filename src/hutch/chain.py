@@ -21,6 +21,7 @@ from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import values_of
 from hutch.core.run.progress import Progress, ProgressEvent, Schedule
 from hutch.core.text.parser import ParserOptions
 from hutch.plugins.manager import Plugins, installed
@@ -249,7 +250,7 @@ class Chain(Engine):
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
         used = {("reductions", layer.name) for layer in self.layers}
-        parameters = (value for layer in self.config.chain for value in vars(layer.parameters).values())
+        parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
         return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
@@ -314,7 +315,7 @@ class Chain(Engine):
         """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
         live, found = self.arrays(), {}
         for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
-            for parameter, value in vars(new.parameters).items():
+            for parameter, value in values_of(new.parameters).items():
                 name = f"layer.{k}.{new.name}.{parameter}"
                 if name in live and getattr(old.parameters, parameter) != value:
                     found[name] = live[name].copy()
