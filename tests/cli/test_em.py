@@ -179,7 +179,6 @@ def test_reproduce_prints_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_reproduce_prints_json_and_draws(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    pytest.importorskip("matplotlib")
     shortened(monkeypatch)
     reproduce_nat_oem(tmp_path / "plots", True, seeds=1, data="synthetic")
     results: dict[str, Any] = json.loads(capsys.readouterr().out)["synthetic"]
