@@ -14,7 +14,7 @@ from hutch.core.kernel.abi import UNLABELED, int64s_at, uint32s_at, view
 from hutch.core.kernel.decorators import njit
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
-from hutch.em.constrained.drift_kernel import DRIFT, drifted
+from hutch.em.constrained.drift import DriftDetector, drifted
 from hutch.em.constrained.record import constraint_at
 
 Source = Literal["group", "label", "namespace", "drift"]
@@ -54,8 +54,7 @@ class Boundaries:
         threshold: float,
         parser: ParserOptions,
     ) -> None:
-        self._constraint, self._drift = constraint, np.zeros(1, DRIFT)
-        self._drift["threshold"] = threshold
+        self._constraint, self._drift = constraint, DriftDetector(threshold).record
         self.record = np.zeros(1, BOUNDARY)
         self.record["constraint"], self.record["drift"] = constraint.ctypes.data, self._drift.ctypes.data
         self.record["source"], self.record["namespace"] = (

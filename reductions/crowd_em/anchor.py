@@ -1,11 +1,11 @@
 """Anchors of the crowd's workers: what is left of a worker's rows where skills may have changed.
 
-At a boundary the old labels of a worker say little of the new behaviour, so each of his confusion rows is stored and
-counts for at most a few labels from then on (`cap`; form `kl` of counts, see `hutch.em.base.counts`). Several stored tables
-are kept, for skills may return; they are mixed by how well they foresee the worker's labels (fixed share, Herbster and
-Warmuth 1998). What the kernels of the two-level model read stays one table: labels since the boundary, and the mixture.
+At a boundary the old labels of a worker say little about the new behaviour, so each of their confusion rows is stored and
+counts for at most a few labels from then on: form `kl` of counts, p = (n + τ p*) / (Σ n + τ) with τ = min(Σ n*, `cap`).
+Several stored tables are kept, since skills may return; they are mixed by how well they predict the worker's labels
+(fixed share, Herbster and Warmuth 1998). What the kernels of the two-level model read stays one table: labels since the boundary, and the mixture.
 
-A boundary touches nobody: a worker's rows are renewed when an item with a label of his is next learned.
+A boundary touches nobody: a worker's rows are renewed when an item with a label of theirs is next learned.
 """
 
 from typing import Any

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.em.constrained.drift import DriftDetector
-from hutch.em.constrained.drift_kernel import DRIFT, drifted
 from hutch.em.constrained.natural import Sketch, merged
 from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.plugins.checks import check_reduction
@@ -143,23 +140,6 @@ def test_boundaries_from_elsewhere_are_the_same(nat_oem, lines):
 def test_drift_is_found():
     chain, _ = learned({"boundary": "drift"}, lines_of(ROWS, blank=False))
     assert chain.layers[0].boundaries == 3
-
-
-@njit
-def drifts(address, scores, found):
-    for i in range(len(scores)):
-        found[i] = drifted(address, scores[i])
-
-
-def test_the_drift_test_is_the_detectors():
-    random = np.random.default_rng(0)
-    scores = np.concatenate([random.normal(size=n) - 9 * (k % 2) for k, n in enumerate((400, 90, 300, 12, 60))])
-    detector, record, found = DriftDetector(6.0), np.zeros(1, DRIFT), np.zeros(len(scores), bool)
-    record["threshold"] = 6.0
-    drifts(np.uint64(record.ctypes.data), scores, found)
-    wanted = [detector.drifted(float(score)) for score in scores]
-    np.testing.assert_array_equal(found, wanted)
-    assert sum(wanted) >= 2
 
 
 @pytest.mark.parametrize("nat_oem", [{}, {"beta": 0.5}, {"boundary": "drift"}, {"mode": "step"}], ids=str)
