@@ -377,20 +377,7 @@ class FilterTree(Reduction):
         return Kernels(learn, predict, importance_to)
 
 
-class CostSensitiveFilterTree(FilterTree):
-    """The same for labels that give each class a cost."""
-
-    name: ClassVar[str] = "cost_sensitive_filter_tree"
-    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn_costs, predict_costs, importance_to)
-
-
 @hookimpl
 def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register both trees."""
+    """Register the reduction."""
     register(FilterTree)
-    register(CostSensitiveFilterTree)

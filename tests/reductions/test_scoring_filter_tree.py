@@ -13,8 +13,9 @@ from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.loss.losses import BUILTIN_LOSSES
 from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.curve import growth_, moved_
-from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import FilterTreeParameters
 from hutch.reductions.linear.layer import Linear
 from hutch.reductions.linear.parameters import LinearParameters
