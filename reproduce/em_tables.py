@@ -131,15 +131,16 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
     for title, outcomes, curve, axis in evaluations:
         figure = new_figure(11, 5)
         axes = figure.add_subplot()
-        lows = []
+        lows, tops = [], []
         for outcome in outcomes:
             if outcome.runs:
                 style, number = _style(outcome.family)
                 y = np.mean([getattr(run, curve) for run in outcome.runs], axis=0)
                 x = outcome.runs[0].seen if outcomes is iid else np.arange(1, len(y) + 1)
                 axes.plot(x, y, style, color=f"C{number}", label=f"{outcome.family} ({outcome.chosen})")
-                lows.append(np.quantile(y, 0.25))
-        top = max(line.get_ydata().max() for line in axes.lines)
+                lows.append(float(np.quantile(y, 0.25)))
+                tops.append(float(y.max()))
+        top = max(tops)
         axes.set_ylim(min(lows), top + 0.05 * (top - min(lows)))
         axes.set_xscale("log" if outcomes is iid else "linear")
         axes.set_xlabel(axis)
