@@ -336,7 +336,7 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
 
 
 class FilterTree(Reduction):
-    """Multiclass by one binary problem a match."""
+    """Multiclass by a tournament of binary problems."""
 
     name: ClassVar[str] = "filter_tree"
     Parameters: ClassVar[type[Parameters]] = FilterTreeParameters

@@ -74,7 +74,7 @@ def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 class Link(Reduction):
-    """The prediction below, through a function."""
+    """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
     Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.link_parameters:LinkParameters")

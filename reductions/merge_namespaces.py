@@ -115,7 +115,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 class MergeNamespaces(Reduction):
-    """Namespaces under other names; stands at the top of a chain."""
+    """Puts namespaces under other names; stands at the top of a chain."""
 
     name: ClassVar[str] = "merge_namespaces"
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters

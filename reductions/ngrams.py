@@ -138,7 +138,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 class Ngrams(Reduction):
-    """Features of neighbouring features; stands at the top of a chain."""
+    """Adds features of neighbouring features; stands at the top of a chain."""
 
     name: ClassVar[str] = "ngrams"
     Parameters: ClassVar[type[Parameters]] = NgramsParameters

@@ -228,7 +228,7 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
 
 
 class ScoringFilterTree(FilterTree):
-    """Multiclass by one score a class, trained in a tournament."""
+    """Multiclass by one score per class, trained in a tournament."""
 
     name: ClassVar[str] = "scoring_filter_tree"
 

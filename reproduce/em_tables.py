@@ -109,7 +109,7 @@ def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
 
 
 def _style(family: str) -> tuple[str, int]:
-    """Line and colour of a family, the same in all figures: a line a group, a colour for each family of the group."""
+    """Line and colour of a family, the same in all figures: a style per group, a colour for each family in it."""
     from hutch.reproduce.em_contenders import FAMILIES
 
     base, _, goal = family.partition(" for ")
@@ -144,7 +144,7 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
         axes.set_ylim(min(lows), top + 0.05 * (top - min(lows)))
         axes.set_xscale("log" if outcomes is iid else "linear")
         axes.set_xlabel(axis)
-        axes.set_ylabel("held-out log-likelihood, nats a sample")
+        axes.set_ylabel("held-out log-likelihood, nats per sample")
         axes.set_title(f"{name}: {title.replace('-', ' ')}")
         figure.legend(loc="outside right upper", fontsize=7)
         write_figure(figure, directory / f"nat-oem-{name}-{title}.png")

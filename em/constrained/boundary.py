@@ -1,4 +1,4 @@
-"""Where the classes of a stream end: told by the lines themselves, or by a drop of their likelihood.
+"""Where the classes of a stream end: given by the lines themselves, or by a drop in their likelihood.
 
 Whoever learns class by class counts boundaries in a CONSTRAINT record; these functions are called before and after each
 example and move that count.
@@ -65,7 +65,7 @@ class Boundaries:
 
     @property
     def count(self) -> int:
-        """How many classes have ended."""
+        """The number of classes that have ended."""
         return int(self._constraint["boundaries"][0])
 
     def saved(self) -> dict[str, NDArray[Any]]:
@@ -77,7 +77,7 @@ class Boundaries:
 
 @njit
 def _key(b, e, label):  # type: ignore[no-untyped-def]
-    """What tells the class of an example; NaN if nothing does."""
+    """What identifies the class of an example; NaN if nothing does."""
     if b.source == _GROUP:
         return float64(e.group)
     if b.source == _LABEL and label != UNLABELED:
