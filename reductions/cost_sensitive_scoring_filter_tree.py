@@ -1,15 +1,15 @@
 """A scoring filter tree for labels that give each class a cost.
 
-As `hutch.reductions.scoring_filter_tree`; a match teaches that the cheaper of its two players wins, weighted by the
-difference of their costs.
+As `hutch.reductions.scoring_filter_tree`; a match teaches that the cheaper of its two players wins, weighted by the difference of their
+costs.
 """
 
 from collections.abc import Callable
 from typing import ClassVar
 
-from hutch.core.chain.reduction import Kernels, Labels, Reduction
+from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.reductions.scoring_filter_tree import ScoringFilterTree, importance_to, learn_costs, predict_costs
+from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 
 class CostSensitiveScoringFilterTree(ScoringFilterTree):
@@ -17,11 +17,6 @@ class CostSensitiveScoringFilterTree(ScoringFilterTree):
 
     name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn_costs, predict_costs, importance_to)
 
 
 @hookimpl

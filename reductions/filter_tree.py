@@ -374,6 +374,8 @@ class FilterTree(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
+        if self.takes is Labels.COST_SENSITIVE:
+            return Kernels(learn_costs, predict_costs, importance_to)
         return Kernels(learn, predict, importance_to)
 
 
