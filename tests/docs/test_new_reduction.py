@@ -71,7 +71,7 @@ def test_three_files_are_enough(project: Path) -> None:
         "tests/plugins/test_manager.py::test_default_plugins_register_what_the_table_says",
     ]
     tests += ["tests/docs/test_docs.py", "tests/docs/test_site.py"]
-    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", quick, *tests)
+    run(project, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", quick, *tests)
 
     after = contents(project)
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
