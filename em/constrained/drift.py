@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import float64s_at, view
 from hutch.core.kernel.cache import entry
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
 WARM_UP = 8
 REFERENCE = 8
@@ -61,8 +61,8 @@ class DriftDetector:
         return None if found == scores.size else found
 
 
-@njit
-def _median(numbers, count):  # type: ignore[no-untyped-def]
+@helper
+def _median(numbers, count):
     """Median of the first numbers, which are sorted in place: insertion, since they hardly change from call to call."""
     for i in range(1, count):
         value, j = numbers[i], i
@@ -73,8 +73,8 @@ def _median(numbers, count):  # type: ignore[no-untyped-def]
     return 0.5 * (numbers[(count - 1) // 2] + numbers[count // 2])
 
 
-@njit(error_model="numpy")
-def drifted(address, log_likelihood):  # type: ignore[no-untyped-def]
+@helper
+def drifted(address, log_likelihood):
     """Take in one sample, scored before it is learned; True: a new segment starts with it.
 
     Args:
@@ -102,7 +102,7 @@ def drifted(address, log_likelihood):  # type: ignore[no-untyped-def]
 
 
 @entry("int64(uint64, uint64, int64)")
-def _first(address, scores, count):  # type: ignore[no-untyped-def]
+def _first(address, scores, count):
     values = float64s_at(scores, count)
     for i in range(count):
         if drifted(address, values[i]):
