@@ -1,7 +1,7 @@
 import pytest
 
 from hutch.crowd.simulate import simulate
-from hutch.reproduce.crowd import model_table, prior_trajectories, size_run, slots_curve
+from hutch.reproduce.crowd_evaluation import model_table, prior_trajectories, size_run, slots_curve
 
 
 @pytest.mark.parametrize("decay", [0.5, 1.0])
