@@ -61,8 +61,8 @@ def crowd(
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
-    from hutch.cli.run import is_stdout, open_output
     from hutch.core.atomic import check_writable
+    from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
     from hutch.crowd.data.labels import read_gold, read_labels, restricted
@@ -146,7 +146,7 @@ def _stream(
     from contextlib import nullcontext
     from itertools import chain
 
-    from hutch.cli.run import open_output
+    from hutch.core.run.output import open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd.data.labels import read_gold
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks

@@ -37,8 +37,10 @@ def predict(
     import sys
 
     from hutch.chain import Chain
-    from hutch.cli.run import Run, RunOptions, is_stdout
+    from hutch.cli.files import run_files
     from hutch.core.errors import UsageError
+    from hutch.core.run.output import is_stdout
+    from hutch.core.run.run import RunOptions
 
     if json and (is_stdout(predictions) or is_stdout(raw)):
         raise UsageError("--json: standard output is taken by predictions; send them to a file with -p FILE")
@@ -52,7 +54,7 @@ def predict(
         strict=strict,
     )
     options.check()
-    outcome = Run(Chain.load(model), options)()
+    outcome = run_files(Chain.load(model), options)
     if json:
         print(outcome.as_json())
     raise typer.Exit(outcome.exit_code)

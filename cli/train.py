@@ -111,10 +111,12 @@ def train(
 
     Example: hutch train ratings.vw -C chain.yaml --set dyadic.rank=2 -f model
     """
-    from hutch.cli.run import Run, RunOptions, is_stdout
+    from hutch.cli.files import run_files
     from hutch.core.data.cache import CACHE_ENDING
     from hutch.core.errors import UsageError
+    from hutch.core.run.output import is_stdout
     from hutch.core.run.passes import Holdout
+    from hutch.core.run.run import RunOptions
 
     if as_json and any(map(is_stdout, (predictions, raw, events))):
         raise UsageError("--json: standard output is taken by -p, -r or --events; send them to files")
@@ -146,7 +148,7 @@ def train(
         cache=f"{data[0]}{CACHE_ENDING}" if cache else None,
     )
     options.check()
-    outcome = Run(_chain(config, initial, overrides or [], vw), options)()
+    outcome = run_files(_chain(config, initial, overrides or [], vw), options)
     if as_json:
         print(outcome.as_json())
     raise typer.Exit(outcome.exit_code)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.cli.run import RunOptions
-from hutch.core.run.progress import TABLE_HEADER
+from hutch.core.run.run import RunOptions
+from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters

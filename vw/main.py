@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
     Raises:
         HutchError: the command line, the data or a model is wrong.
     """
-    from hutch.vw.run import VwRun, build_chain, run_options
+    from hutch.vw.run import build_chain, run_options, run_vw
     from hutch.vw.table import parse
 
     options: Namespace = parse(arguments)
@@ -55,4 +55,4 @@ def run(arguments: list[str]) -> int:
         files = run_options(options)
         files.check()
         chain: Any = build_chain(options)
-        return VwRun(chain, files, options)().exit_code
+        return run_vw(chain, files, options).exit_code
