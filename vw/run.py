@@ -26,6 +26,7 @@ from hutch.vw.outputs import (
     scores_of,
 )
 from hutch.vw.reporters import Audit, LogLoss, ReadableModels, VwCells
+from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
 
@@ -51,13 +52,11 @@ def run_options(options: Namespace) -> RunOptions:
     data = [*options.data, *options.files] or ([] if options.no_stdin else ["-"])
     if not data:
         raise UsageError("got no data, wanted -d FILE")
-    passes = 1 if options.passes is None else options.passes
-    if passes < 1:
-        raise UsageError(f"--passes: got {passes}, wanted at least 1")
-    after = options.holdout_after or 0
+    passes, period, after, patience = (
+        NAMED[name].default if (value := getattr(options, name)) is None else value
+        for name in ("passes", "holdout_period", "holdout_after", "early_terminate")
+    )
     holds_out = not options.testonly and not options.holdout_off and (passes > 1 or after > 0)
-    period = 10 if options.holdout_period is None else options.holdout_period
-    patience = 3 if options.early_terminate is None else options.early_terminate
     return RunOptions(
         data,
         learn=not options.testonly,
@@ -66,7 +65,7 @@ def run_options(options: Namespace) -> RunOptions:
         model=options.final_regressor,
         predictions=options.predictions,
         raw=options.raw_predictions,
-        progress=options.progress or "2.0",
+        progress=options.progress or NAMED["progress"].default,
         quiet=options.quiet or options.driver_output_off,
         strict=options.strict_parse,
         cache=_cache(options, data),

@@ -201,7 +201,7 @@ WRONG = [
         "linear.los=hinge: chain[0].linear.los: unknown key; did you mean 'loss'?",
     ),
     (["--loss_function", "hing"], 2, "unknown loss 'hing'; did you mean 'hinge'?"),
-    (["--quantile_tau", "0.5"], 2, "--quantile_tau: got --loss_function None, wanted quantile"),
+    (["--quantile_tau", "0.5"], 2, "--quantile_tau needs --loss_function quantile, got squared"),
     (["-q", "abc"], 2, "-q: got 'abc', wanted 2 letters"),
     (["-C", "good.yaml", "-q", "ab"], 2, "name namespaces by letter, but the chain goes by name"),
     (["-P", "often"], 2, "-P: got 'often', wanted a distance such as 1000 or a factor such as 2.0"),
