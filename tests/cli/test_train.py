@@ -202,7 +202,7 @@ WRONG = [
     ),
     (["--loss_function", "hing"], 2, "unknown loss 'hing'; did you mean 'hinge'?"),
     (["--quantile_tau", "0.5"], 2, "--quantile_tau needs --loss_function quantile, got squared"),
-    (["-q", "abc"], 2, "-q: got 'abc', wanted 2 letters"),
+    (["-q", "abc"], 2, "--quadratic: got 'abc', wanted 2 letters"),
     (["-C", "good.yaml", "-q", "ab"], 2, "name namespaces by letter, but the chain goes by name"),
     (["-P", "often"], 2, "-P: got 'often', wanted a distance such as 1000 or a factor such as 2.0"),
     (["-i", "none"], 1, "none: cannot be read: No such file or directory"),
