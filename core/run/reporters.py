@@ -20,6 +20,7 @@ from hutch.core.run.passes import PassesDone
 from hutch.core.run.run import Reporter, Run, RunOptions
 from hutch.core.run.table import Table
 from hutch.core.run.unexpected import Unexpected
+from hutch.core.streams import lost_error
 
 
 class LinesTo(Reporter):
@@ -47,6 +48,7 @@ class LinesTo(Reporter):
 
             batch, outputs = of_groups(batch, outputs)
         write_now(self._file, self._lines(batch, outputs))
+        self.lost = lost_error(self._file) is not None
 
 
 class EventsTo(Reporter):

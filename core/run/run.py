@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from hutch.core.atomic import check_writable
@@ -119,10 +120,12 @@ class Reporter:
     Attributes:
         scores: whether it needs the scores of all classes.
         problems: how many it has found in the data.
+        lost: whether what it writes goes nowhere any more; None if it writes no results.
     """
 
     scores = False
     problems = 0
+    lost: bool | None = None
 
     def open(self, run: "Run", stack: ExitStack) -> None:
         """Called before the first batch.
@@ -182,6 +185,7 @@ class Run:
         self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
         self._reporters, self._save = list(reporters), save
         self._interruption = Interruption()
+        self._useless = False  # predictions that nobody reads any more are not made
 
     def __call__(self) -> Outcome:
         """Run, save, and report; a signal ends the run early, and what was learned is saved."""
@@ -192,7 +196,7 @@ class Run:
             stack.enter_context(interruption)
             done = run_passes(
                 self.engine,
-                _Until(interruption, self.files),
+                _Until(interruption, self.files, lambda: self._useless),
                 self.progress,
                 passes=options.passes,
                 learn=options.learn,
@@ -216,14 +220,16 @@ class Run:
     def _see(self, batch: Batch, outputs: Outputs) -> None:
         for reporter in self._reporters:
             reporter.see(self, batch, outputs)
+        if not self.options.learn:
+            results = [reporter.lost for reporter in self._reporters if reporter.lost is not None]
+            self._useless = bool(results) and all(results)
 
 
 class _Until:
-    """The batches of files, as often as they are asked for, until a signal comes."""
+    """The batches of files, as often as they are asked for, until a signal comes or they are of no use."""
 
-    def __init__(self, interruption: Interruption, files: InputFiles) -> None:
-        self._interruption = interruption
-        self._files = files
+    def __init__(self, interruption: Interruption, files: InputFiles, useless: Callable[[], bool]) -> None:
+        self._interruption, self._files, self._useless = interruption, files, useless
 
     def __iter__(self) -> Iterator[Batch]:
-        return self._interruption.until_stopped(self._files)
+        return takewhile(lambda batch: not self._useless(), self._interruption.until_stopped(self._files))
