@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hutch.core.errors import ConfigError, UsageError, did_you_mean
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ def crowd(
             print(text, file=sys.stderr)
 
     def show(summary: dict[str, Any]) -> None:
-        text = json_format.dumps(summary) if json else "\n".join(_lines(summary))
+        text = dumps(summary) if json else "\n".join(_lines(summary))
         print(text, file=sys.stderr if is_stdout(posteriors) or is_stdout(workers) else sys.stdout)
 
     if is_stdout(posteriors) and is_stdout(workers):

@@ -8,7 +8,7 @@ import errno
 import io
 import os
 import sys
-from typing import Any
+from typing import Any, cast
 
 
 class ForgivingOutput(io.FileIO):
@@ -25,17 +25,16 @@ class ForgivingOutput(io.FileIO):
 
     def write(self, data: Any, /) -> int:
         """Write, or drop what cannot be written; returns the number of bytes given."""
-        size = memoryview(data).nbytes
-        if self.lost is not None or size == 0:
-            return size
-        if self._closed_before is not None:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        if size and self.lost is None:
             self.lost = self._closed_before
-            return size
         try:
-            return super().write(data)
+            while len(rest) and self.lost is None:
+                rest = rest[super().write(rest) or 0 :]
         except OSError as error:
             self.lost = error
-            return size
+        return size
 
 
 class _ClosedInput(io.RawIOBase):
@@ -73,7 +72,7 @@ def _guarded(stream: Any, descriptor: int, lost: OSError | None) -> Any:
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="replace")
     stream.flush()
     return io.TextIOWrapper(
-        io.BufferedWriter(raw),
+        cast(Any, raw) if stream.write_through else io.BufferedWriter(raw),  # as `python -u` has it
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering,
@@ -84,7 +83,7 @@ def _guarded(stream: Any, descriptor: int, lost: OSError | None) -> Any:
 def lost_error(stream: Any) -> OSError | None:
     """Why a guarded stream, text or binary, does not write any more; None if it does."""
     buffer = getattr(stream, "buffer", stream)
-    return getattr(getattr(buffer, "raw", None), "lost", None)
+    return getattr(getattr(buffer, "raw", buffer), "lost", None)
 
 
 def status_of_lost_output() -> int:

@@ -1,6 +1,5 @@
 """Progress of a run as a stream of events; the table and JSON lines are views of it."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.strict_json import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +211,5 @@ class Progress:
 
 
 def event_json(event: ProgressEvent) -> str:
-    """An event as one line of JSON; a loss that is not there is null."""
-    plain = asdict(event)
-    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()})
+    """An event as one line of JSON; a loss that is not there is null, see `hutch.core.strict_json`."""
+    return dumps(asdict(event))

@@ -1,7 +1,5 @@
 """A run of a chain over data files: what `train`, `predict` and `vw` share, and reporters that are composed with it."""
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -17,6 +15,7 @@ from hutch.core.errors import UsageError
 from hutch.core.run.interrupt import Interruption
 from hutch.core.run.passes import Holdout, PassesDone, run_passes
 from hutch.core.run.progress import Cells, Progress, View, parse_schedule
+from hutch.core.strict_json import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +81,12 @@ class Outcome:
 
     def as_json(self) -> str:
         """One object for `--json`."""
-        seen, loss = self.done.statistics, self.done.average_loss
-        return json.dumps(
+        seen = self.done.statistics
+        return dumps(
             {
                 "examples": seen.examples,
                 "features": seen.features,
-                "average_loss": None if math.isnan(loss) else loss,
+                "average_loss": self.done.average_loss,
                 "seconds": self.seconds,
                 "passes": self.done.passes,
                 "weighted_examples": seen.weighted_examples,

@@ -59,7 +59,9 @@ def test_what_was_learned_is_saved_whoever_listens(
     assert done.stderr.strip() == message
 
 
-@pytest.mark.parametrize("command", ["predict data.vw -i model --quiet", "config show", "inspect model", "train --help"])
+@pytest.mark.parametrize(
+    "command", ["predict data.vw -i model --quiet", "config show", "inspect model", "train --help"]
+)
 def test_output_that_is_lost_is_said(here: Path, command: str) -> None:
     done = shell(here, f"./hutch {command} > /dev/full")
     assert (done.returncode, done.stderr.strip()) == (1, FULL)
@@ -99,3 +101,20 @@ sys.argv = ["hutch", "train", "data.vw"]
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=here, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (status, message)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_messages_come_at_once(here: Path, unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    command = [str(here / "hutch"), "train", "-", "-P", "1"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=environment
+    ) as process:
+        assert process.stdin and process.stderr
+        process.stdin.write(b"1 |f a\n")
+        seen = b""
+        while b" 1.0 " not in seen and (letter := process.stderr.read(1)):
+            seen += letter
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(60) == 0

@@ -369,3 +369,10 @@ def test_predictions_of_a_stream_come_as_it_comes(here: Path) -> None:
             assert process.stdout.read(100).endswith(b" " + tag + b"\n")
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+def test_a_loss_that_is_not_known_is_null_and_said(here: Path, hutch: Run) -> None:
+    Path("unlabeled.vw").write_text("|f a\n|f b\n")
+    found = json.loads(hutch("train", "unlabeled.vw", "--quiet", "--json").out, parse_constant=pytest.fail)
+    assert found["average_loss"] is None
+    assert found["not_finite"] == {"average_loss": "NaN"}
