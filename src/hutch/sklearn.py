@@ -79,9 +79,8 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, X: Any, labels: NDArray[np.float32], sample_weight: Any, passes: int) -> None:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float32, ensure_non_negative=True)
-        for _ in range(passes):
-            self.chain_.learn(X, labels=labels, importance=weight, columns=self.columns)
-            self.chain_.end_pass()
+        self.chain_.learn(X, labels=labels, importance=weight, columns=self.columns, passes=passes)
+        self.chain_.end_pass()
 
     def _predict(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)

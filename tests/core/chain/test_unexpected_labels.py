@@ -18,7 +18,7 @@ from hutch import Chain
 )
 def test_a_label_that_does_not_fit_is_told_once(layers: list[object], line: str) -> None:
     chain = Chain.from_config({"weights": {"bits": 8}, "chain": layers})
-    with pytest.warns(UserWarning, match=f"got label {line.split()[0]}, which this chain is not made for"):
+    with pytest.warns(UserWarning, match=f"labels such as {line.split()[0]}: this chain is not made for them"):
         chain.learn([line])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
