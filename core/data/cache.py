@@ -87,7 +87,9 @@ class BatchCache:
     def __init__(self, path: str, sources: Sequence[str], options: ParserOptions, fresh: bool = False) -> None:
         self.path = path
         self._sources = list(sources)
-        self._options = {**asdict(options), "strict": None}
+        self._options = {name: value for name, value in asdict(options).items() if name != "longest_line"} | {
+            "strict": None
+        }
         self._index: list[dict[str, tuple[int, int, str]]] = []
         self._mapped: mmap.mmap | None = None
         self._views: list[Batch] = []

@@ -145,7 +145,11 @@ class InputFiles:
                 found = reader(source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
             else:
-                self._chunks = read_chunks([source], whole_groups=self._options.whole_groups)
+                self._chunks = read_chunks(
+                    [source],
+                    whole_groups=self._options.whole_groups,
+                    longest_line=self._options.longest_line,
+                )
                 yield from self._text(parser, first_pass)
                 self._chunks = read_chunks([])
             self._finished += os.path.getsize(source) if self.total is not None else 0

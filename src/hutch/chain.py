@@ -63,6 +63,7 @@ class Chain(Engine):
                 hash_seed=config.input.hash_seed,
                 constant=config.input.constant,
                 namespaces=config.input.namespaces,
+                longest_line=config.input.longest_line,
             ),
             seed=config.seed,
             ignore=config.input.ignore,
