@@ -32,6 +32,9 @@ class InputOptions(_Section):
     constant: Annotated[bool, Field(description="add the constant feature to every example")] = True
     ignore: Annotated[tuple[str, ...], Field(description="namespaces to leave out")] = ()
     keep: Annotated[tuple[str, ...], Field(description="namespaces to keep; all others are left out")] = ()
+    matrix: Annotated[
+        str, Field(description="namespace of a matrix's columns, if `columns` divides them into none")
+    ] = "x"
     longest_line: Annotated[
         int, Field(ge=1 << 10, lt=1 << 32, description="bytes that a line may have; a longer one is refused")
     ] = 1 << 26

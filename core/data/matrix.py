@@ -1,6 +1,9 @@
 """NumPy matrices and SciPy sparse matrices as batches; column j is the feature named `j`."""
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,6 @@ class _Columns:
 
     def __init__(self, width: int, options: ParserOptions, columns: Roles | Mapping[str, Any] | None) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
-        names = [str(j) for j in range(width)]
         listed = roles.namespaces
         self.hashes = np.zeros(width, np.uint32)
         self.numbers = np.full(width, -1, np.int32)
@@ -33,16 +35,25 @@ class _Columns:
             groups = {namespace: np.arange(width)}
         else:
             found: dict[str, list[int]] = {}
-            for column in roles.features(names):
+            for column in roles.features([str(j) for j in range(width)]):
                 found.setdefault(column.namespace, []).append(column.position)
             groups = {namespace: np.array(positions) for namespace, positions in found.items()}
         for namespace, positions in groups.items():
             seed = np.array([hash_namespace(namespace, options.hash_seed, options.hash)], np.uint32)
-            hashes = hash_names([names[j] for j in positions], seed, options)
+            if options.hash == "strings":  # a name of digits is its own number
+                hashes = positions.astype(np.uint32) + seed
+            else:
+                hashes = hash_names([str(j) for j in positions], seed, options)
             self.hashes[positions] = hashes & np.uint32((1 << options.bits) - 1)
             self.numbers[positions] = spaces.number(namespace)
         self.order = np.concatenate([*groups.values(), np.zeros(0, np.int64)]).astype(np.int64)
         self.ids = spaces.ids
+
+
+@lru_cache(maxsize=8)
+def _columns_of(width: int, options: ParserOptions, roles: str) -> _Columns:
+    """What `_Columns` makes of roles, given as JSON so that calls with the same need not do it again."""
+    return _Columns(width, options, json.loads(roles))
 
 
 def matrix_batches(
@@ -79,7 +90,7 @@ def matrix_batches(
     for name, array in given.items():
         if array.shape != (shape[0],):
             raise DataError(f"{source}: got {name} of shape {array.shape}, wanted ({shape[0]},)")
-    table = _Columns(shape[1], options, columns)
+    table = _columns_of(shape[1], options, json.dumps(asdict(Roles.of(columns))))
     pieces = _dense(matrix, table) if isinstance(matrix, np.ndarray) else _sparse(matrix.tocsr(), table)
     for start, row_ptr, used, values in pieces:
         rows = slice(start, start + len(row_ptr) - 1)

@@ -6,6 +6,7 @@ What not every run needs is imported where it is used.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Never, Self
 
@@ -97,12 +98,15 @@ class Chain(Engine):
         columns: Roles | Mapping[str, Any] | None = None,
     ) -> Iterator[Batch]:
         """Examples of any accepted kind as batches for this chain; the arguments are those of `learn`."""
-        columns = self.config.input.columns if columns is None else columns
+        columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
             return self._files([os.fspath(path) for path in paths], columns)
+        from hutch.core.data.matrix import is_matrix
         from hutch.core.data.sources import to_batches
 
+        if columns.namespaces is None and is_matrix(examples):
+            columns = replace(columns, namespaces={self.config.input.matrix: "*"})
         return to_batches(examples, self.parser, columns, labels=labels, importance=importance)
 
     def _files(self, paths: Sequence[str], columns: Any) -> Iterator[Batch]:
@@ -293,7 +297,9 @@ class Chain(Engine):
         """
         from hutch.core.chain.model_file import check_plugins
 
-        document = chain_config.read_chain(metadata["chain"])
+        written_as = dict(metadata["chain"])
+        written_as["input"] = {"matrix": "", **written_as.get("input", {})}  # "": before there was a name
+        document = chain_config.read_chain(written_as)
         plugins = installed(chain_config.blocked_plugins(document))
         for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
             warn(notice)
@@ -301,7 +307,7 @@ class Chain(Engine):
             written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
-        chain = cls.from_config(metadata["chain"] if config is None else config, overrides)
+        chain = cls.from_config(written_as if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         arrays = arrays | chain._changed_since(written)
