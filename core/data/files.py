@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
-from hutch.core.data.cache import BatchCache, BatchMemory
+from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import batches, read_chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import NUL_BYTE, Problem, Problems
 
@@ -113,8 +113,24 @@ class InputFiles:
         if self._memory.batches is not None:
             return self._again(self._memory.batches, len(self._memory.batches))
         if self._cache is not None and self._cache.ready:
-            return self._again(self._cache, len(self._cache))
+            return self._cached(self._cache)
         return self._first()
+
+    def _cached(self, cache: BatchCache) -> Iterator[Batch]:
+        """The batches of the cache; from a damaged one on, the text is parsed again."""
+        given = 0
+        try:
+            for batch in self._again(cache, len(cache)):
+                given += len(batch)
+                yield batch
+            return
+        except DamagedCache as error:
+            warn(f"{error}; the text is parsed again")
+        cache.ready = False
+        for batch in self._first():
+            if given < len(batch):
+                yield batch.rows(given, len(batch)) if given else batch
+            given = max(0, given - len(batch))
 
     def _again(self, kept: Iterable[Batch], count: int) -> Iterator[Batch]:
         total = self.total or 0
