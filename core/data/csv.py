@@ -15,6 +15,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.roles import Roles
+from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
@@ -80,7 +81,9 @@ class CsvReader:
         self, names: list[str], options: ParserOptions, columns: Roles | Mapping[str, Any] | None, source: str
     ) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
-        features = roles.features(names)
+        texts = roles.texts(names)
+        features = [column for column in roles.features(names) if column.position not in texts]
+        self._texts = [column for column in roles.features(names) if column.position in texts]
         seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in features]
         categorical = {str(name) for name in roles.categorical}
         self._options, self._source, self._names = options, source, names
@@ -89,6 +92,8 @@ class CsvReader:
         self._positions = np.array([column.position for column in features], np.int64)
         self._words = np.array([column.name in categorical for column in features], np.bool_)
         self._numbers = np.array([spaces.number(column.namespace) for column in features], np.int32)
+        self._text_numbers = [spaces.number(column.namespace) for column in self._texts]
+        self._text_seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in self._texts]
         self._ids = spaces.ids
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
         self._group, self._last_group = 0, b""
@@ -99,9 +104,8 @@ class CsvReader:
         rows, used, options = len(records), len(self._used), self._options
         clean, cells, width = records.clean, records.cells, records.width
         indices, values = np.zeros(rows * used, np.uint32), np.zeros(rows * used, np.float32)
-        mask = np.uint32((1 << options.bits) - 1)
+        mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         if used:
-            hash_all = options.hash == "all"
             _features(clean, cells, width, self._positions, self._hashes, self._words, hash_all, mask, indices, values)
         found: dict[str, NDArray[Any]] = {}
         for role, name, missing in (("label", "labels", np.nan), ("importance",) * 2 + (1.0,), ("base",) * 2 + (0.0,)):
@@ -121,16 +125,25 @@ class CsvReader:
             found["tags"] = np.frombuffer(b"".join(tags), np.uint8)
         if (position := self._roles["group"]) is not None:
             found["group"] = self._groups([records.cell(row, position) for row in range(rows)])
+        row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * used, np.tile(self._numbers, rows)
+        if self._texts:
+            bounds = cells[: 2 * rows * width].reshape(rows, width, 2)
+            words = [
+                hash_words(clean, bounds[:, column.position, 0], bounds[:, column.position, 1], seed, hash_all, mask)
+                for column, seed in zip(self._texts, self._text_seeds, strict=True)
+            ]
+            single = (indices, values, numbers)
+            row_ptr, indices, values, numbers = with_words(used, rows, single, words, self._text_numbers)
         return assemble(
-            np.arange(rows + 1, dtype=np.int64) * used,
+            row_ptr,
             indices,
             values,
-            np.tile(self._numbers, rows),
+            numbers,
             self._ids,
             options,
             self._source,
             int(records.lines[0]),
-            lambda i: f"column {self._used[i % used]!r}",
+            lambda i: f"column {self._used[i - int(row_ptr[np.searchsorted(row_ptr, i, 'right') - 1])]!r}",
             **found,
         )
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_labels, assemble, hash_names
+from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_given, as_numbers, assemble, hash_names
 from hutch.core.data.roles import REST, Roles
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
@@ -79,14 +79,10 @@ def matrix_batches(
         ConfigError: a column that is not there.
         DataError: not two dimensions, labels of another length, or a value that cannot be used.
     """
-    shape, matrix = matrix.shape, _as_numbers("", matrix, source)
+    shape, matrix = matrix.shape, as_numbers("", matrix, source)
     if len(shape) != 2:
         raise DataError(f"{source}: got shape {shape}, wanted two dimensions: examples and columns")
-    given: dict[str, NDArray[np.float32]] = {}
-    if labels is not None:
-        given["labels"] = as_labels(_as_numbers("labels", labels, source))
-    if importance is not None:
-        given["importance"] = np.array(_as_numbers("importance", importance, source), np.float32)
+    given = as_given(labels, importance, source)
     for name, array in given.items():
         if array.shape != (shape[0],):
             raise DataError(f"{source}: got {name} of shape {array.shape}, wanted ({shape[0]},)")
@@ -106,25 +102,6 @@ def matrix_batches(
             lambda i, used=used: f"column {used[i]}",  # type: ignore[misc]
             **{name: array[rows] for name, array in given.items()},
         )
-
-
-def _as_numbers(name: str, given: Any, source: str) -> Any:
-    """An array or sparse matrix if it holds numbers, made of them if it only looks different; else a DataError."""
-    array = given if hasattr(given, "tocsr") else np.asarray(given)
-    if array.dtype.kind in "biuf":
-        return array
-    if array.dtype.kind in "OUS" and not hasattr(given, "tocsr"):
-        for place, value in np.ndenumerate(array):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                column = "" if name else "".join(f"column {j}: " for j in place[1:])
-                wanted = "a number; class names go with hutch.sklearn" if name == "labels" else "a number"
-                got = value.item() if isinstance(value, np.generic) else value
-                text = f"{name and name + ': '}{column}got {got!r}, wanted {wanted}"
-                raise DataError(at(source, place[0] + 1, None, text)) from None
-        return array.astype(np.float32)
-    raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
 
 
 _Piece = tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
