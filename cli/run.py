@@ -310,6 +310,8 @@ class Run:
         elif self.options.learn:
             for line in self._named.missing():
                 note(line)
+        if self.options.learn and (doubt := self.chain.doubtful_labels()):
+            note(doubt)
         if self._strange_label is not None:
             such = f"{self._strange_labels} labels such as {self._strange_label:g}"
             note(f"{such}: this chain is not made for them, and learned from them all the same")

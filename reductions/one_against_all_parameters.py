@@ -21,7 +21,7 @@ class OneAgainstAllParameters(Parameters):
     """
 
     classes: Annotated[int, Field(ge=2, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = 1
+    first_class: Literal[0, 1, "detect"] = "detect"
     probabilities: bool = False
     predict_first: bool = False
 
@@ -36,4 +36,4 @@ class CostSensitiveParameters(Parameters):
     """
 
     classes: Annotated[int, Field(ge=1, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = 1
+    first_class: Literal[0, 1, "detect"] = "detect"

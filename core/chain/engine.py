@@ -177,6 +177,7 @@ class Engine:
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
+        self._span = (np.inf, -np.inf)  # of the labels that the loss was asked about
         self._size_scratch(0, 0)
 
     def _link_layers(self) -> None:
@@ -320,13 +321,28 @@ class Engine:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
         if self.takes is Labels.MULTICLASS:
-            classes = next((n for layer in self.layers if (n := getattr(layer.parameters, "classes", None))), None)
-            return labels[:0] if classes is None else labels[(labels < 0) | (labels > classes)]
+            layer = next((layer for layer in self.layers if getattr(layer.parameters, "classes", None)), None)
+            if layer is None:
+                return labels[:0]
+            first = int(np.ravel(layer.saved().get("first_class", 1))[0])  # 2: not yet known
+            return labels[(labels < first % 2) | (labels > layer.parameters.classes - (first == 0))]
         choice = getattr(self.layers[-1].parameters, "loss", None)
         if self.takes is not Labels.SIMPLE or not isinstance(choice, LossChoice):
             return labels[:0]
         loss = choice.resolve(self.layers[-1].context.losses)
+        if len(labels):
+            self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
         return labels[~loss.accepts(labels, choice.parameters)]
+
+    def doubtful_labels(self) -> str | None:
+        """What to say of the labels seen so far if they are most likely not meant as the loss takes them."""
+        choice = getattr(self.layers[-1].parameters, "loss", None)
+        if self.takes is not Labels.SIMPLE or not isinstance(choice, LossChoice) or choice.name != "logistic":
+            return None
+        if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
+            return None
+        taken = "logistic loss takes 0 for as likely as not"
+        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""

@@ -53,7 +53,7 @@ class Chain(Engine):
 
     def __init__(self, config: ChainConfig, plugins: Plugins | None = None) -> None:
         self.config = config
-        self._warned = False
+        self._warned = self._doubted = False
         self.plugins = plugins or installed(config.plugins.block)
         super().__init__(
             config.chain,
@@ -153,6 +153,9 @@ class Chain(Engine):
         batches = self.batches(examples, labels, importance, columns=columns)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._collect(batches, True, Progress(self, Schedule(), views) if views else None)
+        if (doubt := self.doubtful_labels()) and not self._doubted:
+            self._doubted = True
+            warn(doubt)
         if self._named and self.statistics.examples >= _ENOUGH:
             for text in self._named.missing():
                 warn(text)
