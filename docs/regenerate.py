@@ -187,6 +187,7 @@ def commands_page() -> str:
 
 def reductions_page() -> str:
     """The page of all reductions and losses with their parameters, from what they declare."""
+    from hutch.core.parameters import parameters_of
     from hutch.plugins.manager import Plugins
 
     registry = Plugins(only=()).registry
@@ -201,14 +202,12 @@ def reductions_page() -> str:
         place = "is a base learner" if cls.is_base else "stands above another layer"
         lines += [f"## {name}", "", (cls.__doc__ or "").split("\n")[0], ""]
         lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}.", ""]
-        fields = cls.Parameters.model_fields
-        if fields:
+        if parameters := parameters_of(cls.Parameters):
             lines += ["| parameter | default | meaning |", "|---|---|---|"]
-            meanings = attributes(cls.Parameters.__doc__ or "")
-            for parameter, field in fields.items():
-                default = "required" if field.is_required() else f"`{shown(field.default)}`"
-                meaning = (field.description or meanings.get(parameter, "")).replace("|", "\\|")
-                lines.append(f"| `{parameter}` | {default} | {meaning} |")
+            for parameter in parameters:
+                default = "required" if parameter.required else f"`{shown(parameter.default)}`"
+                meaning = parameter.meaning.replace("|", "\\|")
+                lines.append(f"| `{parameter.name}` | {default} | {meaning} |")
             lines.append("")
     lines += ["## Losses", "", "| loss | parameters | labels | convex |", "|---|---|---|---|"]
     for name, loss in sorted(registry.losses.items()):
@@ -224,20 +223,6 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return "[]" if value == () else str(value)
-
-
-def attributes(docstring: str) -> dict[str, str]:
-    """The lines below `Attributes:` by name; several names may share one line."""
-    found: dict[str, str] = {}
-    names: list[str] = []
-    for line in docstring.partition("Attributes:\n")[2].splitlines():
-        start = re.match(r" {4,8}(\w+(?:, \w+)*): (.*)", line)
-        if start:
-            names = start[1].split(", ")
-            found.update(dict.fromkeys(names, start[2].strip()))
-        else:
-            found.update({name: f"{found[name]} {line.strip()}".strip() for name in names})
-    return found
 
 
 GENERATED = {"commands.md": commands_page, "reductions.md": reductions_page}

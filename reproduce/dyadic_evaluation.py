@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.errors import DataError, at
 from hutch.core.loss.losses import BUILTIN_LOSSES
 from hutch.core.text.parser import TextParser
@@ -72,8 +73,9 @@ class Sweep:
 
 def build(*layers: tuple[str, dict[str, Any]], bits: int = _BITS) -> Engine:
     """A chain of these layers."""
-    models = _REGISTRY.reductions
-    return Engine([LayerConfig(name, models[name].Parameters(**given)) for name, given in layers], _REGISTRY, bits=bits)
+    known = _REGISTRY.reductions
+    made = [LayerConfig(name, checked(known[name].Parameters, given)) for name, given in layers]
+    return Engine(made, _REGISTRY, bits=bits)
 
 
 def split(seed: int = 0) -> tuple[Ratings, Ratings]:

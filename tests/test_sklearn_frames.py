@@ -1,15 +1,12 @@
-"""Estimators of scikit-learn on frames, with tuned parameters, inside other estimators, explained; regressors on raw y."""
+"""Estimators of scikit-learn on frames, tuned, inside other estimators, explained; regressors on raw targets."""
 
 import datetime
 import pickle
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-
-pytest.importorskip("sklearn")
-pa = pytest.importorskip("pyarrow")
-
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, make_classification, make_regression
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier

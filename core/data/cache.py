@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.atomic import atomic_write
-from hutch.core.batch import Batch, KeptBatch, joined
+from hutch.core.batch import Batch, PinnedBatch, joined
 from hutch.core.errors import DataError, at
 from hutch.core.text.parser import ParserOptions
 
@@ -68,7 +68,7 @@ class BatchMemory:
         if self._room < 0:
             self._copies.clear()
         else:
-            self._copies.append(KeptBatch(**{name: getattr(batch, name).copy() for name in _NAMES}))
+            self._copies.append(PinnedBatch(**{name: getattr(batch, name).copy() for name in _NAMES}))
 
     def finish(self) -> None:
         """All batches of the pass have been added."""
@@ -155,7 +155,7 @@ class BatchCache:
         try:
             if crc32(memoryview(mapped)[block.start : block.stop]) != block.checksum:
                 raise ValueError("wrong checksum")
-            batch = KeptBatch(**{name: _array(mapped, *block.arrays[name]) for name in _NAMES})
+            batch = PinnedBatch(**{name: _array(mapped, *block.arrays[name]) for name in _NAMES})
             _check(batch, int(self._options["bits"]))
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedCache(at(self.path, None, None, f"is damaged: {error}")) from None

@@ -34,7 +34,7 @@ _QUOTE, _LINE_FEED, _RETURN, _BLANK = 34, 10, 13, 32
 
 
 @inlined
-def next_cell(at, size, delimiter):  # type: ignore[no-untyped-def]
+def next_cell(at, size, delimiter):
     """The cell that begins at address `at` of a text that ends at address `size`.
 
     Returns:
@@ -72,7 +72,7 @@ def next_cell(at, size, delimiter):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def blank_line(at, size):  # type: ignore[no-untyped-def]
+def blank_line(at, size):
     """Bytes of the line at address `at` if it is blank, its end included; else 0."""
     if byte_at(at) == _LINE_FEED:
         return 1
@@ -82,7 +82,7 @@ def blank_line(at, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _split(text, delimiter, clean, cells, records, lines):  # type: ignore[no-untyped-def]
+def _split(text, delimiter, clean, cells, records, lines):
     """Split whole records into cells: `clean[cells[2c]:cells[2c + 1]]`, unquoted and followed by a blank.
 
     `clean` is a copy of the text with a byte to spare. Record r has the cells from `records[r]` to `records[r + 1]` and

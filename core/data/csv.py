@@ -19,7 +19,7 @@ from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import hash_name, hash_namespace
 from hutch.core.text.numbers import read_decimal
 from hutch.core.text.parser import ParserOptions
@@ -28,8 +28,8 @@ _BLANK = 32
 _NUMERIC_ROLES = ("label", "importance", "base")
 
 
-@njit
-def _number(clean, start, stop):  # type: ignore[no-untyped-def]
+@helper
+def _number(clean, start, stop):
     """The cell as a number, blanks around it allowed, and whether it is one."""
     while stop > start and clean[stop - 1] == _BLANK:
         stop -= 1
@@ -38,7 +38,7 @@ def _number(clean, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):  # type: ignore[no-untyped-def]
+def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):
     """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number."""
     address = int64(clean.ctypes.data)
     for feature in range(len(values)):
@@ -55,7 +55,7 @@ def _features(clean, cells, width, positions, hashes, words, hash_all, mask, ind
 
 
 @compiled
-def _numbers(clean, cells, width, position, missing, out):  # type: ignore[no-untyped-def]
+def _numbers(clean, cells, width, position, missing, out):
     """A column of numbers; returns the first row that holds something else, -1 if none does."""
     for row in range(len(out)):
         start, stop = cells[2 * (row * width + position)], cells[2 * (row * width + position) + 1]

@@ -17,7 +17,7 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, hash_namespace, namespace_id
 from hutch.core.text.numbers import read_decimal
 from hutch.core.text.parser import ParserOptions
@@ -33,15 +33,15 @@ _WANTED = {
 }
 
 
-@njit
-def _word_end(text, at, stop):  # type: ignore[no-untyped-def]
+@helper
+def _word_end(text, at, stop):
     while at < stop and text[at] > _BLANK and text[at] != _HASH:
         at += 1
     return at
 
 
-@njit
-def _integer(text, at, stop):  # type: ignore[no-untyped-def]
+@helper
+def _integer(text, at, stop):
     """The digits `text[at:stop]` as an integer; -1 if they are none or it is too large."""
     number = int64(0) if at < stop else int64(-1)
     for i in range(at, stop):
@@ -53,7 +53,7 @@ def _integer(text, at, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _parse(text, seed, hash_all, mask, groups, out):  # type: ignore[no-untyped-def]
+def _parse(text, seed, hash_all, mask, groups, out):
     """Parse whole lines; returns rows, features, lines, and kind, first and last byte of what is malformed.
 
     `groups` is (number of the group, its qid, whether any row has been seen) and goes on from chunk to chunk.

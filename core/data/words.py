@@ -28,13 +28,13 @@ def words_of(text: str) -> list[str]:
 
 
 @inlined
-def _of_word(byte):  # type: ignore[no-untyped-def]
+def _of_word(byte):
     letter = byte | 32
     return byte >= 128 or 97 <= letter <= 122 or 48 <= byte <= 57 or byte == 95
 
 
 @compiled
-def _joined(data, starts, stops, out):  # type: ignore[no-untyped-def]
+def _joined(data, starts, stops, out):
     """Write the texts one after the other, each ended by a NUL, blanks for NULs within; returns the bytes written."""
     to = 0
     for row in range(len(starts)):
@@ -47,7 +47,7 @@ def _joined(data, starts, stops, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _hashed(text, size, seed, hash_all, mask, counts, indices):  # type: ignore[no-untyped-def]
+def _hashed(text, size, seed, hash_all, mask, counts, indices):
     """Hash the words of NUL-terminated texts; returns how many there are, `counts` per text."""
     address = int64(text.ctypes.data)
     at, row, found = 0, 0, 0

@@ -5,7 +5,7 @@ from numpy import int64
 
 from hutch.core.data.cells import FINE, TRAILING, UNCLOSED, blank_line, next_cell
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 
 MISCOUNTED, EMPTY = range(TRAILING + 1, TRAILING + 3)
@@ -14,8 +14,8 @@ _LINE_FEED = 10
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
-@njit
-def _code(text, start, end, doubled, slots, hashes, places, lengths, count):  # type: ignore[no-untyped-def]
+@helper
+def _code(text, start, end, doubled, slots, hashes, places, lengths, count):
     """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new.
 
     `doubled`: its quotes are doubled, so that it differs from a name of the same bytes whose are not.
@@ -42,7 +42,7 @@ def _code(text, start, end, doubled, slots, hashes, places, lengths, count):  # 
 
 
 @compiled
-def scan(text, start, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):  # type: ignore[no-untyped-def]
+def scan(text, start, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):
     """Read all rows and code the wanted columns.
 
     Args:
@@ -96,7 +96,7 @@ def scan(text, start, separator, columns, width, optional, codes, slots, hashes,
 
 
 @compiled
-def group_by_item(workers, items, labels, item_count, worker_count, anonymous):  # type: ignore[no-untyped-def]
+def group_by_item(workers, items, labels, item_count, worker_count, anonymous):
     """Sort labels by item, drop exact duplicates, count contradictions.
 
     Args:
@@ -142,7 +142,7 @@ def group_by_item(workers, items, labels, item_count, worker_count, anonymous): 
 
 
 @compiled
-def group_by_worker(item_ptr, workers, worker_count):  # type: ignore[no-untyped-def]
+def group_by_worker(item_ptr, workers, worker_count):
     """Positions of each worker's labels: worker_ptr (int64, workers + 1), positions and their items (int64, int32)."""
     pointer = np.zeros(worker_count + 1, np.int64)
     for worker in workers:

@@ -26,6 +26,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, HutchError
+from hutch.core.parameters import parameters_of
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.table import BUILT_IN, create
@@ -182,7 +183,7 @@ def _with_classes(layers: Layers, classes: int) -> list[Any]:
     found: list[Any] = []
     for layer in layers:
         name, given = (layer, None) if isinstance(layer, str) else next(iter(layer.items()))
-        known = reductions[name].Parameters.model_fields if name in reductions else {}
+        known = [each.name for each in parameters_of(reductions[name].Parameters)] if name in reductions else []
         given = dict(given or {})
         if "classes" in known and "classes" not in given:
             given["classes"] = classes

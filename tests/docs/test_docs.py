@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from hutch.core.parameters import parameters_of
 from hutch.plugins import hookspecs
 from hutch.plugins.manager import Plugins
 
@@ -49,9 +50,9 @@ def test_reduction_and_its_parameters_are_documented(name: str) -> None:
     page = (DOCS / "reductions.md").read_text()
     section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     assert section
-    for parameter in REGISTRY.reductions[name].Parameters.model_fields:
-        [row] = [line for line in section.splitlines() if line.startswith(f"| `{parameter}` |")]
-        assert row.split("|")[3].strip(), f"{name}.{parameter} has no description"
+    for parameter in parameters_of(REGISTRY.reductions[name].Parameters):
+        [row] = [line for line in section.splitlines() if line.startswith(f"| `{parameter.name}` |")]
+        assert row.split("|")[3].strip(), f"{name}.{parameter.name} has no description"
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
