@@ -25,7 +25,7 @@ class Unexpected:
         self._named: NamedNamespaces | None = NamedNamespaces(engine.layers, engine.parser.namespaces)
         self.labels = 0
         self.first: float | None = None
-        self._told = False
+        self._told = self._doubted = False
 
     def see(self, batch: Batch) -> None:
         """Look at a batch that was learned."""
@@ -42,6 +42,9 @@ class Unexpected:
             self._told = True
             such = f"{self.labels} labels such as {self.first:g}"
             yield f"{such}: this chain is not made for them, and learned from them all the same"
+        if not self._doubted and (doubt := self._engine.doubtful_labels()):
+            self._doubted = True
+            yield doubt
 
     def about_namespaces(self) -> Iterator[str]:
         """What to tell people of namespaces, a sentence each."""

@@ -66,6 +66,7 @@ class Chain(Engine):
                 hash_seed=config.input.hash_seed,
                 constant=config.input.constant,
                 namespaces=config.input.namespaces,
+                longest_line=config.input.longest_line,
             ),
             seed=config.seed,
             ignore=config.input.ignore,
@@ -102,15 +103,18 @@ class Chain(Engine):
         return iter(self._batches(examples, labels, importance, columns))
 
     def _batches(self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1) -> Iterable[Batch]:
-        """The same, to be iterated once a pass."""
-        columns = self.config.input.columns if columns is None else columns
+        """The same, to be iterated once per pass."""
+        columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
             sources = [os.fspath(path) for path in paths]
             check_sources(sources)
             return self.files(sources, lambda problem: warn(str(problem)), columns=columns, passes=passes)
+        from hutch.core.data.matrix import is_matrix
         from hutch.core.data.sources import to_batches
 
+        if columns.namespaces is None and is_matrix(examples):
+            columns = replace(columns, namespaces={self.config.input.matrix: "*"})
         found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
         return found if passes == 1 else list(found)
 
@@ -323,7 +327,9 @@ class Chain(Engine):
         """
         from hutch.core.chain.model_file import check_plugins
 
-        document = chain_config.read_chain(metadata["chain"])
+        written_as = dict(metadata["chain"])
+        written_as["input"] = {"matrix": "", **written_as.get("input", {})}  # "": before there was a name
+        document = chain_config.read_chain(written_as)
         plugins = installed(chain_config.blocked_plugins(document))
         for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
             warn(notice)
@@ -331,7 +337,7 @@ class Chain(Engine):
             written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
-        chain = cls.from_config(metadata["chain"] if config is None else config, overrides)
+        chain = cls.from_config(written_as if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         arrays = arrays | chain._changed_since(written)
