@@ -118,6 +118,10 @@ class TwoLevel(CrowdModel):
         kernels.refresh_shares(crowd, classes, shares)
         return objective, change
 
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """See `two_level_kernels.others`."""
+        return others(labels, state, self.class_prior(state), flat(state.scratch["shares"]), learned)
+
     def posterior(self, state: State) -> Array:
         """Sum over the levels."""
         q, classes = state.items["posterior"], len(state.classes)
@@ -215,6 +219,26 @@ def crowd_of(state: State) -> kernels.Crowd:
         habit_prior=shared["habit_prior"],
         strengths=shared["strengths"],
     )
+
+
+def others(labels: Labels, state: State, class_prior: Array, shares: Array, remove_own: bool) -> Array:
+    """What all other labels say of each label's item: `two_level_kernels.others` (labels, classes).
+
+    Args:
+        labels: of the state's workers, or slots.
+        class_prior: (classes).
+        shares: that made the counts; empty if not `remove_own`.
+        remove_own: the labels are in the counts.
+    """
+    classes = len(state.classes)
+    decided = np.empty((len(labels), classes))
+    q = state.items["posterior"] if remove_own else np.empty((labels.items, 2 * classes))
+    if len(labels):
+        kernels.others(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, class_prior[None], level_prior(state),
+            classes, crowd_of(state), shares, remove_own, q, decided,
+        )  # fmt: skip
+    return decided
 
 
 def level_weight(q: Array, clarity: float) -> Array:

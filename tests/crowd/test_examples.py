@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-MODULES = ["aggregate", "calibration", "labels", "models", "online", "report", "requests"]
+MODULES = [
+    "aggregate", "data.labels", "models.calibration", "models.online", "models.table", "report", "requests",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)

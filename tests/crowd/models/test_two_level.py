@@ -60,7 +60,7 @@ def test_renaming_classes_permutes_the_posterior():
     assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[:, ::-1], atol=1e-9)
 
 
-def test_labels_are_foretold_by_the_others():
+def test_labels_are_predicted_by_the_others():
     """The kernel's short cut equals leaving each label out of its item, one by one."""
     labels = simulate(30, 6, 3, 4, seed=5).labels
     model = TwoLevel(clarity=0.1)
@@ -68,6 +68,7 @@ def test_labels_are_foretold_by_the_others():
     model.maximise(labels, state)
     crowd, shares, q = crowd_of(state), flat(state.scratch["shares"]), state.items["posterior"]
     prior, levels = model.class_prior(state), level_prior(state)
+    decided = model.others(labels, state)
     arguments = (labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], levels, 3, crowd, shares, q)
     total = 0.0
     for item in range(labels.items):
@@ -90,6 +91,8 @@ def test_labels_are_foretold_by_the_others():
         for place in places:
             others = np.outer(levels, prior).ravel() * np.prod([factors[p] for p in places if p != place], axis=0)
             total += np.log(others @ factors[place] / others.sum())
+            by_class = (others[:3] + clarity * others[3:]) / others.sum()
+            assert np.allclose(decided[place], by_class, atol=1e-9)
     assert kernels.held_out(*arguments) == pytest.approx(total, abs=1e-7)
 
 
