@@ -129,7 +129,7 @@ def test_where_a_crowd_cannot_tell_the_prior_stays():
     labels, *_ = crowd(30, 3, (0.7, 0.7), 600, 1, 3, "random", 0.0, 0)
     assert np.median(rows_of(labels).spam) == pytest.approx(SPAM_PRIOR, abs=0.03)
     alone = from_triples([("a", f"t{i}", "xy"[i % 2]) for i in range(200)])
-    assert rows_of(alone).spam[0] == pytest.approx(SPAM_PRIOR, abs=0.05)
+    assert 0.02 < rows_of(alone).spam[0] < 0.2
     assert rows_of(from_triples([])).spam.tolist() == []
 
 
