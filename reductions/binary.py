@@ -16,13 +16,13 @@ from hutch.core.kernel.abi import (
     predict_next,
     sensitivity_next,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
 _0, _1 = np.float32(0), np.float32(1)
 
 
-@njit
-def _decide(example, below, label, importance):  # type: ignore[no-untyped-def]
+@helper
+def _decide(example, below, label, importance):
     """The sign of the prediction; 0 counts as -1."""
     sign = _1 if below > _0 else -_1
     wrong = label != UNLABELED and importance > _0 and label != sign
@@ -31,25 +31,25 @@ def _decide(example, below, label, importance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layer below learn."""
     return _decide(example, learn_next(layer, example, label, importance, offset), label, importance)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The sign of the prediction below."""
     return _decide(example, predict_next(layer, example, label, importance, offset), label, importance)
 
 
 @kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, target, offset):
     """h_min of the layer below."""
     return importance_to_next(layer, example, label, target, offset)
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Sensitivity of the layer below."""
     return sensitivity_next(layer, example, label, importance, offset)
 

@@ -20,7 +20,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 
 if TYPE_CHECKING:
     from hutch.reductions.one_against_all_parameters import CostSensitiveParameters
@@ -38,14 +38,14 @@ COST_SENSITIVE = np.dtype(
 state_at = view(COST_SENSITIVE)
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+@inlined
+def _offset(layer, offset, k):
     """Rows of sub-model k of the layer below."""
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
-@njit
-def _settle(state, classes):  # type: ignore[no-untyped-def]
+@helper
+def _settle(state, classes):
     """Detect the smallest class, and take classes that there are not for the nearest bound, as VW does."""
     for j in range(len(classes)):
         if state.first == _UNDECIDED and (classes[j] == uint32(0) or int64(classes[j]) == state.classes):
@@ -56,8 +56,8 @@ def _settle(state, classes):  # type: ignore[no-untyped-def]
             classes[j] = uint32(state.classes)
 
 
-@njit
-def _loss_of(prediction, classes, costs):  # type: ignore[no-untyped-def]
+@helper
+def _loss_of(prediction, classes, costs):
     """The cost of the prediction above that of the cheapest class; 0 where it is not known."""
     least = chosen = UNLABELED
     for j in range(len(costs)):
@@ -67,8 +67,8 @@ def _loss_of(prediction, classes, costs):  # type: ignore[no-untyped-def]
     return np.float64(chosen - least) if chosen != UNLABELED else 0.0
 
 
-@njit
-def _run(layer, example, importance, offset, learning):  # type: ignore[no-untyped-def]
+@helper
+def _run(layer, example, importance, offset, learning):
     """Go over the classes of the label, or over all if it has none; returns the cheapest."""
     state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
@@ -96,13 +96,13 @@ def _run(layer, example, importance, offset, learning):  # type: ignore[no-untyp
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class predicted cheapest, among those of the label if it names any."""
     return _run(layer, example, importance, offset, False)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, and teach each class of the label its cost."""
     return _run(layer, example, importance, offset, True)
 

@@ -23,11 +23,11 @@ from hutch.core.kernel.abi import (
     UNLABELED,
     example_at,
     float32s_at,
-    foreseeable,
     int64s_at,
     kernel,
     layer_at,
     learn_next,
+    likely,
     predict_many_next,
     predict_next,
     shared_at,
@@ -119,33 +119,33 @@ def draw_up(classes: int, errors: int) -> tuple[NDArray[Any], NDArray[np.int64]]
 
 
 @inlined
-def _tournament(layer):  # type: ignore[no-untyped-def]
+def _tournament(layer):
     return tournament_at(layer_at(layer)[0].state)[0]
 
 
 @inlined
-def _player(state, k):  # type: ignore[no-untyped-def]
+def _player(state, k):
     return player_at(state.players + uint64(k * _PLAYER_SIZE))[0]
 
 
 @inlined
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+def _offset(layer, offset, k):
     """Rows of sub-model k of the layer below."""
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
 @inlined
-def _scores(state):  # type: ignore[no-untyped-def]
+def _scores(state):
     return float32s_at(state.scores, state.problems)
 
 
 @inlined
-def _decide(layer, example, importance, problem, offset):  # type: ignore[no-untyped-def]
+def _decide(layer, example, importance, problem, offset):
     return predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, problem))
 
 
 @inlined
-def _score_all(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+def _score_all(layer, example, importance, offset):
     """Predict all problems, if the learner below does so at once and will not change its mind; returns whether."""
     state, shared = _tournament(layer), shared_at(example_at(example)[0].shared)[0]
     settled = shared.fixed_range == 1 or (shared.min_label <= -_1 and shared.max_label >= _1)
@@ -156,7 +156,7 @@ def _score_all(layer, example, importance, offset):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _instruct(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
+def _instruct(layer, example, side, importance, problem, offset, known):
     """Teach a match which side wins; returns what it predicted before."""
     if not known:
         return learn_next(layer, example, side, importance, _offset(layer, offset, problem))
@@ -168,7 +168,7 @@ def _instruct(layer, example, side, importance, problem, offset, known):  # type
 
 
 @inlined
-def _teach(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
+def _teach(layer, example, side, importance, problem, offset, known):
     """Teach a match which side wins; returns what it then predicts."""
     if known:
         _instruct(layer, example, side, importance, problem, offset, known)
@@ -182,7 +182,7 @@ def _teach(layer, example, side, importance, problem, offset, known):  # type: i
 
 
 @helper
-def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+def _winner(layer, example, importance, offset):
     """The class, from 0, that the matches choose, from the finals down."""
     state = _tournament(layer)
     champion = 0
@@ -195,12 +195,12 @@ def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
     while k >= state.classes:
         match = _player(state, k)
         score = _decide(layer, example, importance, k - state.classes, offset)
-        k = match.right if foreseeable(score > state.boundary) else match.left
+        k = match.right if likely(score > state.boundary) else match.left
     return k
 
 
 @inlined
-def _winner_by(scores, state):  # type: ignore[no-untyped-def]
+def _winner_by(scores, state):
     """The same from known predictions of all problems."""
     champion = 0
     for i in range(state.height - 1, -1, -1):
@@ -215,7 +215,7 @@ def _winner_by(scores, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _choose(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+def _choose(layer, example, importance, offset):
     """The class, from 1, that wins, and whether the predictions of all problems are known now."""
     state = _tournament(layer)
     if _score_all(layer, example, importance, offset):
@@ -224,7 +224,7 @@ def _choose(layer, example, importance, offset):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-untyped-def]
+def _climb(layer, example, k, importance, offset, known):
     """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
     state = _tournament(layer)
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
@@ -234,7 +234,7 @@ def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-unt
         side = -_1 if left else _1
         problem = match - state.classes
         score = _teach(layer, example, side, importance, problem, offset, known)
-        wins = foreseeable((score - state.boundary) * side > _0)
+        wins = likely((score - state.boundary) * side > _0)
         here = _player(state, match)
         coming = here.winner_to if wins else here.loser_to
         if here.last == 1 or (not wins and coming == 0):
@@ -247,7 +247,7 @@ def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-unt
 
 
 @inlined
-def _play_finals(layer, example, count, offset, known):  # type: ignore[no-untyped-def]
+def _play_finals(layer, example, count, offset, known):
     """Teach the finals in which a champion that should win meets one that should not."""
     state, e = _tournament(layer), example_at(example)[0]
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
@@ -271,27 +271,27 @@ def _play_finals(layer, example, count, offset, known):  # type: ignore[no-untyp
 
 
 @helper
-def _judge(example, label, prediction):  # type: ignore[no-untyped-def]
+def _judge(example, label, prediction):
     e = example_at(example)[0]
     e.raw, e.loss = prediction, np.float64(e.importance) if label != UNLABELED and label != prediction else 0.0
     return prediction
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class that wins."""
     return _judge(example, label, _choose(layer, example, importance, offset)[0])
 
 
 @inlined
-def _train(layer, example, label, importance, offset, known):  # type: ignore[no-untyped-def]
+def _train(layer, example, label, importance, offset, known):
     """Teach the matches in which a class plays."""
     count = _climb(layer, example, np.int64(label) - 1, importance, offset, known)
     _play_finals(layer, example, count, offset, known)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then teach the matches in which the class of the example plays."""
     state = _tournament(layer)
     prediction, known = _choose(layer, example, importance, offset)

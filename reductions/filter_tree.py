@@ -34,7 +34,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 
 Shape = Literal["balanced", "chain"]
 
@@ -124,31 +124,31 @@ tree_at = view(TREE)
 _0, _1, _INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
 
 
-@njit(inline="always")
-def _tree(layer):  # type: ignore[no-untyped-def]
+@inlined
+def _tree(layer):
     return tree_at(layer_at(layer)[0].state)[0]
 
 
-@njit(inline="always")
-def _players(tree):  # type: ignore[no-untyped-def]
+@inlined
+def _players(tree):
     return int64s_at(tree.matches, uint64(2 * (tree.classes - 1)))
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+@inlined
+def _offset(layer, offset, k):
     """Rows of sub-model k of the layer below."""
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
-@njit
-def _score(layer, example, k, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score(layer, example, k, offset):
     """The raw prediction of sub-model k."""
     predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
     return np.float64(example_at(example)[0].raw)
 
 
-@njit
-def _descend(layer, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def _descend(layer, example, offset):
     """The class, from 0, that wins when every match is decided by its own problem."""
     tree = _tree(layer)
     players = _players(tree)
@@ -159,16 +159,16 @@ def _descend(layer, example, offset):  # type: ignore[no-untyped-def]
     return player
 
 
-@njit
-def _score_again(layer, example, k, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score_again(layer, example, k, offset):
     """The raw prediction of sub-model k, which has just learned."""
     if _tree(layer).exact_updates == 1:
         return np.float64(example_at(example)[0].updated)
     return _score(layer, example, k, offset)
 
 
-@njit
-def _tournament(layer, example, costs, offset, learning, importance):  # type: ignore[no-untyped-def]
+@helper
+def _tournament(layer, example, costs, offset, learning, importance):
     """Play all matches from the leaves up among the classes of finite cost; returns the champion, from 0.
 
     Learning, each match first learns that the cheaper of its players should win.
@@ -193,8 +193,8 @@ def _tournament(layer, example, costs, offset, learning, importance):  # type: i
     return winners[tree.classes - 2]
 
 
-@njit
-def listed_costs(tree, e):  # type: ignore[no-untyped-def]
+@helper
+def listed_costs(tree, e):
     """Fill in the costs of all classes, infinite if not listed; returns the least, infinite if none is given."""
     costs = float32s_at(tree.costs, uint64(tree.classes))
     costs[:] = _INFINITE if e.cost_count > uint64(0) else _0
@@ -209,7 +209,7 @@ def listed_costs(tree, e):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class, from 1."""
     e = example_at(example)[0]
     winner = _descend(layer, example, offset)
@@ -218,8 +218,8 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     return e.raw
 
 
-@njit
-def _train(layer, example, player, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _train(layer, example, player, importance, offset):
     """Learn the matches of a class, from its leaf up to the first that it loses.
 
     Returns:
@@ -244,8 +244,8 @@ def _train(layer, example, player, importance, offset):  # type: ignore[no-untyp
     return count, won
 
 
-@njit
-def _descend_again(layer, example, count, offset):  # type: ignore[no-untyped-def]
+@helper
+def _descend_again(layer, example, count, offset):
     """What `_descend` would have returned before the matches that `_train` has learned."""
     tree = _tree(layer)
     players, player = _players(tree), 2 * tree.classes - 2
@@ -262,7 +262,7 @@ def _descend_again(layer, example, count, offset):  # type: ignore[no-untyped-de
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then learn the matches of the label, or all of them from a soft label.
 
     Where the layer below allows it, the matches on the label's way are predicted when they are learned, not before.
@@ -288,15 +288,15 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     return e.raw
 
 
-@njit
-def regret(tree, winner, least, importance):  # type: ignore[no-untyped-def]
+@helper
+def regret(tree, winner, least, importance):
     """The loss: what the class costs more than the cheapest, 0 if no cost is given."""
     costs = float32s_at(tree.costs, uint64(tree.classes))
     return np.float64(importance) * np.float64(costs[winner] - least) if least < _INFINITE else 0.0
 
 
 @kernel
-def predict_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict_costs(layer, example, label, importance, offset):
     """The class, from 1, that wins among those listed, or among all."""
     e, tree = example_at(example)[0], _tree(layer)
     least = listed_costs(tree, e)
@@ -308,7 +308,7 @@ def predict_costs(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn_costs(layer, example, label, importance, offset):
     """Predict, then learn every match with the difference of its players' costs."""
     e, tree = example_at(example)[0], _tree(layer)
     least = listed_costs(tree, e)
@@ -321,7 +321,7 @@ def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """The least importance of a label that turns one of the matches on the predicted class's way."""
     tree = _tree(layer)
     players = _players(tree)

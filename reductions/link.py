@@ -9,7 +9,7 @@ import numpy as np
 from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 
 if TYPE_CHECKING:
     from hutch.reductions.link_parameters import LinkParameters
@@ -23,13 +23,13 @@ LINK = np.dtype([("function", "i8")])
 link_at = view(LINK)
 
 
-@njit(inline="always")
-def _function(layer):  # type: ignore[no-untyped-def]
+@inlined
+def _function(layer):
     return link_at(layer_at(layer)[0].state)[0].function
 
 
-@njit(error_model="numpy")
-def _apply(function, p):  # type: ignore[no-untyped-def]
+@helper
+def _apply(function, p):
     if function == 1:
         return _1 / (_1 + math.exp(-p))
     if function == 2:
@@ -39,8 +39,8 @@ def _apply(function, p):  # type: ignore[no-untyped-def]
     return p
 
 
-@njit(error_model="numpy")
-def _invert(function, q):  # type: ignore[no-untyped-def]
+@helper
+def _invert(function, q):
     """The prediction that the link turns into q; NaN or infinite where none does."""
     share = q if function == 1 else (q + _1) / _2
     if function == 1 or function == 2:
@@ -49,26 +49,26 @@ def _invert(function, q):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layer below learn; returns its prediction through the link."""
     return _apply(_function(layer), learn_next(layer, example, label, importance, offset))
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The prediction of the layer below, through the link."""
     return _apply(_function(layer), predict_next(layer, example, label, importance, offset))
 
 
 @kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, target, offset):
     """h_min of the layer below to the prediction that the link turns into `target`."""
     below = _invert(_function(layer), target)
     return importance_to_next(layer, example, label, below, offset) if math.isfinite(below) else np.float32(np.inf)
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Sensitivity of the layer below: that of the prediction before the link."""
     return sensitivity_next(layer, example, label, importance, offset)
 

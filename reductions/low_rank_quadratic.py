@@ -31,7 +31,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.linear.memory import Buffer, reserve
@@ -74,8 +74,8 @@ LOW_RANK = np.dtype(
 low_rank_at = view(LOW_RANK)
 
 
-@njit
-def _find(e, name):  # type: ignore[no-untyped-def]
+@helper
+def _find(e, name):
     """First and last feature of a namespace; both 0 if it is not there."""
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
     ids = uint32s_at(e.namespace_ids, e.namespace_count)
@@ -85,8 +85,8 @@ def _find(e, name):  # type: ignore[no-untyped-def]
     return int64(0), int64(0)
 
 
-@njit
-def _make(state, layer, e, offset, turn, learning):  # type: ignore[no-untyped-def]
+@helper
+def _make(state, layer, e, offset, turn, learning):
     """Write the new features of all pairs; returns how many, and for how many there is room."""
     shared = shared_at(e.shared)[0]
     pairs, ends = int64s_at(state.pairs, state.pair_count * 3), int64s_at(state.ends, state.pair_count)
@@ -123,8 +123,8 @@ def _make(state, layer, e, offset, turn, learning):  # type: ignore[no-untyped-d
     return n, room
 
 
-@njit
-def _build(state, e, room, made, turn):  # type: ignore[no-untyped-def]
+@helper
+def _build(state, e, room, made, turn):
     """Write the example anew, as rows, each namespace followed by the new features it gets; False without memory."""
     shared = shared_at(e.shared)[0]
     count, length = int64(e.namespace_count), int64(e.length)
@@ -156,8 +156,8 @@ def _build(state, e, room, made, turn):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _round(layer, example, label, importance, offset, turn, learning):  # type: ignore[no-untyped-def]
+@helper
+def _round(layer, example, label, importance, offset, turn, learning):
     """Predict, or learn, with the latent weights of one side as numbers."""
     state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     shared = shared_at(e.shared)[0]
@@ -175,16 +175,16 @@ def _round(layer, example, label, importance, offset, turn, learning):  # type: 
     return prediction
 
 
-@njit
-def _count(state, e):  # type: ignore[no-untyped-def]
+@helper
+def _count(state, e):
     """Count an example once, however many sub-models see it."""
     if e.line == uint64(0) or e.line != state.line:
         state.seen += uint64(1)
         state.line = e.line
 
 
-@njit
-def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _predict(layer, example, label, importance, offset):
     state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if shared_at(e.shared)[0].testing == 0:
         _count(state, e)
@@ -192,13 +192,13 @@ def _predict(layer, example, label, importance, offset):  # type: ignore[no-unty
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Predict only."""
     return _predict(layer, example, label, importance, offset)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Learn twice, from either side; returns the prediction made before."""
     state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if label == UNLABELED or shared_at(e.shared)[0].testing == 1:

@@ -28,7 +28,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -57,8 +57,8 @@ MERGE = np.dtype(
 merge_at = view(MERGE)
 
 
-@njit
-def _new_id(state, name):  # type: ignore[no-untyped-def]
+@helper
+def _new_id(state, name):
     """The id of a namespace below this layer; the constant stays what it is."""
     found = state.others if state.others >= 0 and name != CONSTANT_NAMESPACE else int64(name)
     for k in range(int64(state.count)):
@@ -67,8 +67,8 @@ def _new_id(state, name):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit
-def _build(layer, example):  # type: ignore[no-untyped-def]
+@helper
+def _build(layer, example):
     """Write the example anew; leaves it as it is without memory."""
     state, e = merge_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     count, length = int64(e.namespace_count), int64(e.length)
@@ -101,14 +101,14 @@ def _build(layer, example):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layers below learn from the example with its new namespaces."""
     _build(layer, example)
     return learn_next(layer, example, label, importance, offset)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Let the layers below predict the example with its new namespaces."""
     _build(layer, example)
     return predict_next(layer, example, label, importance, offset)

@@ -97,7 +97,7 @@ class NatOEMParameters(Parameters):
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Pass the example on; in a run that learns, one without a label may open a class, too."""
     at, e = layer_at(layer)[0].state, example_at(example)[0]
     if shared_at(e.shared)[0].testing == 1 or label != UNLABELED:
@@ -109,7 +109,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Pass the example on, behind the boundary if it opens a class."""
     at, e = layer_at(layer)[0].state, example_at(example)[0]
     before_example(at, e, label)
@@ -119,13 +119,13 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """h_min of the layer below."""
     return importance_to_next(layer, example, label, importance, offset)
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Sensitivity of the layer below."""
     return sensitivity_next(layer, example, label, importance, offset)
 
@@ -172,7 +172,7 @@ class NatOEMLayer(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+        return Kernels(learn, predict, importance_to, sensitivity).limited_to(self.context.below)
 
     @property
     def boundaries(self) -> int:

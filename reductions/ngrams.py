@@ -31,7 +31,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -81,16 +81,16 @@ def gram_masks(size: int, skips: int) -> list[tuple[int, ...]]:
     return found
 
 
-@njit
-def _is_listed(state, name):  # type: ignore[no-untyped-def]
+@helper
+def _is_listed(state, name):
     listed = state.name_count == 0
     for k in range(state.name_count):
         listed = listed or uint32s_at(state.names, state.name_count)[k] == name
     return listed and name != CONSTANT_NAMESPACE
 
 
-@njit
-def _build(layer, example):  # type: ignore[no-untyped-def]
+@helper
+def _build(layer, example):
     """Write the example anew with its grams; leaves it as it is without memory."""
     state, e = ngrams_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     mask, size = shared_at(e.shared)[0].mask, state.size
@@ -124,14 +124,14 @@ def _build(layer, example):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layers below learn from the example with its grams."""
     _build(layer, example)
     return learn_next(layer, example, label, importance, offset)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Let the layers below predict the example with its grams."""
     _build(layer, example)
     return predict_next(layer, example, label, importance, offset)

@@ -21,7 +21,7 @@ from hutch.core.kernel.abi import (
     predict_next,
     view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ ONE_AGAINST_ALL = np.dtype(
 state_at = view(ONE_AGAINST_ALL)
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+@inlined
+def _offset(layer, offset, k):
     """Rows of sub-model k of the layer below."""
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
-@njit(error_model="numpy")
-def _write_scores(state, e, predictions):  # type: ignore[no-untyped-def]
+@helper
+def _write_scores(state, e, predictions):
     if e.scores == uint64(0) or int64(e.score_count) < state.classes:
         return
     scores, total = float32s_at(e.scores, state.classes), _0
@@ -66,8 +66,8 @@ def _write_scores(state, e, predictions):  # type: ignore[no-untyped-def]
             scores[k] *= scale
 
 
-@njit
-def _judge(state, e, label, importance, first):  # type: ignore[no-untyped-def]
+@helper
+def _judge(state, e, label, importance, first):
     """The label of the highest prediction, the first of equals; writes scores and loss."""
     predictions, best = float32s_at(state.predictions, state.classes), 0
     for k in range(state.classes):
@@ -79,13 +79,13 @@ def _judge(state, e, label, importance, first):  # type: ignore[no-untyped-def]
     return prediction
 
 
-@njit(inline="always")
-def _first(state):  # type: ignore[no-untyped-def]
+@inlined
+def _first(state):
     return _0 if state.first == 0 else _1
 
 
-@njit
-def _best(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _best(layer, example, label, importance, offset):
     """Predict with every sub-model; returns the label of the highest."""
     state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     predictions = float32s_at(state.predictions, state.classes)
@@ -94,8 +94,8 @@ def _best(layer, example, label, importance, offset):  # type: ignore[no-untyped
     return _judge(state, e, label, importance, _first(state))
 
 
-@njit
-def _teach(layer, example, share, importance, split, offset):  # type: ignore[no-untyped-def]
+@helper
+def _teach(layer, example, share, importance, split, offset):
     """Teach one sub-model that its class holds with probability `share`; returns its prediction made before."""
     if split == 0:
         return learn_next(layer, example, share + share - _1, importance, offset)
@@ -108,13 +108,13 @@ def _teach(layer, example, share, importance, split, offset):  # type: ignore[no
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class with the highest prediction."""
     return _best(layer, example, label, importance, offset)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Teach every sub-model whether its class holds; `targets` of the example are soft labels.
 
     The sub-models do not see each other, so each may learn right after it has predicted.
@@ -140,8 +140,8 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     return _judge(state, e, label, importance, shown)
 
 
-@njit
-def _overtake(layer, example, winner, rival, offset):  # type: ignore[no-untyped-def]
+@helper
+def _overtake(layer, example, winner, rival, offset):
     """The importance with which a rival's label makes its prediction meet the winner's, and where they meet."""
     predictions = float32s_at(state_at(layer_at(layer)[0].state)[0].predictions, uint64(max(winner, rival) + 1))
     low, high, least = predictions[rival], predictions[winner], _0
@@ -158,7 +158,7 @@ def _overtake(layer, example, winner, rival, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """The least importance of another class's label that makes that class's prediction the highest.
 
     The runner-up comes first; of the others only those are looked at that get to where it meets the winner sooner.

@@ -28,38 +28,38 @@ from hutch.core.kernel.abi import (
     learn_next,
     predict_next,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_at
 
 _0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.inf)
 
 
-@njit(inline="always")
-def _tree(layer):  # type: ignore[no-untyped-def]
+@inlined
+def _tree(layer):
     return tree_at(layer_at(layer)[0].state)[0]
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
+@inlined
+def _offset(layer, offset, k):
     return offset + uint64(k) * layer_at(layer)[0].step
 
 
-@njit(inline="always")
-def _pair(layer, offset, first, second):  # type: ignore[no-untyped-def]
+@inlined
+def _pair(layer, offset, first, second):
     """The offset that names two sub-models, of which the second's prediction is subtracted."""
     return _offset(layer, offset, first) | ((_offset(layer, offset, second) + uint64(1)) << uint64(32))
 
 
-@njit
-def _rescore(layer, example, k, offset):  # type: ignore[no-untyped-def]
+@helper
+def _rescore(layer, example, k, offset):
     """Compute one score anew."""
     tree, e = _tree(layer), example_at(example)[0]
     predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
     float64s_at(tree.scores, uint64(tree.classes))[k] = np.float64(e.raw)
 
 
-@njit
-def _score_all(layer, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score_all(layer, example, offset):
     """Compute all scores."""
     tree, e = _tree(layer), example_at(example)[0]
     scores = float64s_at(tree.scores, uint64(tree.classes))
@@ -71,8 +71,8 @@ def _score_all(layer, example, offset):  # type: ignore[no-untyped-def]
             out[k] = np.float32(scores[k])
 
 
-@njit
-def _best(tree, costs):  # type: ignore[no-untyped-def]
+@helper
+def _best(tree, costs):
     """The class, from 0, of the greatest score among those of finite cost; the first of equals."""
     scores, best = float64s_at(tree.scores, uint64(tree.classes)), -1
     for k in range(tree.classes):
@@ -81,8 +81,8 @@ def _best(tree, costs):  # type: ignore[no-untyped-def]
     return max(best, 0)
 
 
-@njit
-def _step(layer, example, k, opponent, direction, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _step(layer, example, k, opponent, direction, importance, offset):
     """Move the score of class k against the opponent's, which stays; keeps the score up to date."""
     tree, e = _tree(layer), example_at(example)[0]
     e.base = np.float32(-float64s_at(tree.scores, uint64(tree.classes))[opponent])
@@ -91,8 +91,8 @@ def _step(layer, example, k, opponent, direction, importance, offset):  # type: 
     _rescore(layer, example, k, offset)
 
 
-@njit
-def _match(layer, example, winner, loser, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _match(layer, example, winner, loser, importance, offset):
     """Learn that the first class should beat the second; of split steps, the first is the other's each second time."""
     e = example_at(example)[0]
     if _tree(layer).differences == 1:
@@ -110,8 +110,8 @@ def _match(layer, example, winner, loser, importance, offset):  # type: ignore[n
         _step(layer, example, loser, winner, -_1, _HALF * importance, offset)
 
 
-@njit
-def _tournament(layer, example, costs, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _tournament(layer, example, costs, importance, offset):
     """Play all matches from the leaves up, learning each first."""
     tree = _tree(layer)
     players, winners = (
@@ -133,8 +133,8 @@ def _tournament(layer, example, costs, importance, offset):  # type: ignore[no-u
         winners[match] = right if scores[right] > scores[left] else left
 
 
-@njit
-def _learn_from_costs(layer, example, costs, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _learn_from_costs(layer, example, costs, importance, offset):
     """Predict with all scores, then learn; returns the class, from 0."""
     tree, e = _tree(layer), example_at(example)[0]
     base = e.base
@@ -148,7 +148,7 @@ def _learn_from_costs(layer, example, costs, importance, offset):  # type: ignor
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class, from 1, of the greatest score."""
     tree, e = _tree(layer), example_at(example)[0]
     costs = float32s_at(tree.costs, uint64(tree.classes))
@@ -160,7 +160,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then learn from the label, or from a soft one."""
     tree, e = _tree(layer), example_at(example)[0]
     costs = float32s_at(tree.costs, uint64(tree.classes))
@@ -177,7 +177,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def predict_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict_costs(layer, example, label, importance, offset):
     """The class, from 1, of the greatest score among those listed, or among all."""
     tree, e = _tree(layer), example_at(example)[0]
     least = listed_costs(tree, e)
@@ -188,7 +188,7 @@ def predict_costs(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn_costs(layer, example, label, importance, offset):
     """Predict, then learn from costs."""
     tree, e = _tree(layer), example_at(example)[0]
     least = listed_costs(tree, e)
@@ -199,7 +199,7 @@ def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """The least importance of a label that lifts another class to the best score.
 
     Both scores move. Where steps are split, with h and g to move either alone, it is taken for 1 / (1/h + 1/g): exact

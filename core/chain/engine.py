@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
+from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
 from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -278,7 +278,7 @@ class Engine:
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver of a batch; returns the arrays that must live while it runs."""
         run, size = self._run, len(batch)
-        seen = batch.seen if isinstance(batch, KeptBatch) else Seen.of(batch)
+        seen = batch.seen if isinstance(batch, PinnedBatch) else Seen.of(batch)
         self._seen[:] = seen.addresses
         if self.takes is not Labels.COST_SENSITIVE or len(batch.cost_ptr) <= 1:
             run["cost_ptr"] = 0
@@ -316,7 +316,7 @@ class Engine:
                 sink(batch, outputs)
         return row_at
 
-    def strange_labels(self, batch: Batch) -> NDArray[np.float32]:
+    def unexpected_labels(self, batch: Batch) -> NDArray[np.float32]:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
         if self.takes is Labels.MULTICLASS:

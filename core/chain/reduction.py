@@ -66,7 +66,7 @@ class Kernels:
     sensitivity: AddressKernel | None = None
     predict_many: AddressKernel | None = None
 
-    def as_far_as(self, below: "Reduction | None") -> "Kernels":
+    def limited_to(self, below: "Reduction | None") -> "Kernels":
         """These, for a layer that hands h_min and sensitivity on: without what the layer below lacks."""
         theirs = below.kernels if below else None
         return Kernels(

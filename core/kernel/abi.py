@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.kernel.cache import AddressKernel
-from hutch.core.kernel.decorators import intrinsic, njit
+from hutch.core.kernel.decorators import inlined, intrinsic
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""
@@ -237,7 +237,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def rolled(typing_context: Any) -> Any:
+def no_unroll(typing_context: Any) -> Any:
     """Keep LLVM from unrolling the loop this stands in: where sums wait for each other that only adds loop ends."""
     from llvmlite import ir
     from numba.core import types
@@ -251,7 +251,7 @@ def rolled(typing_context: Any) -> Any:
 
 
 @intrinsic
-def foreseeable(typing_context: Any, condition: Any) -> Any:
+def likely(typing_context: Any, condition: Any) -> Any:
     """The condition; a branch on it is worth guessing: what follows need not wait for what it depends on.
 
     Without it LLVM turns a choice between two values into a selection, and a walk down a tree into a chain of waits.
@@ -268,37 +268,37 @@ def foreseeable(typing_context: Any, condition: Any) -> Any:
     return types.boolean(types.boolean), generate
 
 
-@njit(inline="always")
-def learn_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@inlined
+def learn_next(layer, example, label, importance, offset):
     """Let the layer below learn; returns its prediction made before."""
     below = layer_at(layer)[0].next
     return call(layer_at(below)[0].learn, below, example, label, importance, offset)
 
 
-@njit(inline="always")
-def predict_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@inlined
+def predict_next(layer, example, label, importance, offset):
     """Let the layer below predict."""
     below = layer_at(layer)[0].next
     return call(layer_at(below)[0].predict, below, example, label, importance, offset)
 
 
-@njit(inline="always")
-def predict_many_next(layer, example, importance, offset, predictions, count):  # type: ignore[no-untyped-def]
+@inlined
+def predict_many_next(layer, example, importance, offset, predictions, count):
     """Let `count` sub-models of the base learner below predict at once; `predictions` is the address they go to."""
     below, e = layer_at(layer)[0].next, example_at(example)[0]
     e.predictions, e.prediction_count = predictions, count
     call(layer_at(below)[0].predict_many, below, example, UNLABELED, importance, offset)
 
 
-@njit(inline="always")
-def importance_to_next(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+@inlined
+def importance_to_next(layer, example, label, target, offset):
     """h_min of the layer below: the importance of (example, label) that moves its prediction to `target`."""
     below = layer_at(layer)[0].next
     return call(layer_at(below)[0].importance_to, below, example, label, target, offset)
 
 
-@njit(inline="always")
-def sensitivity_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@inlined
+def sensitivity_next(layer, example, label, importance, offset):
     """Sensitivity of the layer below."""
     below = layer_at(layer)[0].next
     return call(layer_at(below)[0].sensitivity, below, example, label, importance, offset)

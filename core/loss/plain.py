@@ -5,21 +5,21 @@ from hutch.core.loss.flow import flow_to
 
 
 @loss_kernel
-def plain_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def plain_value(prediction, label, scale, norm, loss):
     """The plugin's value."""
     record = loss_at(loss)[0]
     return call_plain_loss(record.plain_value, prediction, label, record.parameter)
 
 
 @loss_kernel
-def plain_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def plain_derivative(prediction, label, scale, norm, loss):
     """The plugin's derivative."""
     record = loss_at(loss)[0]
     return call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
 
 
 @loss_kernel
-def plain_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def plain_update(prediction, label, scale, norm, loss):
     """The step of the gradient flow, so that learning with importance 2 equals learning twice."""
     if not norm > 0.0:
         record = loss_at(loss)[0]
@@ -28,14 +28,14 @@ def plain_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyp
 
 
 @loss_kernel
-def plain_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def plain_unsafe_update(prediction, label, scale, norm, loss):
     """The gradient step."""
     record = loss_at(loss)[0]
     return -scale * call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
 
 
 @loss_kernel
-def plain_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def plain_square_gradient(prediction, label, scale, norm, loss):
     """Square of the derivative."""
     record = loss_at(loss)[0]
     derivative = call_plain_loss(record.plain_derivative, prediction, label, record.parameter)

@@ -11,7 +11,7 @@ from numpy import float64, int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import UNLABELED, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 from hutch.em.constrained.drift_kernel import DRIFT, drifted
@@ -76,8 +76,8 @@ class Boundaries:
         return found | {"boundaries": self._constraint["boundaries"]}
 
 
-@njit
-def _key(b, e, label):  # type: ignore[no-untyped-def]
+@helper
+def _key(b, e, label):
     """What tells the class of an example; NaN if nothing does."""
     if b.source == _GROUP:
         return float64(e.group)
@@ -91,8 +91,8 @@ def _key(b, e, label):  # type: ignore[no-untyped-def]
     return np.nan
 
 
-@njit
-def before_example(address, e, label):  # type: ignore[no-untyped-def]
+@helper
+def before_example(address, e, label):
     """Count a boundary if a class ends before this example, which is to teach.
 
     Args:
@@ -109,8 +109,8 @@ def before_example(address, e, label):  # type: ignore[no-untyped-def]
     constraint.score = np.nan
 
 
-@njit
-def after_example(address, e):  # type: ignore[no-untyped-def]
+@helper
+def after_example(address, e):
     """Look once at the likelihood that a learner found for a row; a boundary then comes before the next example."""
     b = boundary_at(address)[0]
     constraint = constraint_at(b.constraint)[0]

@@ -4,7 +4,7 @@ import numpy as np
 from numpy import int64
 
 from hutch.core.kernel.abi import view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.drift import ALLOWANCE, CLIP, MEMORY, REFERENCE, WARM_UP
 
 DRIFT = np.dtype(
@@ -19,8 +19,8 @@ DRIFT = np.dtype(
 drift_at = view(DRIFT)
 
 
-@njit
-def _median(numbers, count):  # type: ignore[no-untyped-def]
+@helper
+def _median(numbers, count):
     """Median of the first numbers, which are sorted in place: insertion, since they hardly change from call to call."""
     for i in range(1, count):
         value, j = numbers[i], i
@@ -31,8 +31,8 @@ def _median(numbers, count):  # type: ignore[no-untyped-def]
     return 0.5 * (numbers[(count - 1) // 2] + numbers[count // 2])
 
 
-@njit(error_model="numpy")
-def drifted(address, log_likelihood):  # type: ignore[no-untyped-def]
+@helper
+def drifted(address, log_likelihood):
     """Take in one sample, scored before it is learned; True: a new segment starts with it."""
     d = drift_at(address)[0]
     known = max(d.seen - WARM_UP, int64(0))

@@ -28,14 +28,14 @@ class _Nothing(Parameters):
 
 
 @kernel
-def _learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn(layer, example, label, importance, offset):
     """Let the chosen sub-model learn."""
     chosen, step = _chosen_at(layer_at(layer)[0].state)[0].submodel, layer_at(layer)[0].step
     return learn_next(layer, example, label, importance, offset + uint64(chosen) * step)
 
 
 @kernel
-def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _predict(layer, example, label, importance, offset):
     """Let the chosen sub-model predict."""
     chosen, step = _chosen_at(layer_at(layer)[0].state)[0].submodel, layer_at(layer)[0].step
     return predict_next(layer, example, label, importance, offset + uint64(chosen) * step)

@@ -29,7 +29,7 @@ from hutch.core.kernel.abi import (
     shared_at,
     uint32s_at,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.reductions.active.decision import (
     ACTIVE,
     PROGRESS,
@@ -120,8 +120,8 @@ class ActiveParameters(Parameters):
         return self.rule in ("iwal", "vw")
 
 
-@njit
-def _replay(s, layer, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def _replay(s, layer, example, offset):
     """Learn bought examples again: `replay` for each example that the label just learned stands for."""
     progress = progress_at(s.progress)[0]
     decided = np.float64(progress.seen - progress.replayed)
@@ -138,8 +138,8 @@ def _replay(s, layer, example, offset):  # type: ignore[no-untyped-def]
         learn_next(layer, s.replayed, label, importance, offset)
 
 
-@njit
-def _train(s, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _train(s, layer, example, label, importance, offset):
     """Learn a bought label, and some bought before; returns the prediction made before."""
     progress = progress_at(s.progress)[0]
     prediction = learn_next(layer, example, label, importance, offset)
@@ -153,7 +153,7 @@ def _train(s, layer, example, label, importance, offset):  # type: ignore[no-unt
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     s, e = active_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if s.simulation == uint64(0):
         return _train(s, layer, example, label, importance, offset)
@@ -185,7 +185,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     s, e = active_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     lent = lend_scores(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
@@ -206,12 +206,12 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     return importance_to_next(layer, example, label, importance, offset)
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     return sensitivity_next(layer, example, label, importance, offset)
 
 
@@ -285,7 +285,7 @@ class Active(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+        return Kernels(learn, predict, importance_to, sensitivity).limited_to(self.context.below)
 
     @property
     def simulation(self) -> bool:

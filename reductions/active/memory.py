@@ -7,7 +7,7 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import example_at, float32s_at, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 
 KEPT = np.dtype(
     [
@@ -64,13 +64,13 @@ class Memory:
         return {"words": self._words, "table": table, **counters}
 
 
-@njit(inline="always")
-def _entry(memory, number):  # type: ignore[no-untyped-def]
+@inlined
+def _entry(memory, number):
     return kept_at(memory.table + ((memory.first + number) % memory.capacity) * _KEPT_SIZE)[0]
 
 
-@njit
-def _reserve(memory, words):  # type: ignore[no-untyped-def]
+@helper
+def _reserve(memory, words):
     """Forget old examples until `words` words fit in one piece; returns the first."""
     if memory.position + words > memory.size:
         while memory.count > uint64(0) and _entry(memory, uint64(0)).start >= memory.position:
@@ -88,14 +88,14 @@ def _reserve(memory, words):  # type: ignore[no-untyped-def]
     return start
 
 
-@njit(inline="always")
-def _halves(count):  # type: ignore[no-untyped-def]
+@inlined
+def _halves(count):
     """Words that `count` 4-byte numbers take."""
     return (count + uint64(1)) // uint64(2)
 
 
-@njit
-def _parts(memory, start, length, namespaces, costs):  # type: ignore[no-untyped-def]
+@helper
+def _parts(memory, start, length, namespaces, costs):
     """Addresses of an example's offsets, indices, values, namespace ids, cost classes and costs."""
     offsets = memory.words + start * uint64(8)
     indices = offsets + (namespaces + uint64(1)) * uint64(8)
@@ -106,8 +106,8 @@ def _parts(memory, start, length, namespaces, costs):  # type: ignore[no-untyped
     return offsets, indices, values, ids, classes, cost_values
 
 
-@njit
-def remember(at, example, label, importance):  # type: ignore[no-untyped-def]
+@helper
+def remember(at, example, label, importance):
     """Keep an example; one that is larger than all of the memory is not kept.
 
     Args:
@@ -136,8 +136,8 @@ def remember(at, example, label, importance):  # type: ignore[no-untyped-def]
     memory.count += uint64(1)
 
 
-@njit
-def recall(at, number, example):  # type: ignore[no-untyped-def]
+@helper
+def recall(at, number, example):
     """Put a kept example into the EXAMPLE at an address; returns its label and importance.
 
     Args:

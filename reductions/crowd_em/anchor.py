@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import float64s_at, int64s_at, view
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.crowd.models.two_level_kernels import COIN, POPULATION, coin
 from hutch.crowd.models.two_level_stream import retained
 from hutch.em.constrained.record import CLASS, COUNTS, constraint_at
@@ -82,8 +82,8 @@ class Anchors:
         return {f"anchor.{name}": array for name, array in self._arrays.items() if name != "held"}
 
 
-@njit
-def _first_of(slots, j):  # type: ignore[no-untyped-def]
+@helper
+def _first_of(slots, j):
     """Whether no label before this one is of the same worker."""
     for i in range(j):
         if slots[i] == slots[j]:
@@ -91,15 +91,15 @@ def _first_of(slots, j):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _parts(table, classes):  # type: ignore[no-untyped-def]
+@helper
+def _parts(table, classes):
     """Counts, their sums, habits, their sum, of a table."""
     cells = classes * classes
     return table[:cells], table[cells : cells + classes], table[cells + classes : cells + 2 * classes], table[-1:]
 
 
-@njit
-def _parts_of(crowd, slot, classes):  # type: ignore[no-untyped-def]
+@helper
+def _parts_of(crowd, slot, classes):
     """The same of a worker."""
     cells, rows = slot * classes * classes, slot * classes
     return (
@@ -110,40 +110,40 @@ def _parts_of(crowd, slot, classes):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
-def _add(crowd, slot, table, factor, classes):  # type: ignore[no-untyped-def]
+@helper
+def _add(crowd, slot, table, factor, classes):
     """A worker's table += factor × table."""
     for own, other in zip(_parts_of(crowd, slot, classes), _parts(table, classes)):  # noqa: B905 - Numba has no strict
         for i in range(len(own)):
             own[i] += factor * other[i]
 
 
-@njit
-def _swap(crowd, slot, table, classes):  # type: ignore[no-untyped-def]
+@helper
+def _swap(crowd, slot, table, classes):
     for own, other in zip(_parts_of(crowd, slot, classes), _parts(table, classes)):  # noqa: B905 - Numba has no strict
         for i in range(len(own)):
             own[i], other[i] = other[i], own[i]
 
 
-@njit
-def _tables(anchors, slot, size):  # type: ignore[no-untyped-def]
+@helper
+def _tables(anchors, slot, size):
     count = uint64(anchors.stored * size)
     return float64s_at(anchors.tables + uint64(8) * count * uint64(slot), count)
 
 
-@njit
-def _shares(anchors, slot):  # type: ignore[no-untyped-def]
+@helper
+def _shares(anchors, slot):
     count = uint64(anchors.stored)
     return float64s_at(anchors.shares + uint64(8) * count * uint64(slot), count)
 
 
-@njit
-def _held(anchors, j, size):  # type: ignore[no-untyped-def]
+@helper
+def _held(anchors, j, size):
     return float64s_at(anchors.held + uint64(8 * j * size), uint64(size))
 
 
-@njit(error_model="numpy")
-def _capped(crowd, slot, classes, cap, table):  # type: ignore[no-untyped-def]
+@helper
+def _capped(crowd, slot, classes, cap, table):
     """A worker's table with every row shrunk to at most `cap` labels."""
     counts, rows, habits, mass = _parts_of(crowd, slot, classes)
     own_counts, own_rows, own_habits, own_mass = _parts(table, classes)
@@ -158,8 +158,8 @@ def _capped(crowd, slot, classes, cap, table):  # type: ignore[no-untyped-def]
         own_habits[label] = factor * habits[label]
 
 
-@njit(error_model="numpy")
-def _mix(anchors, crowd, slot, classes, factor):  # type: ignore[no-untyped-def]
+@helper
+def _mix(anchors, crowd, slot, classes, factor):
     """Add `factor` times the mixture of a worker's stored tables to his table."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -168,14 +168,14 @@ def _mix(anchors, crowd, slot, classes, factor):  # type: ignore[no-untyped-def]
             _add(crowd, slot, tables[r * size : (r + 1) * size], factor * shares[r], classes)
 
 
-@njit
-def _cap(anchors):  # type: ignore[no-untyped-def]
+@helper
+def _cap(anchors):
     beta = constraint_at(anchors.constraint)[0].beta
     return CAP if beta == COUNTS else beta
 
 
-@njit(error_model="numpy")
-def _anchor_ahead(anchors, crowd, slot, classes, table):  # type: ignore[no-untyped-def]
+@helper
+def _anchor_ahead(anchors, crowd, slot, classes, table):
     """What a worker's table becomes at a boundary: the mixture of his capped table and of the stored ones that stay.
 
     Returns:
@@ -193,8 +193,8 @@ def _anchor_ahead(anchors, crowd, slot, classes, table):  # type: ignore[no-unty
     return used
 
 
-@njit(error_model="numpy")
-def _renew(anchors, crowd, slot, classes, touches, seen, table):  # type: ignore[no-untyped-def]
+@helper
+def _renew(anchors, crowd, slot, classes, touches, seen, table):
     """Store a worker's table and let him start anew from what is stored; `table` is scratch."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -208,20 +208,20 @@ def _renew(anchors, crowd, slot, classes, touches, seen, table):  # type: ignore
     touches[slot], seen[slot] = _UNTOUCHED, 0.0
 
 
-@njit
-def _is_stale(anchors, slot, touches):  # type: ignore[no-untyped-def]
+@helper
+def _is_stale(anchors, slot, touches):
     """Whether a boundary came since a worker's last labels; one who had none since the boundary before stays."""
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_at(anchors.constraint)[0].boundaries)
 
 
-@njit
-def _by_class(anchors):  # type: ignore[no-untyped-def]
+@helper
+def _by_class(anchors):
     return constraint_at(anchors.constraint)[0].mode == CLASS
 
 
-@njit
-def show_anchored(address, slots, crowd, classes, touches, seen, learning):  # type: ignore[no-untyped-def]
+@helper
+def show_anchored(address, slots, crowd, classes, touches, seen, learning):
     """Before an item is judged: renew the rows of its workers if a boundary came since their last labels.
 
     Args:
@@ -250,8 +250,8 @@ def show_anchored(address, slots, crowd, classes, touches, seen, learning):  # t
             epochs[slot] = int64(constraint_at(anchors.constraint)[0].boundaries)
 
 
-@njit
-def show_read(address, slots, crowd, classes, touches):  # type: ignore[no-untyped-def]
+@helper
+def show_read(address, slots, crowd, classes, touches):
     """After an item that is not learned: put the rows back that `show_anchored` renewed."""
     if address == uint64(0) or not _by_class(anchors_at(address)[0]):
         return
@@ -261,8 +261,8 @@ def show_read(address, slots, crowd, classes, touches):  # type: ignore[no-untyp
             _swap(crowd, slots[j], _held(anchors, j, size), classes)
 
 
-@njit
-def renew_all(address, crowd, classes, touches, seen):  # type: ignore[no-untyped-def]
+@helper
+def renew_all(address, crowd, classes, touches, seen):
     """Renew every worker: before what all of them have in common is estimated."""
     if address == uint64(0) or not _by_class(anchors_at(address)[0]):
         return
@@ -275,13 +275,13 @@ def renew_all(address, crowd, classes, touches, seen):  # type: ignore[no-untype
 
 
 @compiled
-def renew_workers(address, crowd, classes, touches, seen):  # type: ignore[no-untyped-def]
+def renew_workers(address, crowd, classes, touches, seen):
     """`renew_all`, for Python."""
     renew_all(address, crowd, classes, touches, seen)
 
 
-@njit
-def put_aside(address, slots, crowd, classes):  # type: ignore[no-untyped-def]
+@helper
+def put_aside(address, slots, crowd, classes):
     """Before an item's labels are learned: in mode step, copy its workers' tables, which are their anchors."""
     if address == uint64(0) or _by_class(anchors_at(address)[0]):
         return
@@ -293,8 +293,8 @@ def put_aside(address, slots, crowd, classes):  # type: ignore[no-untyped-def]
             _add(crowd, slots[j], table, 1.0, classes)
 
 
-@njit(error_model="numpy")
-def _weigh(anchors, crowd, slot, label, classes, q):  # type: ignore[no-untyped-def]
+@helper
+def _weigh(anchors, crowd, slot, label, classes, q):
     """Move the shares of a worker's stored tables on by how well each foresaw a label."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -319,8 +319,8 @@ def _weigh(anchors, crowd, slot, label, classes, q):  # type: ignore[no-untyped-
             shares[r] = (1.0 - _SHARE) * shares[r] / total + _SHARE / used
 
 
-@njit
-def _kept(slots, j, touches, seen, decay):  # type: ignore[no-untyped-def]
+@helper
+def _kept(slots, j, touches, seen, decay):
     """How much of its table before an item a worker still has after the item's labels."""
     new, kept = 0, 1.0
     for slot in slots:
@@ -330,8 +330,8 @@ def _kept(slots, j, touches, seen, decay):  # type: ignore[no-untyped-def]
     return kept, new
 
 
-@njit(error_model="numpy")
-def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):  # type: ignore[no-untyped-def]
+@helper
+def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):
     """After an item's labels were learned: anchor its workers' rows, so that steps shrink all but the anchor.
 
     Args:

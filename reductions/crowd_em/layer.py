@@ -19,7 +19,7 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Pre
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_at, kernel, layer_at, shared_at
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.crowd.models.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.models.two_level_kernels import Crowd, fit_strengths
@@ -70,8 +70,8 @@ class CrowdEMParameters(Parameters):
     stored_rows: Annotated[int, Field(ge=1, le=16)] = 3
 
 
-@njit
-def _line(layer, example, label, importance, read, offset):  # type: ignore[no-untyped-def]
+@helper
+def _line(layer, example, label, importance, read, offset):
     """One line of a block."""
     s, e = crowd_em_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if read and _1 <= label <= float32(s.classes) and importance > _0:
@@ -83,13 +83,13 @@ def _line(layer, example, label, importance, read, offset):  # type: ignore[no-u
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """A line whose label is read only if nothing is learned in this run: it has none, or it is held out."""
     return _line(layer, example, label, importance, shared_at(example_at(example)[0].shared)[0].testing == 1, offset)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """A line with a label."""
     return _line(layer, example, label, importance, True, offset)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
 from hutch.core.kernel.abi import EXAMPLE, example_at, float32s_at, float64s_at, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.crowd.models.two_level_kernels import Crowd
 
 TABLES = ("counts", "rows", "habits", "masses", "skill", "population", "habit_prior", "strengths")
@@ -50,8 +50,8 @@ crowd_em_at = view(CROWD_EM)
 _EXAMPLE_WORDS = np.uint64(EXAMPLE.itemsize // 4)
 
 
-@njit(inline="always")
-def crowd_at(s):  # type: ignore[no-untyped-def]
+@inlined
+def crowd_at(s):
     """The worker table."""
     classes, slots = uint64(s.classes), uint64(s.slots)
     return Crowd(
@@ -66,8 +66,8 @@ def crowd_at(s):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
-def worker_of(s, example):  # type: ignore[no-untyped-def]
+@helper
+def worker_of(s, example):
     """Index of the first feature in the workers' namespace; 0, the anonymous worker, without one."""
     e = example_at(example)[0]
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
@@ -77,8 +77,8 @@ def worker_of(s, example):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit
-def take_label(s, example, label, importance):  # type: ignore[no-untyped-def]
+@helper
+def take_label(s, example, label, importance):
     """Add a line's label to the present block."""
     place, worker = int64(label) - 1, worker_of(s, example)
     if worker == s.gold:
@@ -90,8 +90,8 @@ def take_label(s, example, label, importance):  # type: ignore[no-untyped-def]
     s.importance = max(s.importance, importance)
 
 
-@njit
-def take_features(s, example):  # type: ignore[no-untyped-def]
+@helper
+def take_features(s, example):
     """Make the item's example from a line: everything but the worker. Returns whether it has features of its own."""
     uint32s_at(s.example, _EXAMPLE_WORDS)[:] = uint32s_at(example, _EXAMPLE_WORDS)
     e = example_at(s.example)[0]
@@ -117,8 +117,8 @@ def take_features(s, example):  # type: ignore[no-untyped-def]
     return has_features
 
 
-@njit
-def half_of(s):  # type: ignore[no-untyped-def]
+@helper
+def half_of(s):
     """0 or 1 by a hash of the item's features, so that equal items fall into one half."""
     e = example_at(s.example)[0]
     mixed = uint64(0)

@@ -25,7 +25,7 @@ _0, _LATEST = np.float32(0), 1e37
 
 
 @helper
-def _exponents(state, learned, weights, at):  # type: ignore[no-untyped-def]
+def _exponents(state, learned, weights, at):
     """By which powers of e a row's linear weight and factor are to shrink up to the present."""
     slot = at + uint64(state.head - TIME)
     elapsed = learned.clock - np.float64(weights[slot]) - np.float64(weights[slot + uint64(1)])
@@ -34,7 +34,7 @@ def _exponents(state, learned, weights, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fade(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def fade(record, example, label, importance, offset):
     """Leave in the second and third scratch the values that give the prediction of shrunk weights."""
     state = dyadic_at(record)[0]
     weights, stride, rows, values, n = gathered(state, example)
@@ -48,7 +48,7 @@ def fade(record, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def settle(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def settle(record, example, label, importance, offset):
     """Move the clock on by half of an example, and shrink the weights of its features up to then."""
     state = dyadic_at(record)[0]
     weights, stride, rows, _, n = gathered(state, example)

@@ -52,7 +52,7 @@ _MOST_RATERS = 300  # of an item; more are sampled, as every example of the item
 
 
 @kernel
-def gather_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def gather_raters(record, example, label, importance, offset):
     """Sum up the factors of the item's raters."""
     state = dyadic_at(record)[0]
     raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
@@ -88,7 +88,7 @@ def gather_raters(record, example, label, importance, offset):  # type: ignore[n
 
 
 @kernel
-def move_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def move_raters(record, example, label, importance, offset):
     """The raters' part in a step; in the first pass, remember who rated."""
     state = dyadic_at(record)[0]
     raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)

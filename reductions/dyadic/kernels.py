@@ -16,9 +16,9 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_at, kernel, layer_at, loss_at
-from hutch.core.kernel.decorators import helper, njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
-from hutch.reductions.dyadic.dyad_linear import slope_
+from hutch.reductions.dyadic.dyad_linear import loss_slope
 from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic.rates import POSTERIOR, POWER, factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
@@ -48,7 +48,7 @@ _0, _1, _NOTHING = np.float32(0), np.float32(1), np.uint64(0)
 
 
 @helper
-def _unit(state, offset):  # type: ignore[no-untyped-def]
+def _unit(state, offset):
     """Mean and standard deviation of the labels, by which they are standardised under posterior rates."""
     if state.rates != POSTERIOR:
         return 0.0, 1.0
@@ -58,7 +58,7 @@ def _unit(state, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _gather(state, example, offset):  # type: ignore[no-untyped-def]
+def _gather(state, example, offset):
     """Gather the features and find the sides."""
     gather(features_at(state.features)[0], example, offset)
     find_sides(state, example)
@@ -67,7 +67,7 @@ def _gather(state, example, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _score(state, example, offset):  # type: ignore[no-untyped-def]
+def _score(state, example, offset):
     """Set w·x and the dyads' part of the prediction, both in standardised labels, and the sides; features gathered."""
     weights, stride, rows, values, n = gathered(state, example)
     factor_values = values
@@ -80,7 +80,7 @@ def _score(state, example, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _report(state, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _report(state, example, label, importance, offset):
     """Write the prediction in the labels' own unit and its loss into the example; returns it clipped."""
     e = example_at(example)[0]
     mean, deviation = _unit(state, offset)
@@ -97,7 +97,7 @@ def _report(state, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """a·b + w·x; features never seen have a factor of zeros."""
     state = state_of(layer)
     if state.plain == 0 or not score_plainly(state, example, offset):
@@ -107,7 +107,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @helper
-def _set_kind(state, label):  # type: ignore[no-untyped-def]
+def _set_kind(state, label):
     """Kind of the loss at this label, and the label as the closed forms want it."""
     record = loss_at(state.loss)[0]
     state.kind, state.label = record.kind, np.float64(label)
@@ -119,7 +119,7 @@ def _set_kind(state, label):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _measure(state, example, importance):  # type: ignore[no-untyped-def]
+def _measure(state, example, importance):
     """Set `square`, `variance` and the metric of the sides; with power rates every feature has the rate 1."""
     if state.measure != _NOTHING:
         call(state.measure, state.self, example, _0, importance, state.offset)
@@ -136,7 +136,7 @@ def _measure(state, example, importance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _set_scale(state, offset):  # type: ignore[no-untyped-def]
+def _set_scale(state, offset):
     """Set what all rates must be multiplied by, of both records if there are two; both have been measured."""
     state.scale = 1.0
     if state.rates == POSTERIOR:
@@ -152,7 +152,7 @@ def _set_scale(state, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _see(state):  # type: ignore[no-untyped-def]
+def _see(state):
     """Set U and V as the pairs' balanced sides have them, and the product of the pairs' rates."""
     metric, balance = metric_of(state), balance_of(state)
     U, V, product, present = 0.0, 0.0, 1.0, 0
@@ -173,7 +173,7 @@ def _see(state):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _join(state, example, deviation, offset):  # type: ignore[no-untyped-def]
+def _join(state, example, deviation, offset):
     """Set U, V, X and w·x as the step sees them, those of the difference if there is a rival."""
     score = state.linear + state.dyads + np.float64(example_at(example)[0].base) / deviation
     square, product, present = state.square, state.product, state.present
@@ -188,7 +188,7 @@ def _join(state, example, deviation, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _move(state, example, keep):  # type: ignore[no-untyped-def]
+def _move(state, example, keep):
     """Move the weights by the step; `keep` is what all of them are multiplied by before and after it."""
     weights, stride, rows, values, n = gathered(state, example)
     linear_rates = scratch_of(features_at(state.features)[0], 0)
@@ -218,7 +218,7 @@ def _move(state, example, keep):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then make the importance-aware step."""
     state = state_of(layer)
     e, shared = example_at(example)[0], shared_of(example)
@@ -244,7 +244,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @helper
-def _begin(state, example, label, importance):  # type: ignore[no-untyped-def]
+def _begin(state, example, label, importance):
     """Everything before the regularisation of a step, for one sub-model."""
     offset = state.offset
     _gather(state, example, offset)
@@ -261,7 +261,7 @@ def _begin(state, example, label, importance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _regularise(state, example, importance, keep, again):  # type: ignore[no-untyped-def]
+def _regularise(state, example, importance, keep, again):
     """Half of the decay of a sub-model's features before the step; afterwards all that the step must know is set."""
     weights, stride, rows, values, n = gathered(state, example)
     if state.decay != _NOTHING:
@@ -275,7 +275,7 @@ def _regularise(state, example, importance, keep, again):  # type: ignore[no-unt
 
 
 @helper
-def _finish(state, example, slope, importance, keep):  # type: ignore[no-untyped-def]
+def _finish(state, example, slope, importance, keep):
     """The step of one sub-model, and what follows it."""
     _move(state, example, keep)
     if state.move_bag != _NOTHING:
@@ -288,14 +288,14 @@ def _finish(state, example, slope, importance, keep):  # type: ignore[no-untyped
         call(state.observe, state.self, example, np.float32(slope), importance, state.offset)
 
 
-@njit(inline="always")
-def _contestant(state, k):  # type: ignore[no-untyped-def]
+@inlined
+def _contestant(state, k):
     """The record of the sub-model itself, or for k = 1 of its rival."""
     return dyadic_at(state.self if k == 0 else state.rival)[0]
 
 
 @helper
-def _name(state, offset):  # type: ignore[no-untyped-def]
+def _name(state, offset):
     """Tell the records which sub-models they are of; returns how many there are."""
     state.offset = first_of(offset)
     if rival_offset(offset) < 0:
@@ -305,7 +305,7 @@ def _name(state, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _train(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _train(layer, example, label, importance, offset):
     """The step of one example: in standardised labels, around it half of its decay each."""
     state, e, h = state_of(layer), example_at(example)[0], np.float64(importance)
     count = _name(state, offset)
@@ -327,7 +327,7 @@ def _train(layer, example, label, importance, offset):  # type: ignore[no-untype
     if state.rates != POWER:
         record = loss_at(state.loss)[0]
         p, loss = 0.25 * (state.U - state.V) + state.wx, (record.derivative, state.loss)
-        slope = slope_(state.kind, p, state.label, record.parameter, loss)
+        slope = loss_slope(state.kind, p, state.label, record.parameter, loss)
     if not alone:
         rival = rival_of(state)
         rival.t, rival.shrink, rival.grow, rival.error = -state.t, state.grow, state.shrink, state.error
@@ -343,7 +343,7 @@ def _train(layer, example, label, importance, offset):  # type: ignore[no-untype
 
 
 @helper
-def _look_again(layer, example, offset):  # type: ignore[no-untyped-def]
+def _look_again(layer, example, offset):
     """Report the prediction after a step that decayed weights too."""
     e = example_at(example)[0]
     raw, loss, other = e.raw, e.loss, rival_offset(offset)
@@ -356,7 +356,7 @@ def _look_again(layer, example, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _look(layer, example, offset):  # type: ignore[no-untyped-def]
+def _look(layer, example, offset):
     """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
     state = state_of(layer)
     count = _name(state, offset)
@@ -373,7 +373,7 @@ def _look(layer, example, offset):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """h_min of the loss step; `importance` carries the target prediction."""
     state = state_of(layer)
     record, (mean, deviation) = loss_at(state.loss)[0], _look(layer, example, offset)
@@ -385,7 +385,7 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Change of the prediction per unit of importance and derivative: rate · (|a|² + |b|² + x·x)."""
     state = state_of(layer)
     _, deviation = _look(layer, example, offset)

@@ -21,13 +21,13 @@ _0 = np.float32(0)
 
 
 @helper
-def _row(index, shared, offset):  # type: ignore[no-untyped-def]
+def _row(index, shared, offset):
     """The row of the weight table of a feature in the sub-model at `offset`."""
     return uint64((uint32(index) * uint32(shared.multiplier) + uint32(offset)) & uint32(shared.mask))
 
 
 @helper
-def _find(state, e):  # type: ignore[no-untyped-def]
+def _find(state, e):
     """Set the features of both sides."""
     state.left = state.right = -1
     if state.pair_count == 0:
@@ -46,7 +46,7 @@ def _find(state, e):  # type: ignore[no-untyped-def]
 
 
 @helper
-def score_plainly(state, example, offset):  # type: ignore[no-untyped-def]
+def score_plainly(state, example, offset):
     """Set w·x and the dyad's part of the prediction; False if a side has several features."""
     e = example_at(example)[0]
     _find(state, e)
@@ -73,7 +73,7 @@ def score_plainly(state, example, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def train_plainly(state, example, importance, offset):  # type: ignore[no-untyped-def]
+def train_plainly(state, example, importance, offset):
     """The step of one example that `score_plainly` has scored, and half of its decay before and after it."""
     e, shared, h = example_at(example)[0], shared_of(example), np.float64(importance)
     n, stride, weights = uint64(e.length), shared.stride, table(shared)

@@ -24,7 +24,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
     view,
 )
-from hutch.core.kernel.decorators import inlined, njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.linear.memory import Buffer, buffer_at, reserve
 from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
 
@@ -94,26 +94,26 @@ class Features:
         return np.frombuffer(rows, np.uint32), np.frombuffer(values, np.float32), terms
 
 
-@njit(inline="always")
-def rows_of(features, length):  # type: ignore[no-untyped-def]
+@inlined
+def rows_of(features, length):
     """Rows of the weight table of the features gathered last, uint32[length]."""
     return uint32s_at(features.rows, length)
 
 
-@njit(inline="always")
-def values_of(features, length):  # type: ignore[no-untyped-def]
+@inlined
+def values_of(features, length):
     """Values of the features gathered last, float32[length]."""
     return float32s_at(features.values, length)
 
 
-@njit(inline="always")
-def scratch_of(features, k):  # type: ignore[no-untyped-def]
+@inlined
+def scratch_of(features, k):
     """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
     return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (4 + k)) * features.room, features.room)
 
 
-@njit
-def _make_room(features, length):  # type: ignore[no-untyped-def]
+@helper
+def _make_room(features, length):
     """Make room for so many features; returns False if there is no memory."""
     if length > features.room:
         room = (uint64(2) * length + LANES) & ~(LANES - uint64(1))
@@ -123,14 +123,14 @@ def _make_room(features, length):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _repeats(term, k):  # type: ignore[no-untyped-def]
+@helper
+def _repeats(term, k):
     """Whether part k of a term is the namespace of the part before it."""
     return k > 0 and term[1 + k] == term[k]
 
 
-@njit
-def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
+@helper
+def _size_of(term, starts, permutations):
     """How many features a term has: a namespace of n that stands in r adjacent places gives (n + r - 1 choose r)."""
     size, run = 1, 0
     for k in range(term[0]):
@@ -139,8 +139,8 @@ def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit
-def _products(rows, values, indices, x, size, half, product, place):  # type: ignore[no-untyped-def]
+@helper
+def _products(rows, values, indices, x, size, half, product, place):
     """Rows and values of one feature's product with each of `size` others; 32 bits of a hash are all that is used."""
     multiplier, offset, mask = place
     start = uint32(half)
@@ -150,13 +150,13 @@ def _products(rows, values, indices, x, size, half, product, place):  # type: ig
 
 
 @inlined
-def _fetch(ahead, i):  # type: ignore[no-untyped-def]
+def _fetch(ahead, i):
     rows, count, weights, size = ahead
     prefetch(weights + uint64(uint32s_at(rows, count)[i]) * size)
 
 
 @inlined
-def fetch_some(features, shared, n):  # type: ignore[no-untyped-def]
+def fetch_some(features, shared, n):
     """Take the next n rows that the next example is likely to need; what comes back is for `fetch_one`."""
     ahead = features.ahead, min(n, features.ahead_length), shared.weights, shared.stride * uint64(4)
     features.ahead, features.ahead_length = ahead[0] + uint64(4) * ahead[1], features.ahead_length - ahead[1]
@@ -164,22 +164,22 @@ def fetch_some(features, shared, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fetch_one(ahead, i):  # type: ignore[no-untyped-def]
+def fetch_one(ahead, i):
     """Ask for the i-th of these rows: in between arithmetic on rows at hand that costs the least time."""
     if i < ahead[1]:
         _fetch(ahead, i)
 
 
 @inlined
-def fetch_rest(features, shared):  # type: ignore[no-untyped-def]
+def fetch_rest(features, shared):
     """Ask for all rows that the next example is likely to need and nobody has taken."""
     ahead = fetch_some(features, shared, features.ahead_length)
     for i in range(ahead[1]):
         _fetch(ahead, i)
 
 
-@njit
-def _interact(features, e, term, starts, permutations, rows, values, n, place):  # type: ignore[no-untyped-def]
+@helper
+def _interact(features, e, term, starts, permutations, rows, values, n, place):
     """Write the features of one term behind the n that are there; returns how many there are then."""
     order, first = term[0], starts[0]
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
@@ -210,16 +210,16 @@ def _interact(features, e, term, starts, permutations, rows, values, n, place): 
         at[k] = i if _repeats(term, k) and not permutations else starts[term[1 + k]] - first
 
 
-@njit
-def _is_left_out(features, name):  # type: ignore[no-untyped-def]
+@helper
+def _is_left_out(features, name):
     listed = False
     for k in range(int64(features.left_out_count)):
         listed |= uint32s_at(features.left_out, features.left_out_count)[k] == name
     return listed
 
 
-@njit
-def _write(features, e, place, rows, values):  # type: ignore[no-untyped-def]
+@helper
+def _write(features, e, place, rows, values):
     """Write rows and values of the features of an example, with the terms found last; returns how many there are."""
     multiplier, offset, mask = place
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
@@ -238,8 +238,8 @@ def _write(features, e, place, rows, values):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit
-def _total(features, e):  # type: ignore[no-untyped-def]
+@helper
+def _total(features, e):
     """How many features an example has, those left out included, with the terms found last."""
     total = int64(e.length)
     if features.terms != uint64(0):
@@ -250,13 +250,13 @@ def _total(features, e):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _half(features, half):  # type: ignore[no-untyped-def]
+def _half(features, half):
     """Address of the rows of a half of the table; its values follow behind `room` rows."""
     return reserve(features.table, uint64(0)) + uint64(8) * half * features.room
 
 
-@njit
-def _guess(features, e, place):  # type: ignore[no-untyped-def]
+@helper
+def _guess(features, e, place):
     """Gather the features of the next example in the other half, if it has the same namespaces as this one."""
     features.ahead_length, features.guessed = uint64(0), uint64(0)
     same, ids = e.next_length > uint64(0) and e.next_namespace_count == e.namespace_count, e.namespace_count
@@ -279,7 +279,7 @@ def _guess(features, e, place):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expand(features, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def expand(features, example, label, importance, offset):
     """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
 
     What was gathered while the example before had its turn is taken as it is. A kernel met by address, so that it is
@@ -309,8 +309,8 @@ def expand(features, example, label, importance, offset):  # type: ignore[no-unt
     return float32(0)
 
 
-@njit
-def gather(features, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def gather(features, example, offset):
     """Find rows and values of all features of an example; returns how many there are.
 
     The number that the example reports counts namespaces that are left out too, as VW does.
@@ -338,16 +338,16 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     return int64(e.length)
 
 
-@njit
-def _sum_of_squares(x, start, stop):  # type: ignore[no-untyped-def]
+@helper
+def _sum_of_squares(x, start, stop):
     total = np.float32(0)
     for i in range(start, stop):
         total += x[i] * x[i]
     return total
 
 
-@njit
-def _run_of_squares(x, start, stop, run, sums):  # type: ignore[no-untyped-def]
+@helper
+def _run_of_squares(x, start, stop, run, sums):
     """Sum of squares of all products of `run` features in order, repetition allowed."""
     for k in range(run):
         sums[k] = np.float32(0)
@@ -359,8 +359,8 @@ def _run_of_squares(x, start, stop, run, sums):  # type: ignore[no-untyped-def]
     return sums[run - 1]
 
 
-@njit
-def squared_length(features, example):  # type: ignore[no-untyped-def]
+@helper
+def squared_length(features, example):
     """Sum of the squares of all features, in VW's order: a sum for each namespace, then a product for each term."""
     e = example_at(example)[0]
     x = float32s_at(e.values, e.length)

@@ -14,7 +14,7 @@ from hutch.core.kernel.abi import (
     kernel,
     layer_at,
     loss_at,
-    rolled,
+    no_unroll,
     shared_at,
     uint32s_at,
     view,
@@ -52,17 +52,17 @@ _MOST = np.float32(np.finfo(np.float32).max)
 
 
 @inlined
-def _state(layer):  # type: ignore[no-untyped-def]
+def _state(layer):
     return linear_at(layer_at(layer)[0].state)[0]
 
 
 @inlined
-def _weights(shared):  # type: ignore[no-untyped-def]
+def _weights(shared):
     return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
 
 
 @inlined
-def _shrunk(w, gravity):  # type: ignore[no-untyped-def]
+def _shrunk(w, gravity):
     """A weight after its part of l1 regularisation."""
     if not gravity < abs(w):
         return _0
@@ -70,7 +70,7 @@ def _shrunk(w, gravity):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
+def _dot(state, features, shared, p):
     """p + w·x for the features gathered last."""
     n, stride, weights = features.length, shared.stride, _weights(shared)
     rows, values = rows_of(features, n), values_of(features, n)
@@ -80,19 +80,19 @@ def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
             p += _shrunk(weights[uint64(rows[i]) * stride], gravity) * values[i]
     else:
         for i in range(n):
-            rolled()
+            no_unroll()
             p += weights[uint64(rows[i]) * stride] * values[i]
     return p
 
 
 @inlined
-def _is_simple(features, e):  # type: ignore[no-untyped-def]
+def _is_simple(features, e):
     """Whether the features are those of the example itself, and there is room for their rows."""
     return features.expand == uint64(0) and e.length <= features.room
 
 
 @inlined
-def _take_features(features, e):  # type: ignore[no-untyped-def]
+def _take_features(features, e):
     """Take the features of the example itself; their rows are not there yet."""
     n = e.length
     features.values, features.rows = e.values, buffer_at(features.table)[0].address
@@ -102,13 +102,13 @@ def _take_features(features, e):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-untyped-def]
+def _gather_and_dot(features, e, shared, offset, stride):
     """w·x for the features of the example itself, whose rows are gathered on the way."""
     p, weights = e.base, _weights(shared)
     rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
     for i in range(uint64(len(rows))):
-        rolled()
+        no_unroll()
         row = (uint64(indices[i]) * multiplier + offset) & mask
         rows[i] = row
         p += weights[row * stride] * values[i]
@@ -116,7 +116,7 @@ def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-unt
 
 
 @inlined
-def _score(state, features, example, offset, stride):  # type: ignore[no-untyped-def]
+def _score(state, features, example, offset, stride):
     """Gather the features; returns the prediction before clipping."""
     e = example_at(example)[0]
     shared = shared_at(e.shared)[0]
@@ -129,14 +129,14 @@ def _score(state, features, example, offset, stride):  # type: ignore[no-untyped
 
 
 @inlined
-def _clip(shared, raw):  # type: ignore[no-untyped-def]
+def _clip(shared, raw):
     if math.isnan(raw):
         return _0
     return min(max(raw, shared.min_label), shared.max_label)
 
 
 @inlined
-def _predict(layer, example, label, importance, offset, stride):  # type: ignore[no-untyped-def]
+def _predict(layer, example, label, importance, offset, stride):
     """Gather the features and predict; returns the clipped prediction and its loss."""
     state, e = _state(layer), example_at(example)[0]
     e.raw = _score(state, features_at(state.features)[0], example, offset, stride)
@@ -150,7 +150,7 @@ def _predict(layer, example, label, importance, offset, stride):  # type: ignore
 
 
 @inlined
-def _scale(state, shared, importance):  # type: ignore[no-untyped-def]
+def _scale(state, shared, importance):
     """Learning rate times importance; without adaptive rates it falls with the importance seen so far."""
     scale = state.learning_rate * importance
     if state.adaptive == 0:
@@ -160,7 +160,7 @@ def _scale(state, shared, importance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _materialise(weights, stride, regularization):  # type: ignore[no-untyped-def]
+def _materialise(weights, stride, regularization):
     """Write the pending regularisation into all weights."""
     contraction, gravity = np.float32(regularization[0]), np.float32(regularization[1])
     for at in range(0, len(weights), stride):
@@ -169,7 +169,7 @@ def _materialise(weights, stride, regularization):  # type: ignore[no-untyped-de
 
 
 @helper
-def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-def]
+def _regularized(state, update, prediction, label):
     """The update in terms of the weights before their lazy contraction; moves contraction and gravity on."""
     if not abs(update) > _LEAST_UPDATE:
         return update
@@ -182,7 +182,7 @@ def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _update(state, features, example, prediction, loss, label, importance, offset, default):  # type: ignore[no-untyped-def]
+def _update(state, features, example, prediction, loss, label, importance, offset, default):
     """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
     e, rates, n, update, finite = example_at(example)[0], rates_at(state.rates)[0], features.length, _0, False
     shared = shared_at(e.shared)[0]
@@ -204,7 +204,7 @@ def _update(state, features, example, prediction, loss, label, importance, offse
 
 
 @inlined
-def _move(state, features, shared, update, finite, stride):  # type: ignore[no-untyped-def]
+def _move(state, features, shared, update, finite, stride):
     """Move the weights of the features gathered last."""
     n, weights = features.length, _weights(shared)
     rows, values = rows_of(features, n), values_of(features, n)
@@ -212,12 +212,12 @@ def _move(state, features, shared, update, finite, stride):  # type: ignore[no-u
         update *= rates_at(state.rates)[0].multiplier
     if finite:
         for i in range(n):
-            rolled()
+            no_unroll()
             at = uint64(rows[i]) * stride
             weights[at] += update * (values[i] * weights[at + uint64(3)])
     else:
         for i in range(n):
-            rolled()
+            no_unroll()
             x = values[i]
             if abs(x) < _MOST:
                 at = uint64(rows[i]) * stride
@@ -231,14 +231,14 @@ def _move(state, features, shared, update, finite, stride):  # type: ignore[no-u
 
 
 @inlined
-def _widen(shared, label):  # type: ignore[no-untyped-def]
+def _widen(shared, label):
     """Take a label into the range that predictions are clipped to."""
     if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still says what range labels have."""
     shared = shared_at(example_at(example)[0].shared)[0]
     if not importance > _0:
@@ -249,7 +249,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @inlined
-def _neighbours(shared, k, last):  # type: ignore[no-untyped-def]
+def _neighbours(shared, k, last):
     """The weight tables as sub-models k to k + 3 see them through the rows of sub-model 0; no further than the last."""
     size, row = (shared.mask + uint64(1)) * shared.stride, uint64(4) * shared.stride
     w0, w1 = shared.weights + row * k, shared.weights + row * min(k + uint64(1), last)
@@ -258,28 +258,28 @@ def _neighbours(shared, k, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _four(features, shared, k, last, base):  # type: ignore[no-untyped-def]
+def _four(features, shared, k, last, base):
     """base + w·x in sub-models k to k + 3, for features gathered for sub-model 0: each sum in its own order."""
     n, stride = features.length, shared.stride
     rows, values = rows_of(features, n), values_of(features, n)
     w0, w1, w2, w3 = _neighbours(shared, k, last)
     p0, p1, p2, p3 = base, base, base, base
     for i in range(n):
-        rolled()
+        no_unroll()
         at, x = uint64(rows[i]) * stride, values[i]
         p0, p1, p2, p3 = p0 + w0[at] * x, p1 + w1[at] * x, p2 + w2[at] * x, p3 + w3[at] * x
     return p0, p1, p2, p3
 
 
 @inlined
-def _gather_four(features, e, shared, offset, last):  # type: ignore[no-untyped-def]
+def _gather_four(features, e, shared, offset, last):
     """The same in sub-models 0 to 3 for the features of the example itself, whose rows are gathered on the way."""
     rows, values, indices = _take_features(features, e)
     multiplier, mask, stride = shared.multiplier, shared.mask, shared.stride
     w0, w1, w2, w3 = _neighbours(shared, uint64(0), last)
     p0, p1, p2, p3 = e.base, e.base, e.base, e.base
     for i in range(uint64(len(rows))):
-        rolled()
+        no_unroll()
         row, x = (uint64(indices[i]) * multiplier + offset) & mask, values[i]
         rows[i] = row
         at = row * stride
@@ -288,7 +288,7 @@ def _gather_four(features, e, shared, offset, last):  # type: ignore[no-untyped-
 
 
 @inlined
-def _write_four(shared, predictions, k, last, four):  # type: ignore[no-untyped-def]
+def _write_four(shared, predictions, k, last, four):
     low, high = shared.min_label, shared.max_label
     for j in range(3, -1, -1):  # those behind the last are the last again
         p = four[j]
@@ -296,7 +296,7 @@ def _write_four(shared, predictions, k, last, four):  # type: ignore[no-untyped-
 
 
 @kernel
-def predict_many(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict_many(layer, example, label, importance, offset):
     """Predict with neighbouring sub-models, four in a walk over the features, where there is neither l1 nor l2."""
     state, e = _state(layer), example_at(example)[0]
     features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
@@ -314,14 +314,14 @@ def predict_many(layer, example, label, importance, offset):  # type: ignore[no-
 
 
 @inlined
-def _is_beyond_margin(state, e, label):  # type: ignore[no-untyped-def]
+def _is_beyond_margin(state, e, label):
     """Whether a layer above knows the prediction, and hinge loss has nothing to learn from it."""
     hinge = e.is_predicted != uint64(0) and loss_at(state.loss)[0].kind == KIND_HINGE
     return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
 
 
 @inlined
-def _learn(layer, example, label, importance, offset, stride, default):  # type: ignore[no-untyped-def]
+def _learn(layer, example, label, importance, offset, stride, default):
     state, e = _state(layer), example_at(example)[0]
     shared, features = shared_at(e.shared)[0], features_at(state.features)[0]
     if e.is_predicted == uint64(0):
@@ -343,18 +343,18 @@ def _learn(layer, example, label, importance, offset, stride, default):  # type:
 
 
 @helper
-def _learn_by_default(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn_by_default(layer, example, label, importance, offset):
     return _learn(layer, example, label, importance, offset, uint64(4), True)
 
 
 @helper
-def _learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn_otherwise(layer, example, label, importance, offset):
     stride = shared_at(example_at(example)[0].shared)[0].stride
     return _learn(layer, example, label, importance, offset, stride, False)
 
 
 @inlined
-def _learn_by(train, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn_by(train, layer, example, label, importance, offset):
     """Learn by a function, unless there is nothing to learn."""
     state, e = _state(layer), example_at(example)[0]
     shared = shared_at(e.shared)[0]
@@ -368,19 +368,19 @@ def _learn_by(train, layer, example, label, importance, offset):  # type: ignore
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then train if there is a label; for rates that are adaptive and normalised, with square roots."""
     return _learn_by(_learn_by_default, layer, example, label, importance, offset)
 
 
 @kernel
-def learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn_otherwise(layer, example, label, importance, offset):
     """Predict, then train if there is a label; for rates of any kind."""
     return _learn_by(_learn_otherwise, layer, example, label, importance, offset)
 
 
 @helper
-def _hypothetical_norm(state, example, at, label, importance, offset):  # type: ignore[no-untyped-def]
+def _hypothetical_norm(state, example, at, label, importance, offset):
     """Change of the prediction per unit of update, had the gradient at prediction `at` been learned."""
     features = features_at(state.features)[0]
     square = importance * square_gradient_of(state.loss, at, label)
@@ -388,7 +388,7 @@ def _hypothetical_norm(state, example, at, label, importance, offset):  # type: 
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
     state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
     prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
@@ -397,7 +397,7 @@ def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 @kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, target, offset):
     """h_min: the importance with which the example, so labelled, moves the prediction to `target`; inf if none does.
 
     The adaptive rates are those after the gradient at the target has been added, at importance 1.

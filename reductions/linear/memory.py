@@ -9,7 +9,7 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import view
-from hutch.core.kernel.decorators import intrinsic, njit
+from hutch.core.kernel.decorators import helper, intrinsic
 
 BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
 
@@ -55,8 +55,8 @@ def _call_reallocate(typing_context: Any, function: Any, address: Any, size: Any
     return types.uint64(types.uint64, types.uint64, types.uint64), generate
 
 
-@njit
-def reserve(at, size):  # type: ignore[no-untyped-def]
+@helper
+def reserve(at, size):
     """Make room for `size` bytes in the buffer at this address; what it held stays. Returns where the bytes are.
 
     The result is 0 if there is no memory; the buffer is then as it was.

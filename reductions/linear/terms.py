@@ -15,7 +15,7 @@ from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import array_at, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.linear.memory import Buffer, reserve
 
 WILDCARD = -1
@@ -106,14 +106,14 @@ class Terms:
         return [row[1 : 1 + row[0]].tolist() for row in table.reshape(count, words)]
 
 
-@njit(inline="always")
-def term_at(found, k):  # type: ignore[no-untyped-def]
+@inlined
+def term_at(found, k):
     """Term number k: its length, then positions of namespaces in the example."""
     return int32s_at(found + uint64(k) * uint64(4 * (MAX_ORDER + 1)), MAX_ORDER + 1)
 
 
-@njit
-def _append(record, term, length):  # type: ignore[no-untyped-def]
+@helper
+def _append(record, term, length):
     """Append a term; returns False if there is no memory."""
     address = reserve(record.found, (record.term_count + uint64(1)) * uint64(4 * (MAX_ORDER + 1)))
     if address == uint64(0):
@@ -126,16 +126,16 @@ def _append(record, term, length):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _count(term, first, length, position):  # type: ignore[no-untyped-def]
+@helper
+def _count(term, first, length, position):
     found = 0
     for k in range(first, first + length):
         found += term[k] == position
     return found
 
 
-@njit
-def _is_permuted(record, term, length):  # type: ignore[no-untyped-def]
+@helper
+def _is_permuted(record, term, length):
     """Whether a permutation of the term has been found before."""
     address = reserve(record.found, uint64(0))
     for j in range(int64(record.term_count)):
@@ -148,8 +148,8 @@ def _is_permuted(record, term, length):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit
-def _matches(record, pattern, length, term, ids):  # type: ignore[no-untyped-def]
+@helper
+def _matches(record, pattern, length, term, ids):
     """Whether filling the wildcards of a pattern gives the term."""
     wildcards = 0
     for k in range(length):
@@ -169,8 +169,8 @@ def _matches(record, pattern, length, term, ids):  # type: ignore[no-untyped-def
     return True
 
 
-@njit
-def _sort(positions, count, ids):  # type: ignore[no-untyped-def]
+@helper
+def _sort(positions, count, ids):
     """Sort positions of namespaces by id, in place."""
     for k in range(1, count):
         j, moved = k, positions[k]
@@ -180,8 +180,8 @@ def _sort(positions, count, ids):  # type: ignore[no-untyped-def]
         positions[j] = moved
 
 
-@njit
-def _append_if_wanted(record, term, length, ids):  # type: ignore[no-untyped-def]
+@helper
+def _append_if_wanted(record, term, length, ids):
     """Append the term if a pattern gives it and no permutation of it is there; returns False without memory."""
     wanted, repeats = False, False
     for j in range(int64(record.pattern_count)):
@@ -201,8 +201,8 @@ def _append_if_wanted(record, term, length, ids):  # type: ignore[no-untyped-def
     return _append(record, ordered, length)
 
 
-@njit
-def _expand(record, ids, count):  # type: ignore[no-untyped-def]
+@helper
+def _expand(record, ids, count):
     """Find the terms among all tuples of the example's namespaces, in order; returns False without memory."""
     size = count + 2 * MAX_ORDER
     address = reserve(record.work, uint64(8 * size))
@@ -229,8 +229,8 @@ def _expand(record, ids, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _look_up(record, ids, count):  # type: ignore[no-untyped-def]
+@helper
+def _look_up(record, ids, count):
     """Keep the terms of which the example has all namespaces; returns False without memory."""
     address = reserve(record.work, uint64(8 * MAX_ORDER))
     if address == uint64(0):
@@ -251,8 +251,8 @@ def _look_up(record, ids, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def find_terms(at, ids, count):  # type: ignore[no-untyped-def]
+@helper
+def find_terms(at, ids, count):
     """Find the terms of an example with these namespaces, unless the last one had the same.
 
     Args:

@@ -111,7 +111,7 @@ class PPCALayerParameters(Parameters):
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Predict from latent features; in a run that learns, a row without a label is learned."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     learning = shared_at(e.shared)[0].testing == uint64(0)
@@ -129,7 +129,7 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layer below learn from latent features, and learn the row."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     prepare(s, e, label)
@@ -144,7 +144,7 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """h_min of the layer below, from latent features."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if not read_row(s, e):
@@ -156,7 +156,7 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Sensitivity of the layer below, from latent features."""
     s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     if not read_row(s, e):
@@ -168,7 +168,7 @@ def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 @compiled
-def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):  # type: ignore[no-untyped-def]
+def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):
     """Example and feature of the first that has no place (`dimension` 0: all have one) or is not finite; else -1."""
     for i in range(len(row_namespaces) - 1):
         for j in range(row_namespaces[i], row_namespaces[i + 1]):
@@ -272,7 +272,7 @@ class PPCALayer(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+        return Kernels(learn, predict, importance_to, sensitivity).limited_to(self.context.below)
 
     @property
     def samples(self) -> int:

@@ -211,7 +211,7 @@ class Chain(Engine):
             found.append(outputs.predictions)
             if learn and self._named:
                 self._named.see(batch)
-            if learn and not self._warned and len(strange := self.strange_labels(batch)):
+            if learn and not self._warned and len(strange := self.unexpected_labels(batch)):
                 self._warned = True
                 text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
                 warn(text)

@@ -90,7 +90,7 @@ vectors = st.tuples(*[st.lists(numbers, min_size=3, max_size=3).map(np.array) fo
 @pytest.mark.parametrize("loss, tolerance", [("hinge", 1e-12), ("squared", 1e-9), ("logistic", 1e-9)])
 @settings(max_examples=40, deadline=None)
 @given(vectors, numbers, numbers, st.floats(0.01, 5.0), st.integers(2, 6))
-def test_n_matches_of_importance_h_over_n_equal_one_of_h(loss, tolerance, vectors, w, v, h, n):  # type: ignore[no-untyped-def]
+def test_n_matches_of_importance_h_over_n_equal_one_of_h(loss, tolerance, vectors, w, v, h, n):
     """In float64: class 1 has factors a and b and the weight w, its opponent c, d and v."""
 
     def match(state: Any, importance: float) -> Any:

@@ -14,7 +14,7 @@ from hutch.core.text.parser import ParserOptions, TextParser
 
 
 @kernel
-def base_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def base_predict(layer, example, label, importance, offset):
     e = example_at(example)[0]
     s = shared_at(e.shared)[0]
     weights = float32s_at(s.weights, s.mask + uint64(1))
@@ -27,7 +27,7 @@ def base_predict(layer, example, label, importance, offset):  # type: ignore[no-
 
 
 @kernel
-def base_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def base_learn(layer, example, label, importance, offset):
     e = example_at(example)[0]
     s = shared_at(e.shared)[0]
     weights = float32s_at(s.weights, s.mask + uint64(1))
@@ -43,12 +43,12 @@ def base_learn(layer, example, label, importance, offset):  # type: ignore[no-un
 
 
 @kernel
-def pass_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def pass_learn(layer, example, label, importance, offset):
     return learn_next(layer, example, label, importance, offset)
 
 
 @kernel
-def pass_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def pass_predict(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, offset)
 
 

@@ -22,32 +22,32 @@ class Nothing(Parameters):
 
 
 @kernel
-def pass_on(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def pass_on(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, offset)
 
 
 @kernel
-def teach(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def teach(layer, example, label, importance, offset):
     return learn_next(layer, example, label, importance, offset)
 
 
 @kernel
-def teaching_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def teaching_predict(layer, example, label, importance, offset):
     return learn_next(layer, example, np.float32(1), np.float32(1), offset)
 
 
 @kernel
-def unweighted_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def unweighted_learn(layer, example, label, importance, offset):
     return learn_next(layer, example, label, np.float32(1), offset)
 
 
 @kernel
-def first_submodel_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def first_submodel_learn(layer, example, label, importance, offset):
     return learn_next(layer, example, label, importance, uint64(0))
 
 
 @kernel
-def first_submodel_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def first_submodel_predict(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, uint64(0))
 
 
@@ -98,7 +98,7 @@ class Silent(Sound):
 
 
 @kernel
-def biased_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def biased_learn(layer, example, label, importance, offset):
     state = bias_at(layer_at(layer)[0].state)[0]
     own = offset // layer_at(layer)[0].step if state.submodels > uint64(0) else uint64(0)
     bias = float32s_at(state.bias, own + uint64(1))
@@ -110,7 +110,7 @@ def biased_learn(layer, example, label, importance, offset):  # type: ignore[no-
 
 
 @kernel
-def biased_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def biased_predict(layer, example, label, importance, offset):
     state = bias_at(layer_at(layer)[0].state)[0]
     own = offset // layer_at(layer)[0].step if state.submodels > uint64(0) else uint64(0)
     prediction = predict_next(layer, example, label, importance, offset)
@@ -172,14 +172,14 @@ class FirstSaved(Biased):
 
 
 @kernel
-def mean_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def mean_learn(layer, example, label, importance, offset):
     first = learn_next(layer, example, label, importance, offset)
     second = learn_next(layer, example, label, np.float32(0.1) * importance, offset + layer_at(layer)[0].step)
     return np.float32(0.5) * (first + second)
 
 
 @kernel
-def mean_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def mean_predict(layer, example, label, importance, offset):
     first = predict_next(layer, example, label, importance, offset)
     second = predict_next(layer, example, label, importance, offset + layer_at(layer)[0].step)
     return np.float32(0.5) * (first + second)
@@ -198,13 +198,13 @@ class Lossless(Sound):
 
 
 @kernel
-def nearest_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def nearest_learn(layer, example, label, importance, offset):
     score = learn_next(layer, example, label - np.float32(2), importance, offset)
     return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
 
 
 @kernel
-def nearest_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def nearest_predict(layer, example, label, importance, offset):
     score = predict_next(layer, example, UNLABELED, importance, offset)
     return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
 
@@ -226,7 +226,7 @@ class Scoreless(LosslessClasses):
 
 
 @kernel
-def scored_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def scored_predict(layer, example, label, importance, offset):
     score, e = predict_next(layer, example, UNLABELED, importance, offset), example_at(example)[0]
     if e.scores != uint64(0):
         float32s_at(e.scores, e.score_count)[0] = np.float32(3)

@@ -19,11 +19,11 @@ from hutch.reductions.dyadic.state import normal_of
 LOSSES = ("hinge", "logistic", "squared", "quantile", "expectile", "poisson")
 
 
-def quartic(prediction, label, parameter):  # type: ignore[no-untyped-def]
+def quartic(prediction, label, parameter):
     return (prediction - label) ** 4
 
 
-def quartic_derivative(prediction, label, parameter):  # type: ignore[no-untyped-def]
+def quartic_derivative(prediction, label, parameter):
     return 4.0 * (prediction - label) ** 3
 
 
