@@ -21,6 +21,7 @@ from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
+from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.progress import Progress, ProgressEvent, Schedule
 from hutch.core.text.parser import ParserOptions
 from hutch.plugins.manager import Plugins, installed
@@ -28,7 +29,7 @@ from hutch.plugins.manager import Plugins, installed
 _ENOUGH = 100  # examples until a namespace that none of them has is spoken of
 
 
-class Chain(Engine):
+class Chain(OneByOne, Engine):
     """A chain of reductions over one weight table, built from a configuration.
 
     It can be pickled and copied, which goes through the bytes of its model file; a copy shares nothing with it.
@@ -68,7 +69,8 @@ class Chain(Engine):
             ignore=config.input.ignore,
             keep=config.input.keep,
         )
-        self._named: NamedNamespaces | None = NamedNamespaces(self.layers, config.input.namespaces)
+        named = NamedNamespaces(self.layers, config.input.namespaces)
+        self._named: NamedNamespaces | None = named if any(named.missing()) else None
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -145,6 +147,9 @@ class Chain(Engine):
                 example has.
         """
         _refuse("learn", unknown)
+        if self._named is None and on_progress is None and labels is importance is columns is None:
+            if (one := self._one.run(examples, True)) is not None:
+                return one.predictions.copy()
         batches = self.batches(examples, labels, importance, columns=columns)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._collect(batches, True, Progress(self, Schedule(), views) if views else None)
@@ -169,6 +174,8 @@ class Chain(Engine):
             float32 (examples): the top layer's predictions.
         """
         _refuse("predict", unknown)
+        if labels is importance is columns is None and (one := self._one.run(examples, False)) is not None:
+            return one.predictions.copy()
         with self._unchanged():
             return self._collect(self.batches(examples, labels, importance, columns=columns), False)
 
