@@ -55,37 +55,54 @@ class OneExample:
             The outputs, made before learning, which the next call overwrites; None if this is not one usual line or
             record.
         """
+        single = self._filled(example)
+        if single is None:
+            return None
+        if not learn:
+            kept = bytes(self._counters)
+            try:
+                return self._drive(single, False)
+            finally:
+                self._counters[:] = kept
+        return self._drive(single, True) if self._has_usual_label(single) else None
+
+    def can_learn(self, example: Any) -> bool:
+        """Whether `run` would learn from this example: one usual line or record, with a label.
+
+        Raises:
+            DataError: a layer refuses it.
+        """
+        single = self._filled(example)
+        if single is None or not single.labeled or not self._has_usual_label(single):
+            return False
+        for layer in self._engine.layers:
+            layer.begin_batch(cast(Batch, single), True)
+        return True
+
+    def _filled(self, example: Any) -> "_Single | None":
         if type(example) is list and len(example) == 1:
             example = example[0]
         if isinstance(example, str | bytes):
             line = example if isinstance(example, bytes) else example.encode()
             if b"|" in line and self._parser.parse(line):
-                return self._pass(self._of_lines, self._parser.buffers.arrays, learn)
+                return self._of_lines.see(self._parser.buffers.arrays)
         elif isinstance(example, Mapping) and self._filler.fill(example):
-            return self._pass(self._of_records, self._filler.arrays, learn)
+            return self._of_records.see(self._filler.arrays)
         return None
 
-    def _pass(self, single: "_Single", arrays: dict[str, NDArray[Any]], learn: bool) -> Outputs | None:
-        single.see(arrays)
-        batch = cast(Batch, single)
-        if not learn:
-            kept = bytes(self._counters)
-            try:
-                return self._drive(single, batch, False)
-            finally:
-                self._counters[:] = kept
+    def _has_usual_label(self, single: "_Single") -> bool:
         label = single.label
         if label not in self._usual:
-            if len(self._engine.strange_labels(batch)):
-                return None
+            if len(self._engine.strange_labels(cast(Batch, single))):
+                return False
             if len(self._usual) < _KNOWN_LABELS:
                 self._usual.add(label)
-        return self._drive(single, batch, True)
+        return True
 
-    def _drive(self, single: "_Single", batch: Batch, learn: bool) -> Outputs:
+    def _drive(self, single: "_Single", learn: bool) -> Outputs:
         self._testing[0] = not learn
         for layer in self._engine.layers:
-            layer.begin_batch(batch, learn)
+            layer.begin_batch(cast(Batch, single), learn)
         single.learning[0] = learn
         drive(single.at, 0)
         return single.outputs
@@ -111,16 +128,22 @@ class _Single:
         self.learning = self._run["learning"]
         self.at = int(self._run.ctypes.data)
 
-    def see(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def see(self, arrays: dict[str, NDArray[Any]]) -> "_Single":
         """Take the arrays that hold the example."""
         if arrays is self._arrays:
-            return
+            return self
         self._arrays = arrays
         for name in SEEN:
             self._run[name] = arrays[self._fields.get(name, name)].ctypes.data
         if not self._has_costs:
             self._run["cost_ptr"] = 0
         self._scratch = make_scratch(self._run, len(arrays["indices"]), len(arrays["namespace_id"]))
+        return self
+
+    @property
+    def labeled(self) -> bool:
+        """Whether the example has a label, or a cost."""
+        return bool((self.costs != UNLABELED).any()) if self._has_costs else self.label != UNLABELED
 
     @property
     def label(self) -> float:

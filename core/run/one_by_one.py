@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.data.roles import Roles
@@ -63,6 +64,23 @@ class OneByOne(Engine):
         loss = self._loss.resolve(self.layers[-1].context.losses) if self._loss else None
         taken = loss is None or loss.labels is not LossLabels.BINARY
         return 0.0 if taken else -1.0
+
+    def run_one(self, example: Any, learn: bool) -> Outputs | None:
+        """What `hutch.core.run.one.OneExample.run` does: the outputs of one usual line or record, else None."""
+        return self._one.run(example, learn)
+
+    def can_learn_one(self, example: Any) -> bool:
+        """Whether `run_one` would learn from this example; see `hutch.core.run.one.OneExample.can_learn`."""
+        return self._one.can_learn(example)
+
+    def run_apart(self, batch: Batch, learn: bool) -> Outputs:
+        """Run a batch with the scores of classes; without learning the counters stay as they were."""
+        kept = None if learn else self.shared.copy()
+        try:
+            return self.run_batch(batch, learn=learn, scores=True)[0]
+        finally:
+            if kept is not None:
+                self.shared[...] = kept
 
     def learn_one(self, x: Mapping[str, Any], y: float | bool | Mapping[int, float], importance: float = 1.0) -> None:
         """Learn one example.
@@ -136,9 +154,7 @@ class OneByOne(Engine):
             from hutch.core.data.records import record_batches
 
             [batch] = record_batches([record], self.parser, self.config.input.columns)
-            kept = self.shared.copy()
-            outputs, _ = self.run_batch(batch, learn=False, scores=True)
-            self.shared[...] = kept
+            outputs = self.run_apart(batch, False)
         return outputs
 
 

@@ -1,0 +1,124 @@
+"""Runs an application under uvicorn, with a limit on how long headers may take and a graceful stop."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from hutch.core.errors import UsageError
+from hutch.serve.limits import Limits
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+
+def require_web() -> None:
+    """See that what a server needs is installed.
+
+    Raises:
+        UsageError: it says how to install it.
+    """
+    try:
+        import prometheus_client  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"serving needs {error.name}: pip install 'hutch[web]'") from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        UsageError: the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise UsageError(f"{host}, port {port}: {error.strerror}; port 0 takes any free one") from None
+
+
+def _impatient(limits: Limits) -> Any:
+    """uvicorn's protocol, which ends connections whose request does not come to the end of its headers in time."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self._wait()
+            else:
+                self._stop_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self._timer is None:
+                self._timer = self.loop.call_later(limits.header_seconds, self._end)
+
+        def _stop_waiting(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _end(self) -> None:
+            self._timer = None
+            self.transport.abort()
+
+    return Impatient
+
+
+async def run(app: "ASGIApp", listening: socket.socket, limits: Limits, stopping: asyncio.Event) -> None:
+    """Serve until `stopping` is set or a signal tells to stop; requests under way are answered first."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        http=_impatient(limits),
+        ws="none",
+        server_header=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=int(limits.idle_seconds),
+        timeout_graceful_shutdown=int(limits.stop_seconds),
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+
+    async def watch() -> None:
+        await stopping.wait()
+        server.should_exit = True
+
+    watching = loop.create_task(watch())
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        stopping.set()
+        await watching
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def run_app(app: "ASGIApp", listening: socket.socket, limits: Limits | None = None) -> None:
+    """Serve one application until interrupted."""
+
+    async def main() -> None:
+        await run(app, listening, limits or Limits(), asyncio.Event())
+
+    asyncio.run(main())
