@@ -113,7 +113,7 @@ LONGEST_NAME = 200
 """Characters of a worker's name."""
 
 
-def check_worker(name: Any, what: str = "worker") -> str:
+def check_worker(name: object, what: str = "worker") -> str:
     """The name of a worker without blanks around it.
 
     Raises:

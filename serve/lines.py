@@ -9,6 +9,7 @@ import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from hutch.serve.limits import Limits
 
@@ -61,10 +62,9 @@ class _Connection(asyncio.Protocol):
         self.task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by name
         if len(self._server.connections) >= self._server.limits.connections:
-            transport.close()
+            self._transport.close()
             return
         self._server.connections.add(self)
 

@@ -36,6 +36,7 @@ _TABLES = (
         model TEXT NOT NULL,
         id TEXT NOT NULL,
         digest BLOB NOT NULL,
+        number INTEGER NOT NULL,            -- of the entry in the log
         PRIMARY KEY (model, id)
     ) WITHOUT ROWID""",
     # The file that each model began with, and the last entry that it held.
@@ -79,11 +80,13 @@ class Logged:
     """An entry that is on disk.
 
     Attributes:
-        number: its place in the log; 0 if its id was known, so that it is not learned again.
+        number: its place in the log; of answers, how many were new.
+        repeated: its id was known, so that it is not learned again.
         teaches: entries that answers gave rise to, with their places.
     """
 
     number: int
+    repeated: bool = False
     teaches: tuple[tuple[int, Entry], ...] = ()
 
 
@@ -199,16 +202,18 @@ class Log:
             numbers = self.store.accept(connection, entry.answers)
             made = [self.teach(answer, n) for answer, n in zip(entry.answers, numbers, strict=True) if n is not None]
             new = sum(number is not None for number in numbers)
-            return Logged(new, tuple((self._append(connection, one), one) for one in made if one is not None))
+            return Logged(new, teaches=tuple((self._append(connection, one), one) for one in made if one is not None))
         if entry.id:
             key = [entry.model, entry.id]
-            before = connection.execute("SELECT digest FROM serve_ids WHERE model = ? AND id = ?", key).fetchone()
+            before = connection.execute("SELECT digest, number FROM serve_ids WHERE model = ? AND id = ?", key).fetchone()
             if before is not None:
                 if before[0] != entry.digest:
                     raise Conflict(f"id: got {entry.id!r} with another body than before, wanted an id of its own")
-                return Logged(0)
-            connection.execute("INSERT INTO serve_ids VALUES (?, ?, ?)", [*key, entry.digest])
-        return Logged(self._append(connection, entry))
+                return Logged(before[1], repeated=True)
+        number = self._append(connection, entry)
+        if entry.id:
+            connection.execute("INSERT INTO serve_ids VALUES (?, ?, ?, ?)", [*key, entry.digest, number])
+        return Logged(number)
 
     @staticmethod
     def _append(connection: sqlite3.Connection, entry: Entry) -> int:

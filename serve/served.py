@@ -39,7 +39,7 @@ class Answered:
     Attributes:
         predictions: float32 (examples), made before learning.
         scores: float32 (examples, classes).
-        position: the last entry of the log that the model had learned.
+        position: the last entry of the log that the model had learned; after learning, the request's own.
         repeated: the request was known, and learned before.
     """
 
@@ -140,9 +140,9 @@ class Served:
         def deliver(entry: Entry, outcome: Logged | HutchError) -> None:
             if isinstance(outcome, HutchError):
                 _settle(future, outcome)
-            elif outcome.number == 0:
+            elif outcome.repeated:
                 nothing = np.zeros(0, np.float32)
-                _settle(future, Answered(nothing, nothing, self.position, True))
+                _settle(future, Answered(nothing, nothing, outcome.number, True))
             else:
                 self.enqueue(outcome.number, entry, ready, future)
 
