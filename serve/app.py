@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import HutchError, StoreError, did_you_mean
 from hutch.core.version import version
 from hutch.serve.bodies import KINDS, NoMemory
-from hutch.serve.guard import LOOPBACK, Guard
+from hutch.serve.guard import LOOPBACK, Guard, Refused
 from hutch.serve.labels import Labels
 from hutch.serve.limits import Limits
 from hutch.serve.log import Conflict, Log
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _LONGEST_ID = 200
-
-
-class Refused(Exception):
-    """A request that is answered with an error.
-
-    Attributes:
-        status: of the answer.
-    """
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def numbers(values: NDArray[np.float32], whole: bool) -> list[Any]:
@@ -173,7 +161,10 @@ def _guarded(handler: Callable[["Request"], Awaitable["Response"]]) -> Callable[
         try:
             return await handler(request)
         except Refused as error:
-            return reply({"error": str(error)}, error.status)
+            answer = reply({"error": str(error)}, error.status)
+            if error.status in (408, 413):  # the rest of the body is not read
+                answer.headers["Connection"] = "close"
+            return answer
         except HutchError as error:
             status = {Conflict: 409, NoMemory: 413, StoreError: 503}.get(type(error), 422)
             return reply({"error": str(error)}, status)

@@ -61,12 +61,7 @@ class Guard:
             if refusal is not None:
                 await refuse(note, *refusal)
                 return
-            try:
-                await self._app(scope, self._bounded(receive), note)
-            except _TooLong:
-                await refuse(note, 413, f"got a body beyond {self._limits.body} bytes")
-            except TimeoutError:
-                await refuse(note, 408, f"got no whole body in {self._limits.body_seconds:g} s")
+            await self._app(scope, self._bounded(receive), note)
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.count(path, status, time.perf_counter() - begun)
@@ -100,19 +95,30 @@ class Guard:
             nonlocal total, whole
             if whole:
                 return await receive()  # waits for the client to leave
-            async with asyncio.timeout_at(end):
-                message = await receive()
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive()
+            except TimeoutError:
+                raise Refused(408, f"got no whole body in {self._limits.body_seconds:g} s") from None
             total += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if total > self._limits.body:
-                raise _TooLong
+                raise Refused(413, f"got a body beyond {self._limits.body} bytes")
             return message
 
         return bounded
 
 
-class _TooLong(Exception):
-    pass
+class Refused(Exception):
+    """A request that is answered with an error.
+
+    Attributes:
+        status: of the answer.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 async def refuse(send: "Send", status: int, text: str) -> None:

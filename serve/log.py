@@ -205,7 +205,9 @@ class Log:
             return Logged(new, teaches=tuple((self._append(connection, one), one) for one in made if one is not None))
         if entry.id:
             key = [entry.model, entry.id]
-            before = connection.execute("SELECT digest, number FROM serve_ids WHERE model = ? AND id = ?", key).fetchone()
+            before = connection.execute(
+                "SELECT digest, number FROM serve_ids WHERE model = ? AND id = ?", key
+            ).fetchone()
             if before is not None:
                 if before[0] != entry.digest:
                     raise Conflict(f"id: got {entry.id!r} with another body than before, wanted an id of its own")
