@@ -311,14 +311,29 @@ class Store:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def line(self, line: str, answer: Answer | None = None) -> int:
-        """Log a line that a running model is about to see, with the answer it gives.
+    def index_lines(self) -> None:
+        """Make `has_line` fast."""
+        with self._writing() as connection:
+            connection.execute(
+                "CREATE INDEX IF NOT EXISTS lines_by_tag ON audit (json_extract(detail, '$.tag')) WHERE event = 'line'"
+            )
+
+    def has_line(self, line: str, tag: str) -> bool:
+        """Whether this very line was logged under this tag."""
+        query = (
+            "SELECT 1 FROM audit WHERE event = 'line' AND json_extract(detail, '$.tag') = ?"
+            " AND json_extract(detail, '$.line') = ? LIMIT 1"
+        )
+        return bool(self._rows(query, [tag, line]))
+
+    def line(self, line: str, answer: Answer | None = None, tag: str = "") -> int:
+        """Log a line that a running model is about to see, with the answer it gives, under its tag.
 
         Returns:
             Its number in the log.
         """
         with self._writing() as connection:
-            number = self._log(connection, "line", {"line": line})
+            number = self._log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
             if answer is not None:
                 self._accept(connection, answer, (), number)
         return number

@@ -39,15 +39,15 @@ def serve(
     import asyncio
 
     from hutch.core.errors import UsageError
+    from hutch.core.net.web import listen, require_web
     from hutch.serve.guard import LOOPBACK
-    from hutch.serve.web import listen, require_web
 
-    require_web()
+    require_web("serving")
     if host not in LOOPBACK and not token:
         raise UsageError(f"--host {host}: others can reach it, so it wants a token: set HUTCH_TOKEN")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError("--token: wanted printable ASCII without blanks")
-    from hutch.serve.limits import Limits
+    from hutch.core.net.limits import Limits
     from hutch.serve.log import Log
     from hutch.serve.server import load
     from hutch.serve.server import serve as serve_models

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import HutchError, StoreError, did_you_mean
+from hutch.core.net.limits import Limits
+from hutch.core.net.web import Refused, read_body
 from hutch.core.version import version
 from hutch.serve.bodies import KINDS, NoMemory
-from hutch.serve.guard import LOOPBACK, Guard, Refused
+from hutch.serve.guard import LOOPBACK, Guard
 from hutch.serve.labels import Labels
-from hutch.serve.limits import Limits
 from hutch.serve.log import Conflict, Log
 from hutch.serve.metrics import Metrics
 from hutch.serve.openapi import description, docs_page
@@ -42,10 +43,11 @@ class Handlers:
     Args:
         models: by name; the first answers those that name none.
         log: the write-ahead log.
+        limits: of bodies.
     """
 
-    def __init__(self, models: Mapping[str, Served], log: Log) -> None:
-        self.models = models
+    def __init__(self, models: Mapping[str, Served], log: Log, limits: Limits | None = None) -> None:
+        self.models, self.limits = models, limits or Limits()
         self.metrics = Metrics(models)
         self._first = next(iter(models.values()))
         self._labels = Labels(models, log)
@@ -59,12 +61,11 @@ class Handlers:
             raise Refused(404, f"model: there is no {name[:100]!r}; {did_you_mean(name[:100], self.models)}")
         return self.models[name]
 
-    @staticmethod
-    async def _body(request: "Request") -> tuple[str, bytes]:
+    async def _body(self, request: "Request") -> tuple[str, bytes]:
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if given not in KINDS:
             raise Refused(415, f"content-type: got {given[:100]!r}, wanted one of {', '.join(KINDS)}")
-        return KINDS[given], await request.body()
+        return KINDS[given], await read_body(request, self.limits)
 
     async def predict(self, request: "Request") -> "Response":
         """POST /v1/predict."""
@@ -174,16 +175,13 @@ def _guarded(handler: Callable[["Request"], Awaitable["Response"]]) -> Callable[
     return handle
 
 
-def create_app(
-    handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0], limits: Limits | None = None
-) -> "ASGIApp":
+def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) -> "ASGIApp":
     """The interface as an application.
 
     Args:
         handlers: what answers.
         token: who asks must know it; empty for no token.
         host: the address it is bound to; on a loopback address it answers under no other name.
-        limits: of requests.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -206,5 +204,4 @@ def create_app(
         paths={route.path for route in routes},
         token=token,
         hosts=LOOPBACK if host in LOOPBACK else (),
-        limits=limits or Limits(),
     )

@@ -1,12 +1,10 @@
-"""What every request passes first: who asks, from where, and how much."""
+"""What every request passes first: who asks, and from where."""
 
-import asyncio
 import secrets
 import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from hutch.serve.limits import Limits
 from hutch.serve.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -16,7 +14,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """Refuses requests that nobody should answer, bounds bodies in size and time, counts all.
+    """Refuses requests that nobody should answer, counts all.
 
     On a loopback address without a token the browser of whoever sits at the machine is the danger: a foreign page may
     send requests there. So requests under foreign names of this machine, and from pages of other origins, are refused.
@@ -27,21 +25,13 @@ class Guard:
         paths: what the server has.
         token: who asks must know it; empty for no token.
         hosts: names under which it may be asked; empty for any.
-        limits: of bodies.
     """
 
     def __init__(
-        self,
-        app: "ASGIApp",
-        *,
-        metrics: Metrics,
-        paths: Collection[str],
-        token: str,
-        hosts: Collection[str],
-        limits: Limits,
+        self, app: "ASGIApp", *, metrics: Metrics, paths: Collection[str], token: str, hosts: Collection[str]
     ) -> None:
         self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
-        self._token, self._hosts, self._limits = token.encode(), frozenset(hosts), limits
+        self._token, self._hosts = token.encode(), frozenset(hosts)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request."""
@@ -61,7 +51,7 @@ class Guard:
             if refusal is not None:
                 await refuse(note, *refusal)
                 return
-            await self._app(scope, self._bounded(receive), note)
+            await self._app(scope, receive, note)
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.count(path, status, time.perf_counter() - begun)
@@ -80,45 +70,7 @@ class Guard:
             given = headers.get(b"authorization", b"")
             if not secrets.compare_digest(given, b"Bearer " + self._token):
                 return 401, "wanted the header 'Authorization: Bearer TOKEN'"
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 18:
-            return 400, "content-length: wanted a number"
-        if int(length) > self._limits.body:
-            return 413, f"got a body of {int(length)} bytes, wanted at most {self._limits.body}"
         return None
-
-    def _bounded(self, receive: "Receive") -> "Receive":
-        end = asyncio.get_running_loop().time() + self._limits.body_seconds
-        total, whole = 0, False
-
-        async def bounded() -> "Message":
-            nonlocal total, whole
-            if whole:
-                return await receive()  # waits for the client to leave
-            try:
-                async with asyncio.timeout_at(end):
-                    message = await receive()
-            except TimeoutError:
-                raise Refused(408, f"got no whole body in {self._limits.body_seconds:g} s") from None
-            total += len(message.get("body", b""))
-            whole = not message.get("more_body", False)
-            if total > self._limits.body:
-                raise Refused(413, f"got a body beyond {self._limits.body} bytes")
-            return message
-
-        return bounded
-
-
-class Refused(Exception):
-    """A request that is answered with an error.
-
-    Attributes:
-        status: of the answer.
-    """
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 async def refuse(send: "Send", status: int, text: str) -> None:

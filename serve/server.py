@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from hutch.core.errors import HutchError, UsageError
+from hutch.core.net.limits import Limits
+from hutch.core.net.lines import LineServer
+from hutch.core.net.web import run
 from hutch.serve.app import Handlers, create_app
-from hutch.serve.limits import Limits
-from hutch.serve.lines import LineServer
 from hutch.serve.log import Log
 from hutch.serve.served import Served
 from hutch.serve.vw import answer_lines
-from hutch.serve.web import run
 
 
 def load(models: Sequence[str], log: Log) -> dict[str, Served]:
@@ -62,14 +62,14 @@ async def serve(
         limits: of what clients may send.
     """
     limits = limits or Limits()
-    handlers, stopping = Handlers(models, log), asyncio.Event()
+    handlers, stopping = Handlers(models, log, limits), asyncio.Event()
     log.start(asyncio.get_running_loop())
     saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))
     lines = None
     if vw is not None:
         lines = LineServer(answer_lines(next(iter(models.values()))), token=token, limits=limits)
         await lines.start(vw)
-    app = create_app(handlers, token=token, host=host, limits=limits)
+    app = create_app(handlers, token=token, host=host)
     try:
         await run(app, listening, limits, stopping)
     finally:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.errors import HutchError, UsageError
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.net.lines import Answer
 from hutch.core.run.predictions import PredictionText
 from hutch.core.text.parser import TextParser
 from hutch.serve.bodies import TEXT
-from hutch.serve.lines import Answer
 from hutch.serve.served import Served
 
 _FEED = b"\n"

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from hutch import Chain
+from hutch.core.net.limits import Limits
 from hutch.serve.app import Handlers, create_app
-from hutch.serve.limits import Limits
 from hutch.serve.log import Log
 from hutch.serve.served import Served
 
@@ -56,9 +56,9 @@ def _in_service(
         log = Log(paths[0].with_suffix(".db"))
         try:
             models = {path.stem: Served(path, log, path.stem) for path in paths}
-            handlers = Handlers(models, log)
+            handlers = Handlers(models, log, limits)
             log.start(asyncio.get_running_loop())
-            app: Any = create_app(handlers, token=token, host=host, limits=limits)
+            app: Any = create_app(handlers, token=token, host=host)
             transport = httpx.ASGITransport(app=app)
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 await use(Service(models, log, client, handlers))

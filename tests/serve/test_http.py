@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hutch import Chain
-from hutch.serve.limits import Limits
+from hutch.core.net.limits import Limits
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"

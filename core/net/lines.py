@@ -11,7 +11,8 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from hutch.serve.limits import Limits
+from hutch.core.net.limits import Limits
+from hutch.core.net.signals import stopped_by_signals
 
 Answer = Callable[[bytes], Awaitable[bytes]]
 """Gets whole lines, each with its line feed; gives what is sent back."""
@@ -147,3 +148,13 @@ class _Connection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._transport.write(last)
             self._transport.close()
+
+
+async def run_lines(answer: Answer, listening: socket.socket, *, token: str = "", limits: Limits | None = None) -> None:
+    """Serve lines until a signal tells to stop; arguments as of `LineServer`."""
+    stopping = asyncio.Event()
+    with stopped_by_signals(stopping):
+        server = LineServer(answer, token=token, limits=limits)
+        await server.start(listening)
+        await stopping.wait()
+        await server.stop()

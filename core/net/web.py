@@ -2,19 +2,35 @@
 
 import asyncio
 import contextlib
-import signal
 import socket
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
-from hutch.serve.limits import Limits
+from hutch.core.net.limits import Limits
+from hutch.core.net.signals import stopped_by_signals
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.types import ASGIApp
 
 
-def require_web() -> None:
+class Refused(Exception):
+    """A request that is answered with an error.
+
+    Attributes:
+        status: of the answer.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def require_web(what: str) -> None:
     """See that what a server needs is installed.
+
+    Args:
+        what: needs it, for the message.
 
     Raises:
         UsageError: it says how to install it.
@@ -24,7 +40,31 @@ def require_web() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"serving needs {error.name}: pip install 'hutch[web]'") from None
+        raise UsageError(f"{what} needs {error.name}: pip install 'hutch[web]'") from None
+
+
+async def read_body(request: "Request", limits: Limits) -> bytes:
+    """The body of a request, which is read no further than the limits allow.
+
+    Raises:
+        Refused: it is too long, or does not arrive in time.
+    """
+    length = request.headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit() and len(length) < 18):
+        raise Refused(400, "content-length: wanted a number")
+    if int(length) > limits.body:
+        raise Refused(413, f"got a body of {length} bytes, wanted at most {limits.body}")
+    pieces, total = [], 0
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for piece in request.stream():
+                pieces.append(piece)
+                total += len(piece)
+                if total > limits.body:
+                    raise Refused(413, f"got a body beyond {limits.body} bytes")
+    except TimeoutError:
+        raise Refused(408, f"got no whole body in {limits.body_seconds:g} s") from None
+    return b"".join(pieces)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -97,22 +137,18 @@ async def run(app: "ASGIApp", listening: socket.socket, limits: Limits, stopping
     )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
 
     async def watch() -> None:
         await stopping.wait()
         server.should_exit = True
 
-    watching = loop.create_task(watch())
-    try:
-        await server.serve(sockets=[listening])
-    finally:
-        stopping.set()
-        await watching
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+    with stopped_by_signals(stopping):
+        watching = asyncio.create_task(watch())
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            stopping.set()
+            await watching
 
 
 def run_app(app: "ASGIApp", listening: socket.socket, limits: Limits | None = None) -> None:
