@@ -1,6 +1,7 @@
 """Vowpal Wabbit's protocol for a served model: a line with a label is learned, one without is predicted.
 
-Each line is answered by `PREDICTION TAG`; one that cannot be used by `error: ` and its place, and changes nothing.
+Each line is answered by `PREDICTION TAG`, an empty one by nothing; one that cannot be used by `error: ` and its place,
+and it changes nothing.
 """
 
 from dataclasses import replace
@@ -25,10 +26,12 @@ def answer_lines(served: Served) -> Answer:
     """What answers the lines for a model.
 
     Raises:
-        UsageError: its top layer asks for labels; it has a server of its own.
+        UsageError: its top layer asks for labels, which has a server of its own; or it learns from groups of lines.
     """
     if served.chain.layers[0].name == "active":
         raise UsageError("--vw-port: the top layer is 'active', wanted `hutch active serve --vw-port`")
+    if served.chain.whole_groups:
+        raise UsageError("--vw-port: the chain learns from groups of lines, wanted HTTP, a group in each body")
     return _Lines(served).answer
 
 
@@ -39,8 +42,10 @@ class _Lines:
         self._text = PredictionText()
 
     async def answer(self, lines: bytes) -> bytes:
-        if lines.startswith(_FEED) or b"\n\n" in lines:
-            return await self._one_by_one(lines)
+        if lines.startswith((_FEED, b"\r")) or b"\n\n" in lines or b"\n\r" in lines:
+            lines = b"".join(line + _FEED for line in lines.split(_FEED) if line.strip())
+            if not lines:
+                return b""
         try:
             self._parser.start("<line>")
             batch = self._parser.parse(lines)
@@ -63,17 +68,16 @@ class _Lines:
 
     async def _in_turn(self, lines: bytes, labeled: NDArray[Any]) -> bytes:
         """Neighbours alike at a time, so that what is only predicted never becomes a part of the model."""
-        each = lines.splitlines(keepends=True)
+        each = lines.split(_FEED)[:-1]
         ends = [*(np.flatnonzero(np.diff(labeled)) + 1).tolist(), len(each)]
         found, start = [], 0
         for end in ends:
-            found.append(await self.answer(b"".join(each[start:end])))
+            found.append(await self.answer(_FEED.join(each[start:end]) + _FEED))
             start = end
         return b"".join(found)
 
     async def _one_by_one(self, lines: bytes) -> bytes:
-        each = lines.split(_FEED)[:-1]
-        return b"".join([await self.answer(line + _FEED) if line.rstrip(b"\r") else _FEED for line in each])
+        return b"".join([await self.answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
 
     async def _refused(self, lines: bytes, error: HutchError) -> bytes:
         if lines.find(_FEED) < len(lines) - 1:

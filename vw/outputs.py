@@ -1,5 +1,6 @@
 """Predictions in the forms that Vowpal Wabbit has for scores, costs, named classes and label requests."""
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -137,6 +138,19 @@ def answered_directly(batch: Batch, outputs: Outputs) -> None:
     for i in np.flatnonzero(batch.labels == UNLABELED):
         if batch.tag(int(i)).startswith(_QUERY):
             outputs.predictions[i] = outputs.queries[i]
+
+
+def prediction_lines(chain: Chain, options: Namespace) -> Lines:
+    """What `-p` writes, and a daemon answers."""
+    labels = options.named_labels.split(",") if options.named_labels else []
+    if options.scores or options.probabilities:
+        return scores_of(chain, labels)
+    if labels:
+        return names_of(labels)
+    active = layer_named(chain, "active")
+    if active is not None and not active.simulation and not options.direct:
+        return requests
+    return numbers_of(lambda outputs: outputs.predictions)
 
 
 def numbers_of(values: Callable[[Outputs], Any]) -> Lines:

@@ -28,11 +28,9 @@ from hutch.vw.outputs import (
     class_name,
     costs_of,
     layer_named,
-    names_of,
     numbers_of,
+    prediction_lines,
     raw_scores_of,
-    requests,
-    scores_of,
 )
 from hutch.vw.translate import chain_of
 
@@ -190,19 +188,11 @@ class VwRun(Run):
             self._sinks.append(self._show_audit)
         if given.probabilities:
             self._sinks.append(self._add_log_loss)
-        for path, lines in ((given.predictions, self._prediction_lines), (given.raw_predictions, self._raw_lines)):
-            if path:
-                self._sinks.append(_writer(stack.enter_context(open_output(path)), lines()))
-
-    def _prediction_lines(self) -> Lines:
-        given = self._given
-        if given.scores or given.probabilities:
-            return scores_of(self.chain, self._labels)
-        if self._labels:
-            return names_of(self._labels)
-        if self._active is not None and not self._active.simulation and not given.direct:
-            return requests
-        return numbers_of(lambda outputs: outputs.predictions)
+        if given.predictions:
+            lines = prediction_lines(self.chain, given)
+            self._sinks.append(_writer(stack.enter_context(open_output(given.predictions)), lines))
+        if given.raw_predictions:
+            self._sinks.append(_writer(stack.enter_context(open_output(given.raw_predictions)), self._raw_lines()))
 
     def _raw_lines(self) -> Lines:
         if self.chain.predicts.value != "class":
