@@ -181,28 +181,27 @@ class Log:
     def _commit(self, entries: list[Entry]) -> list[Logged | HutchError]:
         try:
             with self.store.transaction() as connection:
-                return [self._insert_whole(connection, entry) for entry in entries]
+                return [self._insert(connection, entry) for entry in entries]
         except HutchError as error:
             return [error] * len(entries)
 
-    def _insert_whole(self, connection: sqlite3.Connection, entry: Entry) -> Logged | HutchError:
-        """All of an entry or nothing, whatever becomes of the others."""
-        connection.execute("SAVEPOINT entry")
+    def _insert_answers(self, connection: sqlite3.Connection, entry: Entry) -> Logged | HutchError:
+        """All of the answers or none, whatever becomes of other entries."""
+        connection.execute("SAVEPOINT answers")
         try:
-            found = self._insert(connection, entry)
+            numbers = self.store.accept(connection, entry.answers)
         except DataError as error:
-            connection.execute("ROLLBACK TO entry")
+            connection.execute("ROLLBACK TO answers")
             return error
         finally:
-            connection.execute("RELEASE entry")
-        return found
+            connection.execute("RELEASE answers")
+        made = [self.teach(answer, n) for answer, n in zip(entry.answers, numbers, strict=True) if n is not None]
+        new = sum(number is not None for number in numbers)
+        return Logged(new, teaches=tuple((self._append(connection, one), one) for one in made if one is not None))
 
-    def _insert(self, connection: sqlite3.Connection, entry: Entry) -> Logged:
+    def _insert(self, connection: sqlite3.Connection, entry: Entry) -> Logged | HutchError:
         if entry.answers:
-            numbers = self.store.accept(connection, entry.answers)
-            made = [self.teach(answer, n) for answer, n in zip(entry.answers, numbers, strict=True) if n is not None]
-            new = sum(number is not None for number in numbers)
-            return Logged(new, teaches=tuple((self._append(connection, one), one) for one in made if one is not None))
+            return self._insert_answers(connection, entry)
         if entry.id:
             key = [entry.model, entry.id]
             before = connection.execute(
@@ -210,7 +209,7 @@ class Log:
             ).fetchone()
             if before is not None:
                 if before[0] != entry.digest:
-                    raise Conflict(f"id: got {entry.id!r} with another body than before, wanted an id of its own")
+                    return Conflict(f"id: got {entry.id!r} with another body than before, wanted an id of its own")
                 return Logged(before[1], repeated=True)
         number = self._append(connection, entry)
         if entry.id:

@@ -63,6 +63,7 @@ async def serve(
     """
     limits = limits or Limits()
     handlers, stopping = Handlers(models, log, limits), asyncio.Event()
+    sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())
     saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))
     lines = None
