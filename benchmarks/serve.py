@@ -4,9 +4,9 @@
     python benchmarks/serve.py http [--seconds 60] [--predictions 2000] [--learns 500] [--connections 16]
     python benchmarks/serve.py malformed [--count 10000]
 
-`lines` sends lines with labels as fast as they are answered. `http` sends single examples at a fixed mean rate, answered
-or not, and counts latency from the moment at which each was due; it also prints how much memory the server took early and
-late. `malformed` sends what no client should, and sees that the model stays as it is.
+`lines` sends lines with labels as fast as they are answered. `http` sends single examples at a fixed mean rate,
+answered or not, and counts latency from the moment at which each was due; it also prints how much memory the server
+took early and late. `malformed` sends what no client should, and sees that the model stays as it is.
 Linux only: it looks into /proc.
 """
 

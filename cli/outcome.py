@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hutch.core.errors import HutchError
+from hutch.core.errors import HutchError, PluginError
 
 
 @contextmanager
@@ -16,7 +16,8 @@ def one_message() -> Iterator[None]:
         SystemExit: there was one.
     """
     try:
-        yield
+        with _plugins_named():
+            yield
         sys.stdout.flush()
     except HutchError as error:
         print(error, file=sys.stderr)
@@ -27,3 +28,18 @@ def one_message() -> Iterator[None]:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+@contextmanager
+def _plugins_named() -> Iterator[None]:
+    """Turn an exception from a plugin's code into an error that names the plugin."""
+    try:
+        yield
+    except HutchError:
+        raise
+    except Exception as error:
+        manager = sys.modules.get("hutch.plugins.manager")  # not imported here: it may not be what failed
+        text = manager.failure_of(error) if manager else None
+        if text is None:
+            raise
+        raise PluginError(text) from error

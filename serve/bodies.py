@@ -131,7 +131,7 @@ def check_labels(chain: Chain, batches: list[Batch]) -> None:
             known = list(batch.labels != UNLABELED)
         if not (any(known) if chain.whole_groups else all(known)):
             raise DataError(at(SOURCE, row + known.index(False) + 1, 1, "got no label, wanted one to learn from"))
-        strange = chain.strange_labels(batch)
+        strange = chain.unexpected_labels(batch)
         if len(strange):
             place = row + int((batch.labels == strange[0]).argmax()) + 1
             raise DataError(at(SOURCE, place, 1, f"got label {strange[0]:g}, which this chain is not made for"))

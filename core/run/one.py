@@ -93,7 +93,7 @@ class OneExample:
     def _has_usual_label(self, single: "_Single") -> bool:
         label = single.label
         if label not in self._usual:
-            if len(self._engine.strange_labels(cast(Batch, single))):
+            if len(self._engine.unexpected_labels(cast(Batch, single))):
                 return False
             if len(self._usual) < _KNOWN_LABELS:
                 self._usual.add(label)

@@ -1,10 +1,10 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from hutch.core.parameters import Within, values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown
@@ -19,19 +19,22 @@ _STRONG = 3.0  # log-probability by which another must be ahead of the first: "s
 
 
 class TwoLevelParameters(Parameters):
-    """Parameters of `TwoLevel`."""
+    """Parameters of `TwoLevel`.
 
-    iterations: int = Field(12, ge=1, description="EM iterations at most")
-    clarity: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of answers to a murky item that its class decides; none: .15, in batch .15 or .05",
-    )
-    habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
-    class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
-    decay: float = Field(0.8, ge=0.5, le=1, description="online: the step is (labels of the worker)^-decay")
-    warm_up: int = Field(500, ge=0, description="online: items until posteriors weigh as much as vote shares")
+    Attributes:
+        clarity: share of answers to a murky item that its class decides; None: 0.15, in batch 0.15 or 0.05.
+        habit_strength: pseudo-counts of a worker's habit.
+        class_anchor: weight of the vote shares in the class prior.
+        decay: online: the step is (labels of the worker)^-decay.
+        warm_up: online: items until posteriors weigh as much as vote shares.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 12
+    clarity: Annotated[float, Within(ge=0, le=1)] | None = None
+    habit_strength: Annotated[float, Within(gt=0)] = 15.0
+    class_anchor: Annotated[float, Within(ge=0)] = 0.2
+    decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
+    warm_up: Annotated[int, Within(ge=0)] = 500
 
 
 class TwoLevel(CrowdModel):
@@ -79,7 +82,7 @@ class TwoLevel(CrowdModel):
     def _try(self, labels: Labels, clarity: float) -> tuple[float, State]:
         """The state after `_TRIAL` iterations, and how well it foretells labels."""
         options = {"clarity": clarity, "iterations": _TRIAL, "tolerance": 0.0}
-        model = TwoLevel(**self.parameters.model_dump() | options)
+        model = TwoLevel(**values_of(self.parameters) | options)
         state = model.start(labels, None)
         model.improve(labels, state, done=1)
         model.maximise(labels, state)

@@ -21,6 +21,7 @@ from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import values_of
 from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.progress import Progress, ProgressEvent, Schedule
 from hutch.core.text.parser import ParserOptions
@@ -131,8 +132,8 @@ class Chain(OneByOne, Engine):
             importance: importances of a matrix's rows, shape (examples,); None: 1.
             columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
                 `hutch.core.data.roles.Roles`; None: as the chain says.
-            on_progress: called with a `hutch.core.run.progress.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with
-                the hook `hutch_on_progress` then see it, too. None: nobody does.
+            on_progress: called with a `hutch.plugin.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with the
+                hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
             The prediction of each example made before it was learned (progressive), float32 (examples).
@@ -218,7 +219,7 @@ class Chain(OneByOne, Engine):
             found.append(outputs.predictions)
             if learn and self._named:
                 self._named.see(batch)
-            if learn and not self._warned and len(strange := self.strange_labels(batch)):
+            if learn and not self._warned and len(strange := self.unexpected_labels(batch)):
                 self._warned = True
                 text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
                 warn(text)
@@ -256,7 +257,7 @@ class Chain(OneByOne, Engine):
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
         used = {("reductions", layer.name) for layer in self.layers}
-        parameters = (value for layer in self.config.chain for value in vars(layer.parameters).values())
+        parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
         return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
@@ -321,7 +322,7 @@ class Chain(OneByOne, Engine):
         """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
         live, found = self.arrays(), {}
         for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
-            for parameter, value in vars(new.parameters).items():
+            for parameter, value in values_of(new.parameters).items():
                 name = f"layer.{k}.{new.name}.{parameter}"
                 if name in live and getattr(old.parameters, parameter) != value:
                     found[name] = live[name].copy()

@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
 from hutch.chain import Chain
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError
+from hutch.core.parameters import parameters_of
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.table import BUILT_IN, create
@@ -175,7 +176,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         found: list[Any] = []
         for layer in layers:
             name, given = (layer, None) if isinstance(layer, str) else next(iter(layer.items()))
-            known = reductions[name].Parameters.model_fields if name in reductions else {}
+            known = [each.name for each in parameters_of(reductions[name].Parameters)] if name in reductions else []
             given = dict(given or {})
             if "classes" in known and "classes" not in given:
                 given["classes"] = len(self.classes_)
