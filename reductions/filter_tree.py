@@ -326,7 +326,7 @@ def importance_to(layer, example, label, importance, offset):
 
 
 class FilterTree(Reduction):
-    """Multiclass by one binary problem a match."""
+    """Multiclass by a tournament of binary problems."""
 
     name: ClassVar[str] = "filter_tree"
     Parameters: ClassVar[type[Parameters]] = FilterTreeParameters
@@ -367,23 +367,12 @@ class FilterTree(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
+        if self.takes is Labels.COST_SENSITIVE:
+            return Kernels(learn_costs, predict_costs, importance_to)
         return Kernels(learn, predict, importance_to)
-
-
-class CostSensitiveFilterTree(FilterTree):
-    """The same for labels that give each class a cost."""
-
-    name: ClassVar[str] = "cost_sensitive_filter_tree"
-    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn_costs, predict_costs, importance_to)
 
 
 @hookimpl
 def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register both trees."""
+    """Register the reduction."""
     register(FilterTree)
-    register(CostSensitiveFilterTree)
