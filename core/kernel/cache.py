@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from hutch.core.errors import at
+from hutch.core.errors import PluginError, at
 from hutch.core.kernel import home, object_store
 from hutch.core.kernel.decorators import Deferred
 from hutch.core.kernel.turns import turn
@@ -197,8 +197,18 @@ class AddressKernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's function, compiled."""
+        from numba.core.errors import NumbaError
+
         dispatcher = _dispatcher(self.function, self._directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        dispatcher.compile(self.signature)
+        try:
+            dispatcher.compile(self.signature)
+        except (NumbaError, TypeError) as error:
+            if self.function.__module__.startswith("hutch."):
+                raise
+            code = self.function.__code__
+            text = f"kernel {self.__name__!r} of {self.function.__module__} cannot be compiled for {self.signature}: "
+            text += next(iter(str(error).splitlines()), "")
+            raise PluginError(at(code.co_filename, code.co_firstlineno, None, text)) from error
         return dispatcher
 
     @cached_property
