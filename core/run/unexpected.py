@@ -31,7 +31,7 @@ class Unexpected:
         """Look at a batch that was learned."""
         if self._named is not None:
             self._named.see(batch)
-        labels = self._engine.strange_labels(batch)
+        labels = self._engine.unexpected_labels(batch)
         self.labels += len(labels)
         if len(labels) and self.first is None:
             self.first = float(labels[0])

@@ -149,8 +149,8 @@ class Chain(Engine):
             columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
                 `hutch.core.data.roles.Roles`; None: as the chain says.
             passes: over the examples, which stay in memory if there are several.
-            on_progress: called with a `hutch.core.run.progress.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with
-                the hook `hutch_on_progress` then see it, too. None: nobody does.
+            on_progress: called with a `hutch.plugin.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with the
+                hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
             The prediction of each example made before it was learned (progressive), in the last pass, float32

@@ -71,6 +71,14 @@ def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
     assert not {"read.py", "object_store.py", "atomic.py"} & reached
 
 
+def test_what_a_plugin_imports_from_one_place_is_found_where_it_is(tmp_path: Path) -> None:
+    source = tmp_path / "theirs.py"
+    source.write_text("from hutch.plugin import (\n    Record,\n    helper,\n    kernel,\n)\n")
+    reached = {Path(path).name for path in kernel_cache._reached(os.path.realpath(source))}
+    assert {"theirs.py", "abi.py", "decorators.py", "record.py"} <= reached
+    assert not {"losses.py", "reduction.py", "plugin.py"} & reached
+
+
 def test_a_function_without_a_file_is_compiled_and_not_kept() -> None:
     code = "from hutch.core.kernel.cache import compiled\n@compiled\ndef f(x):\n    return x + 1.0\nprint(f(1.0))"
     done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, check=True)
