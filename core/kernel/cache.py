@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -71,9 +72,9 @@ def _files_of(dotted: str, names: list[str]) -> list[str]:
 @cache
 def _handed_on() -> dict[str, str]:
     """The module of Hutch, without `hutch.`, that defines each name of `hutch.plugin`."""
-    from hutch import plugin  # not at the top: who uses no plugin need not
-
-    with open(plugin.__file__, encoding="utf-8") as file:
+    spec = find_spec("hutch.plugin")  # read, not imported
+    assert spec is not None and spec.origin is not None
+    with open(spec.origin, encoding="utf-8") as file:
         return {name: dotted for dotted, name in _HANDED_ON.findall(file.read())}
 
 
