@@ -26,6 +26,7 @@ from hutch.chain import Chain
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Parameters, Predictions, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.kernel.abi import example_at, kernel, layer_at, learn_next, predict_next, view
 from hutch.crowd.data.labels import Labels as CrowdLabels
@@ -200,7 +201,7 @@ soft_at = view(SOFT)
 
 
 @kernel
-def soft_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def soft_learn(layer, example, label, importance, offset):
     """Learn with the soft label of the example's number."""
     s, e = soft_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     e.targets = s.targets + np.uint64(4) * s.classes * np.uint64(e.group)
@@ -210,7 +211,7 @@ def soft_learn(layer, example, label, importance, offset):  # type: ignore[no-un
 
 
 @kernel
-def soft_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def soft_predict(layer, example, label, importance, offset):
     """Predict."""
     return predict_next(layer, example, label, importance, offset)
 
@@ -247,7 +248,7 @@ def aggregated(fit: Callable[[CrowdLabels], np.ndarray], hard: bool, passes: int
         registry = Registry(dict(installed().registry.reductions), dict(installed().registry.losses))
         registry.reductions["soft_labels"] = SoftLabels
         layers = [
-            LayerConfig(name, registry.reductions[name].Parameters.model_validate(given))
+            LayerConfig(name, checked(registry.reductions[name].Parameters, given))
             for name, given in (
                 ("soft_labels", {}),
                 ("one_against_all", {"classes": train.classes}),

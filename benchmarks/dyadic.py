@@ -1,4 +1,4 @@
-"""The tables of docs/dyadic.md and docs/filter_tree.md.
+"""The tables of docs/reductions/dyadic.md and docs/reductions/filter_tree.md.
 
     python benchmarks/dyadic.py steps             nanoseconds and error of a step, by loss and dynamics
     python benchmarks/dyadic.py cost [PASSES]     CPU of rank 3 against linear on simulated ratings, 160 passes
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.text.parser import TextParser
-from hutch.reductions.dyadic.layer import dyad
+from hutch.reductions.dyadic import dyad
 from hutch.reproduce.dyadic_evaluation import RATING_LEARNERS, build, rating_error, rating_lines, split
 
 

@@ -31,17 +31,16 @@ import fuzz_inputs
 import fuzz_reference
 import numpy as np
 from fuzz_reference import Options, Result
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
-from hutch.core.kernel.decorators import intrinsic
+from hutch.core.kernel.decorators import helper, intrinsic
 from hutch.core.text.label import parse_label
 from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import STATE, Buffers, state_at
 
-TESTS = Path(__file__).resolve().parent.parent / "tests" / "core"
+TESTS = Path(__file__).parent.parent / "tests/core/text"
 LONGEST = 4096
 BATCH = 100_000
 SAMPLED = 1000
@@ -68,7 +67,7 @@ class Guarded:
                 raise OSError(ctypes.get_errno(), "mprotect failed")
 
 
-@njit
+@helper
 def same(ours, theirs, length):
     """Whether an array of ours begins as theirs; numbers by value, NaN never occurs."""
     for i in range(length):
@@ -77,7 +76,7 @@ def same(ours, theirs, length):
     return True
 
 
-@njit
+@helper
 def agrees(state, out):
     """Whether a state holds what the reference has found."""
     s = state_at(state)[0]
@@ -114,7 +113,7 @@ def agrees(state, out):
     return good
 
 
-@njit
+@helper
 def first_difference(parser, state, counters, found, memory, texts, ends, out, options):
     """Number of the first input on which parser and reference differ; the number of inputs if there is none.
 
@@ -193,7 +192,7 @@ class Target:
     """What is fuzzed: an input's first byte chooses the options, the rest is text."""
 
     def __init__(self) -> None:
-        self._tests = module("test_text_parser_reference")
+        self._tests = module("test_parser_reference")
         memory = Guarded()
         self.comparisons = [Comparison(options, memory) for options in self._tests.CONFIGURATIONS]
         self._used = [TextParser(options) for options in self._tests.CONFIGURATIONS]

@@ -10,6 +10,7 @@ import numpy as np
 
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ModelError, UsageError, at
+from hutch.core.parameters import values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
@@ -117,7 +118,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
     arrays["worker_names"] = np.frombuffer(json.dumps(state.worker_names).encode(), np.uint8)
     metadata = {
         "model": model.name,
-        "parameters": model.parameters.model_dump(),
+        "parameters": values_of(model.parameters),
         "method": options.method,
         "slots": options.slots,
         "classes": state.classes,

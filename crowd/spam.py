@@ -78,7 +78,7 @@ def _against(habit: Array, other: Array) -> Array:
 
 
 @compiled
-def evidence(pointer, places, labels, others, rows, habits, result):  # type: ignore[no-untyped-def]
+def evidence(pointer, places, labels, others, rows, habits, result):
     """Log-probability of each worker's labels, one after the other.
 
     A label comes from row r with probability `others[label, r]`, from the habit with the rest; each row and the habit

@@ -1,5 +1,6 @@
 """A chain of reductions over one hashed weight table."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -7,17 +8,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
+from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
+from hutch.core.chain.contract import kernels_of, saved_of, width_of
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
-from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.statistics import Statistics
-from hutch.core.errors import ConfigError, ModelError
+from hutch.core.errors import ConfigError, ModelError, PluginError
 from hutch.core.kernel.abi import EXAMPLE, LAYER, SHARED, UNLABELED
-from hutch.core.loss.losses import LossChoice
+from hutch.core.kernel.passing import missing
+from hutch.core.kernel.record import address_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
+KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many")
 _ADDRESSES = ("weights",)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
@@ -42,7 +46,7 @@ class Outputs:
     scores: NDArray[np.float32]
 
 
-def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
+def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
     """Outputs at the beginning of an array."""
     columns = room[: 4 * examples].reshape(4, examples)
     scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
@@ -55,6 +59,19 @@ def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
     first = all_names.index(names[0])
     assert all_names[first : first + len(names)] == names
     return record.view(np.uint64)[first : first + len(names)]
+
+
+def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDArray[Any], ...]:
+    """Arrays for what an example keeps where namespaces are left out; the RUN record holds their addresses."""
+    arrays: tuple[NDArray[Any], ...] = (
+        np.zeros(features, np.uint32),
+        np.zeros(features, np.float32),
+        np.zeros(namespaces + 1, np.int64),
+        np.zeros(namespaces, np.uint32),
+    )
+    for name, array in zip(_KEPT_ARRAYS, arrays, strict=True):
+        run[name] = array.ctypes.data
+    return arrays
 
 
 def _table(rows: int, stride: int) -> NDArray[np.float32]:
@@ -102,6 +119,20 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
     return takes, predicts
 
 
+def _check_calls(layer: Reduction, position: int) -> None:
+    """Check that the layer below offers the kernels that a layer calls.
+
+    Raises:
+        ConfigError: it names the layer and the one that lacks a kernel.
+    """
+    below = layer.context.below
+    for name in layer.calls:
+        if below is not None and (lacking := below.lacking(name)) is not None:
+            raise ConfigError(
+                f"chain[{position}].{layer.name} asks of the layers below it their {name}, which {lacking.name!r} lacks"
+            )
+
+
 class Engine:
     """A built chain: layers, weight table, shared state, and the loop over batches.
 
@@ -134,8 +165,8 @@ class Engine:
         classes = [registry.reductions[spec.name] for spec in layers]
         whole = any(cls.whole_groups for cls in classes)
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
-        widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
-        total = int(np.prod(widths))
+        widths = [width_of(cls, spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
+        total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
                 f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
@@ -148,8 +179,8 @@ class Engine:
         for k in range(len(layers) - 1, -1, -1):
             context = Context(
                 bits=bits,
-                submodels=int(np.prod(widths[:k])),
-                step=int(np.prod(widths[k + 1 :])),
+                submodels=math.prod(widths[:k]),
+                step=math.prod(widths[k + 1 :]),
                 seed=seed,
                 parser=self.parser,
                 losses=registry.losses,
@@ -157,13 +188,14 @@ class Engine:
                 shared=self.shared,
             )
             below = classes[k](layers[k].parameters, context)
+            _check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
         self.weights = _table(1 << bits, base.stride)
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
-        self._kernels = [layer.kernels for layer in self.layers]
-        self._records = np.zeros(len(self.layers), LAYER)
+        self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
+        self._missed = np.zeros(1, np.uint64)
         self._link_layers()
         self._example = np.zeros(1, EXAMPLE)
         self._example["shared"] = self.shared.ctypes.data
@@ -177,31 +209,46 @@ class Engine:
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
+        self._span = (np.inf, -np.inf)  # of the labels that the loss was asked about
         self._size_scratch(0, 0)
 
     def _link_layers(self) -> None:
-        def address(kernels: Kernels, name: str) -> int:
-            found = getattr(kernels, name)
-            return found.address if found else 0
-
-        size, wanted = LAYER.itemsize, {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
-        for k, (layer, kernels) in enumerate(zip(self.layers, self._kernels, strict=True)):
-            record = self._records[k]
+        """Let the layers meet by address; what is not there is `missing`, so that no address of a kernel is 0."""
+        wanted = {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
+        first, size = self._records.ctypes.data, LAYER.itemsize
+        for name in KERNELS:
+            self._records[name] = missing.address
+        self._records["missed"] = self._missed.ctypes.data
+        for k, layer in enumerate(self.layers):
+            record, kernels = self._records[k], kernels_of(layer)
             for name in wanted:
-                record[name] = address(kernels, name)
-            record["next"] = self._records.ctypes.data + (k + 1) * size if k + 1 < len(self.layers) else 0
-            record["state"], record["step"] = layer.state.ctypes.data, layer.context.step
+                if layer.lacking(name) is None:
+                    record[name] = getattr(kernels, name).address
+            record["next"], record["state"], record["step"] = (
+                first + (k + 1) * size,
+                address_of(layer.state),
+                layer.context.step,
+            )
+
+    def _report_missing(self) -> None:
+        """Say which layer has called a kernel that is not there.
+
+        Raises:
+            PluginError: always.
+        """
+        k = (int(self._missed[0]) - self._records.ctypes.data) // LAYER.itemsize
+        self._missed[0] = 0
+        caller = f"chain[{k - 1}].{self.layers[k - 1].name}"
+        if k == len(self.layers):
+            raise PluginError(f"{caller}: called a layer below it, but a base learner has none")
+        raise PluginError(
+            f"{caller}: called a kernel of {self.layers[k].name!r} below it that is not there, or that it does not "
+            "name in its `calls`"
+        )
 
     def _size_scratch(self, features: int, namespaces: int) -> None:
         if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
-            self._scratch = (
-                np.zeros(features, np.uint32),
-                np.zeros(features, np.float32),
-                np.zeros(namespaces + 1, np.int64),
-                np.zeros(namespaces, np.uint32),
-            )
-            for name, array in zip(_KEPT_ARRAYS, self._scratch, strict=True):
-                self._run[name] = array.ctypes.data
+            self._scratch = make_scratch(self._run, features, namespaces)
 
     @property
     def score_count(self) -> int:
@@ -251,11 +298,11 @@ class Engine:
         n = len(batch)
         classes = self.score_count if scores else 0
         if not reuse:
-            outputs = _outputs(np.zeros(n * (4 + classes), np.float32), n, classes)
+            outputs = outputs_in(np.zeros(n * (4 + classes), np.float32), n, classes)
         else:
             if len(self._room) < n * (4 + classes):
                 self._room = np.zeros(2 * n * (4 + classes), np.float32)
-            outputs = _outputs(self._room, n, classes)
+            outputs = outputs_in(self._room, n, classes)
             outputs.scores[...] = 0
         if len(self._ignored):
             widest = int(np.diff(batch.row_ptr).max(initial=0))
@@ -273,12 +320,21 @@ class Engine:
             if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
                 row_at = row(batch, start - 1, outputs, self.statistics)
         del living
+        if self._missed[0]:
+            self._report_missing()
         return outputs, row_at
+
+    def single_run(self) -> NDArray[Any]:
+        """A RUN record for batches of one example; arrays of the batch and outputs are to be filled in."""
+        run = self._run.copy()
+        run["size"], run["dump_at"], run["classes"] = 1, np.inf, 0
+        run["period"] = run["after"] = run["counter"] = 0
+        return run
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver of a batch; returns the arrays that must live while it runs."""
         run, size = self._run, len(batch)
-        seen = batch.seen if isinstance(batch, KeptBatch) else Seen.of(batch)
+        seen = batch.seen if isinstance(batch, PinnedBatch) else Seen.of(batch)
         self._seen[:] = seen.addresses
         if self.takes is not Labels.COST_SENSITIVE or len(batch.cost_ptr) <= 1:
             run["cost_ptr"] = 0
@@ -316,17 +372,22 @@ class Engine:
                 sink(batch, outputs)
         return row_at
 
-    def strange_labels(self, batch: Batch) -> NDArray[np.float32]:
+    def unexpected_labels(self, batch: Batch) -> NDArray[np.float32]:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
-        if self.takes is Labels.MULTICLASS:
-            classes = next((n for layer in self.layers if (n := getattr(layer.parameters, "classes", None))), None)
-            return labels[:0] if classes is None else labels[(labels < 0) | (labels > classes)]
-        choice = getattr(self.layers[-1].parameters, "loss", None)
-        if self.takes is not Labels.SIMPLE or not isinstance(choice, LossChoice):
-            return labels[:0]
-        loss = choice.resolve(self.layers[-1].context.losses)
-        return labels[~loss.accepts(labels, choice.parameters)]
+        if len(labels):
+            self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
+        return labels[~self.layers[0].accepts(labels)]
+
+    def doubtful_labels(self) -> str | None:
+        """What to say of the labels seen so far if they are most likely not meant as the loss takes them."""
+        choice = self.layers[0].loss_choice
+        if self.takes is not Labels.SIMPLE or choice is None or choice.name != "logistic":
+            return None
+        if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
+            return None
+        taken = "logistic loss takes 0 for as likely as not"
+        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""
@@ -344,7 +405,7 @@ class Engine:
             if name not in _ADDRESSES:
                 found[f"shared.{name}"] = self.shared[name]
         for k, layer in enumerate(self.layers):
-            for name, array in layer.saved().items():
+            for name, array in saved_of(layer).items():
                 found[f"layer.{k}.{layer.name}.{name}"] = array
         return found
 

@@ -11,7 +11,7 @@ from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, namespace_id
 from hutch.core.text.parser import ParserOptions
 
@@ -47,7 +47,7 @@ class Namespaces:
 
 
 @compiled
-def hash_texts(data, offsets, seeds, hash_all, mask, out):  # type: ignore[no-untyped-def]
+def hash_texts(data, offsets, seeds, hash_all, mask, out):
     """Hash text i, `data[offsets[i]:offsets[i + 1]]`, with seed i (or the only one) into out[i].
 
     An empty text leaves the seed as it is: `name:` is the feature `name`. Three bytes beyond the last text are loaded.
@@ -70,8 +70,8 @@ def hash_names(names: Sequence[str], seeds: NDArray[np.uint32], options: ParserO
     return out
 
 
-@njit
-def _first_seen(values, numbers, start, stop, sizes, order):  # type: ignore[no-untyped-def]
+@helper
+def _first_seen(values, numbers, start, stop, sizes, order):
     """Sizes of a row's namespaces and their order; returns how many there are, or the first bad feature as -1 - i."""
     count = 0
     for i in range(start, stop):
@@ -87,7 +87,7 @@ def _first_seen(values, numbers, start, stop, sizes, order):  # type: ignore[no-
 
 
 @compiled
-def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, out):  # type: ignore[no-untyped-def]
+def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, out):
     out_row_ptr, out_indices, out_values, row_namespaces, namespace_ptr, namespace_id, sizes, order = out
     feature, namespace = 0, 0
     for row in range(len(row_ptr) - 1):
@@ -193,6 +193,42 @@ def as_labels(given: Any) -> NDArray[np.float32]:
     labels = np.array(given, np.float32)
     labels[np.isnan(labels)] = UNLABELED
     return labels
+
+
+def as_given(labels: Any, importance: Any, source: str) -> dict[str, NDArray[np.float32]]:
+    """Labels and importances that stand beside the examples, as far as they are given, as the columns of a batch.
+
+    Raises:
+        DataError: they are no numbers, or have not one dimension.
+    """
+    given: dict[str, NDArray[np.float32]] = {}
+    if labels is not None:
+        given["labels"] = as_labels(as_numbers("labels", labels, source))
+    if importance is not None:
+        given["importance"] = np.array(as_numbers("importance", importance, source), np.float32)
+    for name, array in given.items():
+        if array.ndim != 1:
+            raise DataError(f"{source}: got {name} of shape {array.shape}, wanted one dimension")
+    return given
+
+
+def as_numbers(name: str, given: Any, source: str) -> Any:
+    """An array or sparse matrix if it holds numbers, made of them if it only looks different; else a DataError."""
+    array = given if hasattr(given, "tocsr") else np.asarray(given)
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind in "OUS" and not hasattr(given, "tocsr"):
+        for place, value in np.ndenumerate(array):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                column = "" if name else "".join(f"column {j}: " for j in place[1:])
+                wanted = "a number; class names go with hutch.sklearn" if name == "labels" else "a number"
+                got = value.item() if isinstance(value, np.generic) else value
+                text = f"{name and name + ': '}{column}got {got!r}, wanted {wanted}"
+                raise DataError(at(source, place[0] + 1, None, text)) from None
+        return array.astype(np.float32)
+    raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
 
 
 def _check(batch: Batch, options: ParserOptions, source: str, first_row: int) -> None:

@@ -12,17 +12,20 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from hutch.core.errors import at
-from hutch.core.kernel import object_store
+from hutch.core.errors import PluginError, at
+from hutch.core.kernel import home, object_store
 from hutch.core.kernel.decorators import Deferred
+from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: begins with plain letters
+_HANDED_ON = re.compile(r"from hutch\.([\w.]+) import (\w+)")
 _OWN_FILE = os.path.realpath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
@@ -52,12 +55,27 @@ def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
         return digest, ()
     found = []
     for dotted, names in _IMPORTS.findall(content.decode("utf-8")):
-        place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
-        if _is_file(f"{place}.py"):
-            found.append(f"{place}.py")
-        else:  # a package: its names may be modules, or come from its own file
-            found += [f"{place}{os.sep}{name}.py" for name in ("__init__", *re.findall(r"\w+", names))]
+        found += _files_of(dotted, re.findall(r"\w+", names))
     return digest, tuple(filter(_is_file, found))
+
+
+def _files_of(dotted: str, names: list[str]) -> list[str]:
+    """The files that some names of a module of Hutch may come from."""
+    if dotted == "plugin":  # it only hands on what others define
+        return [file for name in names for file in _files_of(_handed_on().get(name, ""), [])]
+    place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
+    if _is_file(f"{place}.py"):
+        return [f"{place}.py"]
+    return [f"{place}{os.sep}{name}.py" for name in ("__init__", *names)]  # a package: its names may be modules
+
+
+@cache
+def _handed_on() -> dict[str, str]:
+    """The module of Hutch, without `hutch.`, that defines each name of `hutch.plugin`."""
+    spec = find_spec("hutch.plugin")  # read, not imported
+    assert spec is not None and spec.origin is not None
+    with open(spec.origin, encoding="utf-8") as file:
+        return {name: dotted for dotted, name in _HANDED_ON.findall(file.read())}
 
 
 _is_file = cache(os.path.isfile)
@@ -95,20 +113,11 @@ def _package_digest(root: Path) -> str:
 
 
 @cache
-def cache_home() -> Path:
-    """The writable directory under which all caches lie; `HUTCH_CACHE_DIR` overrides it."""
-    if os.environ.get("HUTCH_CACHE_DIR"):
-        return Path(os.environ["HUTCH_CACHE_DIR"])
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "hutch"
-
-
-@cache
 def _usable(directory: Path) -> bool:
     import tempfile
 
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        home.make(directory)
         with tempfile.TemporaryFile(dir=directory):
             return True
     except OSError as error:
@@ -131,7 +140,7 @@ def directory_for(function: Callable[..., Any]) -> Path | None:
 
 @cache
 def _directory(file: str, module: str) -> Path | None:
-    return cache_home() / _key(os.path.realpath(file), module) if os.path.isfile(file) else None
+    return home.cache_directory(_key(os.path.realpath(file), module)) if os.path.isfile(file) else None
 
 
 def _key(source: str, module: str) -> str:
@@ -172,7 +181,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 class AddressKernel:
     """A function of one fixed signature of scalars, met by its address; compiled when the address is first asked for.
 
-    Python may call it too, with plain numbers; it gives the interpreter free while it runs.
+    Python may call it too, with plain numbers; it releases the GIL while it runs.
 
     Args:
         function: a module-level function.
@@ -189,8 +198,18 @@ class AddressKernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's function, compiled."""
+        from numba.core.errors import NumbaError
+
         dispatcher = _dispatcher(self.function, self._directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        dispatcher.compile(self.signature)
+        try:
+            dispatcher.compile(self.signature)
+        except (NumbaError, TypeError) as error:
+            if self.function.__module__.startswith("hutch."):
+                raise
+            code = self.function.__code__
+            text = f"kernel {self.__name__!r} of {self.function.__module__} cannot be compiled for {self.signature}: "
+            text += next(iter(str(error).splitlines()), "")
+            raise PluginError(at(code.co_filename, code.co_firstlineno, None, text)) from error
         return dispatcher
 
     @cached_property
@@ -199,6 +218,10 @@ class AddressKernel:
         with _making:
             place = self._place()
             address, known = object_store.load(place) if place else (None, True)
+            if address is None and place and not known and _usable(place.parent):
+                with turn(place.with_suffix(".lock")):
+                    address, known = object_store.load(place)  # another process may have compiled it meanwhile
+                    return self._compile(None if known else place) if address is None else address
             return self._compile(None if known else place) if address is None else address
 
     def _place(self) -> Path | None:

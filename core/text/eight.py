@@ -95,10 +95,10 @@ def _lengths(builder: Any, positions: Any, place: Place) -> Lanes:
     first, step = place
     at = builder.add(positions, ir.IntType(64)(4 * first))
     if step == 2:
-        both = load(builder, at, 64)
+        both = load(builder, at, ir.IntType(64))
         return (both >> 32) - (both & 0xFFFFFFFF) - 1
-    ends = load(builder, builder.add(at, ir.IntType(64)(4)), 32)
-    return (ends - load(builder, at, 32) - 1).widened(64)
+    ends = load(builder, builder.add(at, ir.IntType(64)(4)), ir.IntType(32))
+    return (ends - load(builder, at, ir.IntType(32)) - 1).widened(64)
 
 
 def _found(builder: Any, good: Lanes, stops: tuple[Lanes, Lanes]) -> Any:
@@ -176,7 +176,7 @@ def _hashes(place: Place, most: int) -> Any:
                 store(builder, (number.narrowed(32) + seeds) & masks, indices)
             with builder.if_then(builder.icmp_unsigned("!=", (~are_numbers & usable).bits(), ir.IntType(64)(0))):
                 hashed = _murmur(tokens, seeds, most) & masks
-                store(builder, are_numbers.choose(load(builder, indices, 32), hashed), indices)
+                store(builder, are_numbers.choose(load(builder, indices, ir.IntType(32)), hashed), indices)
             return _found(builder, usable, tokens.stops(place == NAMES))
 
         return types.uint64(*[types.uint64] * 6), generate
@@ -267,13 +267,13 @@ _short_values, _long_values = _numbers(SHORT), _numbers(LONG)
 
 
 @inlined
-def first_of(found, kind):  # type: ignore[no-untyped-def]
+def first_of(found, kind):
     """Number of the first feature, from 0, whose bit of a kind is set in a result of `eight_valued`; else above 7."""
     return uint64(trailing_zeros(found >> uint64(kind)))
 
 
 @inlined
-def eight_valued(text, positions, seed, numbers, mask, indices, values):  # type: ignore[no-untyped-def]
+def eight_valued(text, positions, seed, numbers, mask, indices, values):
     """Read features with values from the delimiter at address `positions`, a blank, on.
 
     Args:
@@ -301,7 +301,7 @@ def eight_valued(text, positions, seed, numbers, mask, indices, values):  # type
 
 
 @inlined
-def eight_plain(text, positions, seed, numbers, mask, indices, values):  # type: ignore[no-untyped-def]
+def eight_plain(text, positions, seed, numbers, mask, indices, values):
     """`eight_valued` for names alone, between 9 positions of delimiters; all values are 1."""
     ones = float32s_at(values, uint64(8))
     for i in range(8):

@@ -7,7 +7,7 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
-from hutch.core.text.numbers import has_digit, is_digit, read_float
+from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
     COST_SENSITIVE,
     MULTICLASS,
@@ -27,7 +27,7 @@ BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
 
 
 @helper
-def next_word(at, stop):  # type: ignore[no-untyped-def]
+def next_word(at, stop):
     """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
     while at < stop and byte_at(at) == BLANK:
         at += 1
@@ -38,7 +38,7 @@ def next_word(at, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def last_word(start, stop):  # type: ignore[no-untyped-def]
+def last_word(start, stop):
     """Bounds of the last word between blanks; an empty one at `start` if there is none."""
     while stop > start and byte_at(stop - 1) == BLANK:
         stop -= 1
@@ -49,7 +49,7 @@ def last_word(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
+def read_number(state, start, stop, kind):
     """A word as a number, as VW takes it: what it begins with, else 0; reported unless all of it is a number."""
     value, used = read_float(start, stop)
     if value != value:
@@ -59,11 +59,13 @@ def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
         report(state, kind, start, stop)
     elif abs(value) == float32(np.inf):
         report(state, problems.INFINITE_NUMBER, start, stop)
+    elif is_misread(start, stop):
+        report(state, problems.MISREAD_NUMBER, start, stop)
     return value
 
 
 @helper
-def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
+def read_integer(start, stop, largest):
     """A word of digits, perhaps after a `+`, as an int64; -1 if it is none or above `largest`."""
     if start < stop and byte_at(start) == PLUS:
         start += 1
@@ -80,7 +82,7 @@ def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped-def]
+def read_simple_label(state, start, end, multiclass):
     """`label [importance [base]]`, or `class [importance]`; too many words leave the example unlabeled."""
     first, stop = next_word(start, end)
     second, second_stop = next_word(stop, end)
@@ -108,7 +110,7 @@ def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped
 
 
 @helper
-def read_costs(state, start, end):  # type: ignore[no-untyped-def]
+def read_costs(state, start, end):
     """`class[:cost] ...`; the row's label becomes the cheapest class if any cost is given."""
     cheapest = UNLABELED
     at, stop = next_word(start, end)
@@ -122,6 +124,8 @@ def read_costs(state, start, end):  # type: ignore[no-untyped-def]
             cost, used = read_float(colon + 1, stop)
             good = good and used > 0 and colon + 1 + used == stop and abs(cost) < np.inf
         if good:
+            if colon < stop and is_misread(colon + 1, stop):
+                report(state, problems.MISREAD_NUMBER, at, stop)
             add_cost(state, uint32(uint64(label)), cost)
             if cost < cheapest:
                 cheapest = cost
@@ -132,7 +136,7 @@ def read_costs(state, start, end):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_label(state, start, stop):  # type: ignore[no-untyped-def]
+def read_label(state, start, stop):
     """Read the bytes at `start` to `stop`, all before the bar or the line's end, into the row being written.
 
     What stands before the first tab is skipped. The last word is the tag if it touches the end or begins with `'`.
@@ -162,6 +166,6 @@ def read_label(state, start, stop):  # type: ignore[no-untyped-def]
 
 
 @piece_kernel
-def parse_label(state, start, stop):  # type: ignore[no-untyped-def]
+def parse_label(state, start, stop):
     """`read_label`, for whoever has only its address."""
     read_label(state, start, stop)

@@ -31,6 +31,8 @@ def _powers() -> NDArray[np.float32]:
 POWERS = _powers()
 MAX_DECIMALS = 35
 """Digits after the point beyond this many are read over."""
+SMALLEST_POWER, LARGEST_POWER = -128, 127
+"""Powers of ten that VW's reader does not wrap around."""
 
 
 @intrinsic
@@ -54,13 +56,13 @@ def _strtof(typing_context: Any, start: Any) -> Any:
 
 
 @helper
-def is_digit(byte):  # type: ignore[no-untyped-def]
+def is_digit(byte):
     """Whether a byte is an ASCII digit."""
     return 48 <= byte <= 57
 
 
 @helper
-def has_digit(start, stop):  # type: ignore[no-untyped-def]
+def has_digit(start, stop):
     """Whether there is any ASCII digit in the bytes at `start` to `stop`."""
     for at in range(start, stop):
         if is_digit(byte_at(at)):
@@ -69,7 +71,7 @@ def has_digit(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def power_of_ten(exponent):  # type: ignore[no-untyped-def]
+def power_of_ten(exponent):
     """VW's float32 power of ten: 0 below the table, infinity above it; the exponent wraps to 8 bits first."""
     exponent = ((exponent + 128) & 255) - 128
     if exponent > HIGHEST_POWER:
@@ -78,7 +80,77 @@ def power_of_ten(exponent):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
+def written_power(start, stop):
+    """Power of ten of the number at `start` to `stop` as it is written: its exponent less its decimals.
+
+    VW's reader keeps 8 bits of it, so that `1e400` is 0 and `1e256` is 1.
+    """
+    decimals, exponent, sign, dotted, in_exponent = int64(0), int64(0), int64(1), False, False
+    for at in range(start, stop):
+        byte = byte_at(at)
+        if byte == 46:
+            dotted = True
+        elif (byte | 32) == 101:
+            in_exponent = True
+        elif byte == 45 and in_exponent:
+            sign = int64(-1)
+        elif is_digit(byte) and in_exponent:
+            exponent = min(exponent * 10 + byte - 48, int64(99_999))
+        elif is_digit(byte) and dotted:
+            decimals = min(decimals + 1, int64(MAX_DECIMALS))
+    return sign * exponent - decimals
+
+
+@helper
+def has_letter(start, stop):
+    """Whether any of the bytes at `start` to `stop` is beyond the digits, as letters are."""
+    found = False
+    for at in range(start, stop):
+        found |= byte_at(at) > 57
+    return found
+
+
+@helper
+def is_hexadecimal(start, stop):
+    """Whether a number is written as C writes hexadecimal ones, `0x10`."""
+    for at in range(start, stop):
+        if (byte_at(at) | 32) == 120:
+            return True
+    return False
+
+
+@helper
+def is_misread(start, stop):
+    """Whether the number at `start` to `stop` is hexadecimal, or of a power of ten that VW's reader wraps around."""
+    power = written_power(start, stop)
+    return power > LARGEST_POWER or power < SMALLEST_POWER or is_hexadecimal(start, stop)
+
+
+@helper
+def read_decimal(start, stop):
+    """All the bytes at `start` to `stop` as one decimal number, and whether they are one.
+
+    As `read_float`, but what is beyond float32 is infinite, or 0 if it is too small. Tables are read so: nothing there
+    must be taken as Vowpal Wabbit takes it.
+    """
+    number, used = read_float(start, stop)
+    if used == 0 or used != stop - start:
+        return number, False
+    digits = has_digit(start, stop)
+    if digits and not has_letter(start, stop):
+        return number, True
+    if is_hexadecimal(start, stop):
+        return number, False
+    power = written_power(start, stop)
+    if digits and power < SMALLEST_POWER:
+        number = float32(0)
+    elif digits and (power > LARGEST_POWER or number != number):
+        number = float32(np.inf)
+    return number, digits or number != 0
+
+
+@helper
+def read_with_strtof(start, stop):
     """Number at the beginning of the bytes at `start` to `stop` by the C library; returns what `read_float` returns.
 
     The byte at `stop` must end any number: the library does not know where the piece ends.
@@ -93,7 +165,7 @@ def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_float(start, stop):  # type: ignore[no-untyped-def]
+def read_float(start, stop):
     """Number at the beginning of the bytes at `start` to `stop`, which may be preceded by blanks.
 
     The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
@@ -106,7 +178,7 @@ def read_float(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_plain_float(start, stop):  # type: ignore[no-untyped-def]
+def read_plain_float(start, stop):
     """`read_float` for what VW reads by itself; -1 bytes used where it asks the C library."""
     at, ten, zero = start, float32(10), float32(48)
     while at < stop and byte_at(at) == 32:

@@ -20,9 +20,12 @@ from hutch.core.text.problems import KEPT, KINDS, Found
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
 LABEL_KINDS = {"simple": SIMPLE, "multiclass": MULTICLASS, "cost_sensitive": COST_SENSITIVE, "none": NO_LABEL}
 
+FIELDS_OF_SEEN = {"group": "group_of", "costs": "cost_values"}
+"""Arrays of a batch whose fields in `STATE` have other names."""
+
 _COLUMNS: dict[str, Any] = {
     "positions": np.uint32,  # of the delimiters, from the beginning of the text
-    **{{"group": "group_of", "costs": "cost_values"}.get(name, name): kind for name, kind in SEEN.items()},
+    **{FIELDS_OF_SEEN.get(name, name): kind for name, kind in SEEN.items()},
     "tag_ptr": np.int64,
     "tag_bytes": np.uint8,
     # scratch for one line: its pieces of namespaces, a copy of its features to reorder, a hash table of its namespaces
@@ -75,6 +78,7 @@ class Buffers:
     Attributes:
         record: the `STATE` record, an array of length 1.
         address: where it lies.
+        arrays: the arrays by the names of their fields; another dict when they have been made anew.
         found: the problems of the text parsed last.
         size: texts of fewer bytes have room.
     """
@@ -88,7 +92,7 @@ class Buffers:
         self.found = Found()
         self.record["problem_counts"] = self.found.counts.ctypes.data
         self.record["problem_places"] = self.found.places.ctypes.data
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self.arrays: dict[str, NDArray[Any]] = {}
         self.address = int(self.record.ctypes.data)
         self.size = 0
 
@@ -97,9 +101,13 @@ class Buffers:
         if len(text) >= self.size:
             self.size = len(text) + len(text) // 4 + 1
             self._allocate(self.size // 4)
+        self.rewind()
+        self.record["text"] = text.ctypes.data
+
+    def rewind(self) -> None:
+        """Forget what was filled; the text has changed in place and is no longer than before."""
         self._counters[:-1] = 0
         self.found.counts[:] = 0
-        self.record["text"] = text.ctypes.data
 
     def grow(self) -> None:
         """Make room for twice as many delimiters."""
@@ -117,10 +125,15 @@ class Buffers:
             "seen_slot": 1 << (2 * room).bit_length(),
             "seen_serial": 1 << (2 * room).bit_length(),
         }
-        self._arrays = {name: np.zeros(lengths.get(name, room), kind) for name, kind in _COLUMNS.items()}
+        self.arrays = {name: np.zeros(lengths.get(name, room), kind) for name, kind in _COLUMNS.items()}
         self.record["room"] = room
-        for name, array in self._arrays.items():
+        for name, array in self.arrays.items():
             self.record[name] = array.ctypes.data
+
+    @property
+    def examples(self) -> int:
+        """Examples in the text."""
+        return int(self._counters[0])
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -131,7 +144,7 @@ class Buffers:
     def batch(self) -> Batch:
         """What has been filled, without copying."""
         examples, features, namespaces, tags, costs, *_ = self._counters.tolist()
-        array = self._arrays
+        array = self.arrays
         return Batch(
             row_ptr=array["row_ptr"][: examples + 1],
             indices=array["indices"][:features],
@@ -152,7 +165,7 @@ class Buffers:
 
 
 @helper
-def close_row(state):  # type: ignore[no-untyped-def]
+def close_row(state):
     """End the example whose features, namespaces, tag, label and costs have been written."""
     s = state_at(state)[0]
     row = s.examples + 1
@@ -166,7 +179,7 @@ def close_row(state):  # type: ignore[no-untyped-def]
 
 
 @helper
-def report(state, kind, start, stop):  # type: ignore[no-untyped-def]
+def report(state, kind, start, stop):
     """Count a problem of the current line; keep the place of the bytes at `start` to `stop` if among the first."""
     s = state_at(state)[0]
     counts = int64s_at(s.problem_counts, len(KINDS))
@@ -178,7 +191,7 @@ def report(state, kind, start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_tag(state, start, stop):  # type: ignore[no-untyped-def]
+def add_tag(state, start, stop):
     """Append bytes to the row's tag."""
     s = state_at(state)[0]
     tags = _uint8s_at(s.tag_bytes, s.tags + stop - start)
@@ -188,7 +201,7 @@ def add_tag(state, start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def set_label(state, label, importance, base):  # type: ignore[no-untyped-def]
+def set_label(state, label, importance, base):
     """Label of the row being written."""
     s = state_at(state)[0]
     float32s_at(s.labels, s.room)[s.examples] = label
@@ -197,7 +210,7 @@ def set_label(state, label, importance, base):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_cost(state, label, cost):  # type: ignore[no-untyped-def]
+def add_cost(state, label, cost):
     """Append a class and its cost to the row's label."""
     s = state_at(state)[0]
     uint32s_at(s.cost_classes, s.room)[s.costs] = label
@@ -206,7 +219,7 @@ def add_cost(state, label, cost):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_feature(state, index, value):  # type: ignore[no-untyped-def]
+def add_feature(state, index, value):
     """Append a feature to the row."""
     s = state_at(state)[0]
     uint32s_at(s.indices, s.room)[s.features] = index & s.mask
@@ -215,7 +228,7 @@ def add_feature(state, index, value):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_namespace(state, identity, begin):  # type: ignore[no-untyped-def]
+def add_namespace(state, identity, begin):
     """Append a namespace whose features begin at number `begin`."""
     s = state_at(state)[0]
     uint32s_at(s.namespace_id, s.room)[s.namespaces] = identity
@@ -224,7 +237,7 @@ def add_namespace(state, identity, begin):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_constant(state):  # type: ignore[no-untyped-def]
+def add_constant(state):
     """Append the constant feature in its own namespace."""
     add_namespace(state, uint32(CONSTANT_NAMESPACE), state_at(state)[0].features)
     add_feature(state, CONSTANT_INDEX, float32(1))

@@ -12,7 +12,7 @@ from hutch.core.kernel.decorators import njit
 
 
 @njit(error_model="numpy")
-def log_softmax(scores):  # type: ignore[no-untyped-def]
+def log_softmax(scores):
     """Subtract the logarithm of the sum of exponentials in place; returns it."""
     top, total = scores.max(), 0.0
     for score in scores:
@@ -24,7 +24,7 @@ def log_softmax(scores):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def count_judges(item_ptr, judges, labels, folds, targets, counts):  # type: ignore[no-untyped-def]
+def count_judges(item_ptr, judges, labels, folds, targets, counts):
     """Add each item's target to its judges' channels: counts[fold, judge, label] += targets[item] (classes)."""
     for item in range(len(item_ptr) - 1):
         for place in range(item_ptr[item], item_ptr[item + 1]):
@@ -34,9 +34,7 @@ def count_judges(item_ptr, judges, labels, folds, targets, counts):  # type: ign
 
 
 @compiled
-def slopes(  # type: ignore[no-untyped-def]
-    item_ptr, judges, labels, folds, items, left_out, lifts, log_prior, targets, exponents, gradient, hessian
-):
+def slopes(item_ptr, judges, labels, folds, items, left_out, lifts, log_prior, targets, exponents, gradient, hessian):
     """Log-likelihood of the targets under the forecast, its gradient and negative Hessian in the exponents.
 
     Args:
@@ -92,7 +90,7 @@ def slopes(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def forecast(item_ptr, judges, labels, folds, lifts, log_prior, exponents, share, out):  # type: ignore[no-untyped-def]
+def forecast(item_ptr, judges, labels, folds, lifts, log_prior, exponents, share, out):
     """Add `share` of each item's log-forecast to `out` (items, classes); exponents (folds, 1 + judges)."""
     classes = out.shape[1]
     scores = np.empty(classes)
@@ -110,13 +108,13 @@ def forecast(item_ptr, judges, labels, folds, lifts, log_prior, exponents, share
 
 
 @njit(error_model="numpy")
-def damping(count, rho):  # type: ignore[no-untyped-def]
+def damping(count, rho):
     """The exponent of each of `count` labels of an item whose errors are correlated by rho."""
     return 1.0 / (1.0 + rho * max(count - 1, 0))
 
 
 @compiled
-def expect(item_ptr, gold, log_forecast, said, rho, q):  # type: ignore[no-untyped-def]
+def expect(item_ptr, gold, log_forecast, said, rho, q):
     """Posteriors of the items from the forecast and what people said.
 
     Args:
@@ -148,7 +146,7 @@ def expect(item_ptr, gold, log_forecast, said, rho, q):  # type: ignore[no-untyp
 
 
 @compiled
-def leave_out(item_ptr, gold, log_forecast, said, rho, others):  # type: ignore[no-untyped-def]
+def leave_out(item_ptr, gold, log_forecast, said, rho, others):
     """The posterior of each label's item without that label, into `others` (labels, classes); else as `expect`."""
     classes = others.shape[1]
     scores, rest = np.empty(classes), np.empty(classes)
@@ -168,7 +166,7 @@ def leave_out(item_ptr, gold, log_forecast, said, rho, others):  # type: ignore[
 
 
 @compiled
-def count_people(workers, labels, others, counts):  # type: ignore[no-untyped-def]
+def count_people(workers, labels, others, counts):
     """Add each label to its worker's rows: counts[worker, label] += others[label's place] (classes)."""
     for place in range(len(workers)):
         cells = counts[workers[place], labels[place]]

@@ -3,13 +3,13 @@
 import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed import forecast, kernels
 from hutch.crowd.models.confusion_kernels import add_labels
@@ -23,14 +23,21 @@ GUARD, WEAK, LEAST, MOST = 0.4, 0.1, 0.1, 0.95
 
 
 class MixedParameters(Parameters):
-    """Parameters of `Mixed`."""
+    """Parameters of `Mixed`.
 
-    iterations: int = Field(10, ge=1, description="EM iterations at most")
-    rho: float = Field(0.0, ge=0, description="correlation for calibration afterwards; 0 for none: it is calibrated")
-    reference: tuple[str, ...] = Field((), description="names or globs of the workers whose labels define the classes")
-    people_rho: float = Field(0.3, ge=0, description="correlation of the errors of people on one item")
-    ordered: bool | None = Field(None, description="classes are ordered; none: if they are 3 to 12 whole numbers")
-    seed: int = Field(0, ge=0, description="of the divisions into folds")
+    Attributes:
+        reference: names or globs of the workers whose labels define the classes.
+        people_rho: correlation of the errors of people on one item.
+        ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
+        seed: of the divisions into folds.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 10
+    rho: Annotated[float, Within(ge=0)] = 0.0
+    reference: tuple[str, ...] = ()
+    people_rho: Annotated[float, Within(ge=0)] = 0.3
+    ordered: bool | None = None
+    seed: Annotated[int, Within(ge=0)] = 0
 
 
 class Mixed(CrowdModel):

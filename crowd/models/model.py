@@ -2,30 +2,38 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hutch.core import parameters
 from hutch.core.errors import ConfigError, UsageError, at, did_you_mean
+from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from hutch.crowd.models.online import Stream
 
 Array = NDArray[np.float64]
 
 
-class Parameters(BaseModel):
-    """What can be set on every model; models add their own."""
+class Parameters(parameters.Parameters):
+    """What can be set on every model; models add their own.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Attributes:
+        iterations: EM iterations at most.
+        tolerance: stop when no posterior changes by more.
+        class_prior: P(Z), not learned; on any scale, one number per class.
+        rho: correlation of the labels of an item, for calibration; 0 for none.
+    """
 
-    iterations: int = Field(50, ge=1, description="EM iterations at most")
-    tolerance: float = Field(1e-3, ge=0, description="stop when no posterior changes by more")
-    class_prior: tuple[float, ...] | None = Field(None, description="P(Z), not learned; any scale, one number a class")
-    rho: float = Field(0.1, ge=0, description="correlation of the labels of an item, for calibration; 0 for none")
+    iterations: Annotated[int, Within(ge=1)] = 50
+    tolerance: Annotated[float, Within(ge=0)] = 1e-3
+    class_prior: tuple[float, ...] | None = None
+    rho: Annotated[float, Within(ge=0)] = 0.1
 
 
 @dataclass
@@ -86,10 +94,15 @@ class CrowdModel(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     Parameters: ClassVar[type[Parameters]] = Parameters
+    parameters: Any
 
     def __init__(self, **parameters: Any) -> None:
+        from pydantic import ValidationError  # not at the top: whoever only reads labels checks nothing
+
+        from hutch.core.config.adapter import adapter
+
         try:
-            self.parameters = self.Parameters(**parameters)
+            self.parameters = adapter(self.Parameters).validate_python(parameters)
         except ValidationError as error:
             raise ConfigError(_explain(self.name, self.Parameters, error)) from None
 
@@ -224,11 +237,10 @@ def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Arr
     return result
 
 
-def _explain(model: str, parameters: type[Parameters], error: ValidationError) -> str:
+def _explain(model: str, kind: type[Parameters], error: "ValidationError") -> str:
     first = error.errors()[0]
     place = ".".join([model, *map(str, first["loc"])])
-    if first["type"] == "extra_forbidden":
-        return at(
-            place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), parameters.model_fields)}"
-        )
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        names = [parameter.name for parameter in parameters_of(kind)]
+        return at(place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), names)}")
     return at(place, None, None, f"{first['msg'][0].lower()}{first['msg'][1:]}, got {first['input']!r}")

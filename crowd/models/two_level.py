@@ -1,10 +1,10 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from hutch.core.parameters import Within, values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.dawid_skene import DawidSkene
@@ -21,19 +21,23 @@ _DAWID_SKENE = 20  # iterations that make the other start
 
 
 class TwoLevelParameters(Parameters):
-    """Parameters of `TwoLevel`."""
+    """Parameters of `TwoLevel`.
 
-    iterations: int = Field(12, ge=1, description="EM iterations at most")
-    clarity: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of answers to a murky item that its class decides; none: .15, in batch .15, 1, .4 or .05",
-    )
-    habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
-    class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
-    decay: float = Field(0.8, ge=0.5, le=1, description="online: the step is (labels of the worker)^-decay")
-    warm_up: int = Field(500, ge=0, description="online: items until posteriors weigh as much as vote shares")
+    Attributes:
+        clarity: share of answers to a murky item that its class decides; None: 0.15, in batch 0.15,
+            1, 0.4 or 0.05, whichever predicts labels best.
+        habit_strength: pseudo-counts of a worker's habit.
+        class_anchor: weight of the vote shares in the class prior.
+        decay: online: the step is (labels of the worker)^-decay.
+        warm_up: online: items until posteriors weigh as much as vote shares.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 12
+    clarity: Annotated[float, Within(ge=0, le=1)] | None = None
+    habit_strength: Annotated[float, Within(gt=0)] = 15.0
+    class_anchor: Annotated[float, Within(ge=0)] = 0.2
+    decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
+    warm_up: Annotated[int, Within(ge=0)] = 500
 
 
 class TwoLevel(CrowdModel):
@@ -88,7 +92,7 @@ class TwoLevel(CrowdModel):
     def _try(self, labels: Labels, clarity: float, iterations: int, start: Array | None = None) -> tuple[float, State]:
         """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
         options = {"clarity": clarity, "iterations": iterations, "tolerance": 0.0}
-        model = TwoLevel(**self.parameters.model_dump() | options)
+        model = TwoLevel(**values_of(self.parameters) | options)
         state = model.start(labels, None)
         if start is not None:
             levels = np.array([_CLEAR_START, 1 - _CLEAR_START])

@@ -4,33 +4,47 @@ import tempfile
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_model, save_model
-from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
+from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
+from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
+from hutch.core.parameters import parameters_of
 
 NAMESPACES = ("left", "right", "words")
 """Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
 CLASSES = 3
 _BITS = 12
 
-Record = dict[str, Any]
+Example = dict[str, Any]
+
+
+class _Asking(Reduction):
+    """Hands everything on, and asks for h_min."""
+
+    name: ClassVar[str] = "asking"
+    calls = ("importance_to",)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(pass_learn, pass_predict, pass_importance_to)
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A reduction in a chain that can be built again and again.
+    """A reduction in a chain that can be built any number of times.
 
     Attributes:
         layers: from the reduction down to the base learner.
@@ -47,14 +61,16 @@ class Bench:
         return Engine(self.layers, self.registry, bits=_BITS, seed=seed)
 
     def asking(self) -> "Bench":
-        """The same, with the kernels that a layer above might ask for."""
-        top = self.layers[0].name
-        known = Registry(dict(self.registry.reductions), dict(self.registry.losses))
-        known.reductions[top] = type(top, (known.reductions[top],), {"calls": ("importance_to", "sensitivity")})
-        return replace(self, registry=known)
+        """The same below a layer that asks for h_min.
 
-    def records(self, count: int = 240, seed: int = 0) -> list[Record]:
-        """Examples in groups of three with one label a group, learnable from the namespace `words`."""
+        Raises:
+            ConfigError: it is not offered.
+        """
+        known = Registry({**self.registry.reductions, _Asking.name: _Asking}, dict(self.registry.losses))
+        return replace(self, layers=(LayerConfig(_Asking.name, None), *self.layers), registry=known)
+
+    def records(self, count: int = 240, seed: int = 0) -> list[Example]:
+        """Examples in groups of three with one label per group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
         takes, classes = self.engine().takes, self._classes()
         found = []
@@ -69,14 +85,13 @@ class Bench:
         return found
 
     def every_label(self) -> dict[int, Any]:
-        """Of a chain of classes: the label that says that the class is the right one, for each class."""
+        """For a chain of classes: the label that names each class as the right one."""
         takes, classes = self.engine().takes, self._classes()
         return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
 
     def _classes(self) -> int:
-        given = [getattr(layer.parameters, "classes", None) for layer in self.layers]
-        known = [count for count in given if isinstance(count, int)]
-        return known[0] if known else (2 if self.engine().takes == Labels.SIMPLE else CLASSES)
+        engine = self.engine()
+        return engine.layers[0].classes or (2 if engine.takes == Labels.SIMPLE else CLASSES)
 
 
 def _label(takes: Labels, truth: int, classes: int) -> Any:
@@ -85,13 +100,13 @@ def _label(takes: Labels, truth: int, classes: int) -> Any:
     return {k + 1: float(k != truth) for k in range(classes)}
 
 
-def run(engine: Engine, records: Sequence[Record], learn: bool = True) -> NDArray[np.float32]:
+def run(engine: Engine, records: Sequence[Example], learn: bool = True) -> NDArray[np.float32]:
     """Predictions of all records, learned one after the other or only predicted."""
     found = [outputs.predictions for outputs in outcomes(engine, records, learn)]
     return np.concatenate([*found, np.zeros(0, np.float32)])
 
 
-def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> list[Outputs]:
+def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> list[Outputs]:
     """The outputs of each batch; 0 for lines that have no prediction, because their group goes on."""
     found = []
     for batch in batches(engine, records):
@@ -102,8 +117,8 @@ def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> l
     return found
 
 
-def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
-    """The records as batches for this chain, with the numbers of groups that they bear."""
+def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
+    """The records as batches for this chain, with the group numbers that they carry."""
     found = list(to_batches(list(records), engine.parser))
     groups = iter(record["group"] for record in records)
     for batch in found:
@@ -112,7 +127,7 @@ def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
 
 
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:
-    """Copies of all that an engine has learned, counters left out."""
+    """Copies of all that an engine has learned, without the counters."""
     return {name: array.copy() for name, array in engine.arrays().items() if not name.startswith("shared.")}
 
 
@@ -144,7 +159,7 @@ def bench(
     known = Registry(dict(registry.reductions), dict(registry.losses))
     known.reductions[reduction.name] = reduction
     given = plausible(reduction.Parameters) if parameters is None else parameters
-    top = LayerConfig(reduction.name, reduction.Parameters.model_validate(given))
+    top = LayerConfig(reduction.name, checked(reduction.Parameters, given))
     if below is not None:
         return Bench((top, *(_layer(entry, known) for entry in below)), known)
     if reduction.is_base:
@@ -153,7 +168,7 @@ def bench(
         try:
             candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
-        except (ConfigError, ValidationError):
+        except (ConfigError, ValueError):
             continue
         return candidate
     raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
@@ -161,8 +176,8 @@ def bench(
 
 def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
-    model = registry.reductions[name].Parameters
-    return LayerConfig(name, model.model_validate(plausible(model) if given is None else given))
+    kind = registry.reductions[name].Parameters
+    return LayerConfig(name, checked(kind, plausible(kind) if given is None else given))
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
@@ -174,13 +189,13 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
     return [[base] for base in bases] + [[other, base] for other in others for base in bases]
 
 
-def plausible(model: type[BaseModel]) -> dict[str, Any]:
-    """Values for the parameters that have no default: pydantic's `examples` if given, else by type and name."""
-    found: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        if field.is_required():
-            found[name] = field.examples[0] if field.examples else _value(name, field.annotation)
-    return found
+def plausible(kind: type[Any]) -> dict[str, Any]:
+    """Values for the parameters that have no default: their `ExampleValue` if they have one, else by type and name."""
+    return {
+        parameter.name: (*parameter.examples, _value(parameter.name, parameter.annotation))[0]
+        for parameter in parameters_of(kind)
+        if parameter.required
+    }
 
 
 def _value(name: str, annotation: Any) -> Any:
@@ -191,7 +206,7 @@ def _value(name: str, annotation: Any) -> Any:
         return _value(name, inner[0])
     if origin in (tuple, list):
         return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "model_fields")):
         return plausible(annotation)
     if annotation in (int, float):
         return CLASSES if annotation is int else 0.5

@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 
 MODULES = [
-    "aggregate", "data.labels", "mixed.model", "models.calibration", "models.online", "models.table", "report",
+    "aggregate",
+    "data.labels",
+    "mixed.model",
+    "models.calibration",
+    "models.online",
+    "models.table",
+    "report",
     "requests",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

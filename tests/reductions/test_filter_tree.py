@@ -8,11 +8,14 @@ import pytest
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.loss.losses import BUILTIN_LOSSES
+from hutch.core.config.adapter import checked
+from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.cost_sensitive_filter_tree import CostSensitiveFilterTree
+from hutch.reductions.cost_sensitive_scoring_filter_tree import CostSensitiveScoringFilterTree
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
-from hutch.reductions.filter_tree import CostSensitiveFilterTree, FilterTree, FilterTreeParameters, matches
-from hutch.reductions.scoring_filter_tree import CostSensitiveScoringFilterTree, ScoringFilterTree
+from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, matches
+from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 TREES = ("filter_tree", "scoring_filter_tree")
 
@@ -24,7 +27,7 @@ for loss in BUILTIN_LOSSES:
 
 
 def build(tree: str, classes: int, shape: Any = "balanced", **base: Any) -> Engine:
-    given = {"left": "u", "right": "i", "rank": 0, "loss": {"name": "hinge"}, "learning_rate": 0.5, **base}
+    given = {"left": "u", "right": "i", "rank": 0, "loss": LossChoice("hinge"), "learning_rate": 0.5, **base}
     layers = [
         LayerConfig(tree, FilterTreeParameters(classes=classes, shape=shape)),
         LayerConfig("dyadic", DyadicParameters(**given)),
@@ -56,7 +59,7 @@ def test_every_player_but_the_champion_plays_once(shape: Any, classes: int) -> N
 )
 def test_shapes_that_are_no_trees_are_refused(shape: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        FilterTreeParameters(classes=3, shape=shape)
+        checked(FilterTreeParameters, {"classes": 3, "shape": shape})
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -96,6 +99,29 @@ def test_who_loses_a_match_drops_out() -> None:
     run(engine, "2 0.01 |u a |i b\n")  # class 2 loses to it, and is not played against 3
     changed = np.flatnonzero((engine.weights != before).any(axis=1)) % 2
     assert set(changed.tolist()) == {0}
+
+
+def test_who_loses_a_match_drops_out_even_where_it_could_still_learn() -> None:
+    """Class 3 beats the winner of classes 1 and 2; class 2, which loses to class 1, leaves that match alone."""
+    engine = build("filter_tree", 3, "chain")
+    run(engine, "1 100 |u a |i b\n3 100 |u a |i b\n")
+    before = engine.weights.copy()
+    run(engine, "2 0.01 |u a |i b\n")
+    changed = np.flatnonzero((engine.weights != before).any(axis=1)) % 2
+    assert set(changed.tolist()) == {0}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_importance_multiplies_costs(tree: str) -> None:
+    """Importance 3 is three times the cost; the trees take every match with the difference of its players' costs."""
+    given = {"loss": {"name": "logistic"}, "rates": "power", "power_t": 0.0}
+    weighted, dear = build(f"cost_sensitive_{tree}", 3, **given), build(f"cost_sensitive_{tree}", 3, **given)
+    for engine, costs, importance in ((weighted, "1:1 2:0 3:0.5", 3.0), (dear, "1:3 2:0 3:1.5", 1.0)):
+        batch = TextParser(engine.parser).parse(f"{costs} |u a |i b\n".encode())
+        batch.importance[:] = importance
+        engine.run_batch(batch)
+    assert weighted.weights.any()
+    np.testing.assert_array_equal(weighted.weights, dear.weights)
 
 
 def test_scores_move_towards_the_label_and_away_from_its_rival_alone() -> None:
