@@ -38,7 +38,7 @@ class CostSensitiveParameters(Parameters):
     """
 
     classes: Annotated[int, Within(ge=1, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = 1
+    first_class: Literal[0, 1, "detect"] = "detect"
 
 
 COST_SENSITIVE = np.dtype(

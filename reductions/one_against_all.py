@@ -45,7 +45,7 @@ class OneAgainstAllParameters(Parameters):
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = 1
+    first_class: Literal[0, 1, "detect"] = "detect"
     probabilities: bool = False
     predict_first: bool = False
 

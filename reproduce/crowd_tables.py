@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.strict_json import dumps
 
 
 def reproduce_priors(plots: Path | None, json: bool) -> None:
@@ -36,7 +36,7 @@ def reproduce_priors(plots: Path | None, json: bool) -> None:
             )
     if json:
         rows = [{"decay": t.decay, "sparse_error": t.sparse_error, "frozen_error": t.frozen_error} for t in found]
-        print(json_format.dumps({"priors": rows}))
+        print(dumps({"priors": rows}))
         return
     for trajectories in found:
         print(f"\nrho {trajectories.decay}: parameter 0 and the mean of all, after some touches")
@@ -72,7 +72,7 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
         _draw(plots / "crowd-slots.png", "slots", "accuracy after one pass", lines, [p.slots for p in curve])
     if json:
         rows = [{"model": name, "accuracy": score, "log_loss": loss} for name, score, loss in models]
-        print(json_format.dumps({"size": asdict(size), "models": rows, "slots": [asdict(p) for p in curve]}))
+        print(dumps({"size": asdict(size), "models": rows, "slots": [asdict(p) for p in curve]}))
         return
     print(f"\n{size.labels} labels, 40 passes: {size.seconds:.2f} CPU s (85.8 s in the source, 2011)")
     print(f"auxiliary function {size.first:.4f} in the first pass, {size.last:.4f} in the last")

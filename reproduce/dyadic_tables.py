@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
 from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.reproduce.dyadic_evaluation import Sweep
@@ -62,7 +62,7 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
         _draw(plots / "dyadic-rates.png", curves)
     if json:
         rates = {"rates": curves.rates, "aware": curves.aware, "gradient": curves.gradient}
-        print(json_format.dumps({"errors": errors, "sweep": rates, "published": PUBLISHED}))
+        print(dumps({"errors": errors, "sweep": rates, "published": PUBLISHED}))
         return
     print(f"\n{'learning rate, rank 2, one pass':<34}" + "".join(f"{rate:>9g}" for rate in curves.rates))
     print(f"{'importance aware':<34}" + "".join(f"{error:9.4f}" for error in curves.aware))
@@ -79,7 +79,7 @@ def _on_ratings(path: Path, json: bool) -> None:
 
     found = rate_errors(*read_ratings(path))
     if json:
-        print(json_format.dumps({name: {"rmse": rmse, "seconds": seconds} for name, rmse, seconds in found}))
+        print(dumps({name: {"rmse": rmse, "seconds": seconds} for name, rmse, seconds in found}))
         return
     print(f"{'90 % learned, 10 % kept aside':<34}    RMSE    CPU s")
     for name, rmse, seconds in found:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
 from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.reproduce.em_contenders import Outcome
@@ -53,7 +53,7 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
         if plots is not None:
             _draw(plots, name, iid, classes)
     if json:
-        print(json_format.dumps(results))
+        print(dumps(results))
 
 
 def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]]:

@@ -17,8 +17,7 @@ from hutch.core.errors import HutchError, at
 from hutch.core.net.lines import run_lines
 from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
-from hutch.vw.outputs import prediction_lines
-from hutch.vw.run import build_chain
+from hutch.vw.run import build_chain, prediction_lines
 
 PORT = 26542
 HOST = "127.0.0.1"
@@ -39,7 +38,9 @@ class Daemon:
         self.chain = build_chain(options)
         self._options = options
         self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")
-        self._lines = prediction_lines(self.chain, options)
+        self._lines = prediction_lines(
+            self.chain, options, options.named_labels.split(",") if options.named_labels else []
+        )
         self._scores = self.chain.score_count > 0 and bool(options.scores or options.probabilities)
         self._told = 0
         if options.final_regressor:
@@ -68,7 +69,7 @@ class Daemon:
             outputs, _ = self.chain.run_batch(batch, learn=learn, scores=self._scores, reuse=True)
         except HutchError as error:
             return f"error: {error}\n".encode(errors="replace")
-        return self._lines(batch, outputs)
+        return bytes(self._lines(batch, outputs))
 
     def _save(self, command: str) -> None:
         """Save the model as the tag of a line says: `save`, or `save_NAME` in the working directory."""

@@ -221,11 +221,18 @@ class Reduction(ABC):
         own = getattr(self, attribute)
         return self.context.below.declared(attribute) if own is None and self.context.below else own
 
+    @property
+    def first_class(self) -> int:
+        """The smallest label of a class, 0 or 1; 2 while it is not known, as `saved` or the layer below says it."""
+        if "first_class" in self.saved():
+            return int(np.ravel(self.saved()["first_class"])[0])
+        return self.context.below.first_class if self.context.below else 1
+
     def accepts(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which labels it is made for, bool (labels); it learns from the others all the same."""
         takes, below = self.declared("takes"), self.context.below
         if takes is Labels.MULTICLASS and self.classes is not None:
-            return ~((labels < 0) | (labels > self.classes))
+            return (labels >= self.first_class % 2) & (labels <= self.classes - (self.first_class == 0))
         if takes is Labels.SIMPLE and below is not None and below.declared("takes") is takes:
             return below.accepts(labels)
         choice = self.loss_choice

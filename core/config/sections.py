@@ -27,6 +27,8 @@ class InputOptions(Parameters):
         constant: add the constant feature to every example.
         ignore: namespaces to leave out.
         keep: namespaces to keep; all others are left out.
+        matrix: namespace of a matrix's columns, if `columns` divides them into none.
+        longest_line: bytes that a line may have; a longer one is refused.
         columns: what the columns of tables and matrices stand for.
     """
 
@@ -36,6 +38,8 @@ class InputOptions(Parameters):
     constant: bool = True
     ignore: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    matrix: str = "x"
+    longest_line: Annotated[int, Within(ge=1 << 10, lt=1 << 32)] = 1 << 26
     columns: Roles = Roles()
 
 

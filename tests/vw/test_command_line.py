@@ -12,7 +12,8 @@ from hutch.vw.absent import ABSENT
 from hutch.vw.docs import page
 from hutch.vw.main import run
 from hutch.vw.model_text import hexfloat
-from hutch.vw.table import OPTIONS, help_text, parse
+from hutch.vw.parse import help_text, parse
+from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
 
 LINES = [f"{label} |a x{i % 5}:{1 + i % 3} y |b z{i % 4}" for i, label in enumerate([1, -1, -1, 1, 1, -1, 1, -1] * 6)]
@@ -98,13 +99,13 @@ def test_hexfloat(value, text):
     [
         ("--nosuchoption", "unknown option '--nosuchoption'"),
         ("--quadratik ab", "did you mean '--quadratic'"),
-        ("--ftrl", "--ftrl is not there: use"),
-        ("--rank=3 -q ab", "--rank is not there: use the `dyadic`"),
+        ("--ftrl", "--ftrl is not supported: use"),
+        ("--rank=3 -q ab", "--rank is not supported: use the `dyadic`"),
         ("-l abc", "--learning_rate: got 'abc', wanted a number"),
         ("--oaa x", "--oaa: got 'x', wanted a whole number"),
         ("-q a", "--quadratic: got 'a', wanted 2 letters"),
         ("--cubic ab", "wanted 3 letters"),
-        ("--quantile_tau 0.3", "belongs to --loss_function quantile"),
+        ("--quantile_tau 0.3", "needs --loss_function quantile"),
         ("--oaa 3 --ect 3", "wanted one of them"),
         ("--error 1", "--error needs --ect"),
         ("--loss_function foo", "unknown loss 'foo'"),
@@ -116,9 +117,9 @@ def test_hexfloat(value, text):
         ("--redefine ab", "--redefine: got 'ab', wanted N:=S"),
         ("--redefine xy:=b", "--redefine: got 'xy:=b'"),
         ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
-        ("--direct", "need --active"),
-        ("--cb_explore 3", "--cb_explore is not there: Hutch learns from labels"),
-        ("--mellowness 1", "need --active"),
+        ("--direct", "needs --active"),
+        ("--cb_explore 3", "--cb_explore is not supported: Hutch learns from labels"),
+        ("--mellowness 1", "needs --active"),
         ("--passes 0", "--passes: got 0"),
         ("-b 99", "bits"),
         ("-i missing.model", "missing.model"),
@@ -134,7 +135,7 @@ def test_mistakes_are_refused_by_name(data, options, text):
 
 def test_every_absent_option_is_refused(data):
     for name in ABSENT:
-        with pytest.raises(UsageError, match=f"--{name} is not there"):
+        with pytest.raises(UsageError, match=f"--{name} is not supported"):
             parse([f"--{name}"])
 
 
@@ -219,7 +220,7 @@ def test_labels_are_asked_for(data):
 def test_names_are_unique():
     names = [option.name for option in OPTIONS] + [option.short for option in OPTIONS if option.short]
     assert len(names) == len(set(names))
-    assert all(f"--{option.name}" in help_text() for option in OPTIONS if option.there)
+    assert all(f"--{option.name}" in help_text() for option in OPTIONS if option.supported)
 
 
 def test_page_is_up_to_date():

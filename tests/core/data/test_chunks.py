@@ -202,6 +202,37 @@ def test_no_thread_works_on_after_the_iteration_was_left(tmp_path: Path, name: s
     assert active_count() == before
 
 
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("whole_groups", [False, True])
+def test_a_line_longer_than_the_limit_is_refused_with_its_place(
+    tmp_path: Path, threads: int, whole_groups: bool
+) -> None:
+    options = ParserOptions(longest_line=3 << 20, whole_groups=whole_groups)
+    long = b"1 |f " + b"a " * (1 << 20) + b"\n\n"
+    (tmp_path / "good.vw").write_bytes(b"1 |f a\n\n" * 300_000 + long)
+    (tmp_path / "bad.vw").write_bytes(b"1 |f a\n\n" * 300_000 + long + b"1 |f " + b"b" * (9 << 20))
+    assert sum(map(len, batches([tmp_path / "good.vw"], options, threads=threads))) == 300_001
+    with pytest.raises(DataError, match=r"bad.vw:600003: got a line of more than 3145728 bytes.*input.longest_line"):
+        list(batches([tmp_path / "good.vw", tmp_path / "bad.vw"], options, threads=threads))
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_lines_that_need_more_memory_than_there_is(
+    tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.vw").write_bytes(b"1 |f a\n" * 400_000 + b"1 |f " + b"a " * (1 << 22))
+    parser, fill = TextParser(valid=threads + 1), TextParser.fill
+
+    def limited(parser: TextParser, number: int, text: np.ndarray) -> None:
+        if len(text) > 1 << 23:
+            raise MemoryError
+        fill(parser, number, text)
+
+    monkeypatch.setattr(TextParser, "fill", limited)
+    with pytest.raises(DataError, match=r"a.vw:\d+: lines from here on need more memory than there is"):
+        list(batches([tmp_path / "a.vw"], parser=parser, threads=threads))
+
+
 def test_problems_carry_the_file_and_its_own_line(tmp_path: Path) -> None:
     first, second = tmp_path / "a.vw", tmp_path / "b.vw.gz"
     first.write_bytes(b"1 |f a\n" * 100 + b"1 |f a:1x\n")
