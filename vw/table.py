@@ -385,7 +385,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag(
                 "daemon",
                 "Answer lines over TCP, on this machine only.",
-                note="one process answers all connections in turn, on this machine only; `save_FILE` takes no directory",
+                note="one process answers all connections in turn, on this machine only; `save_FILE` takes no path",
             ),
             _int("port", "Of the daemon; 0: any free one.", default=26542),
             _text("pid_file", "FILE", "Write the daemon's process id here."),
