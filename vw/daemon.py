@@ -17,7 +17,8 @@ from hutch.core.errors import HutchError, at
 from hutch.core.net.lines import run_lines
 from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
-from hutch.vw.run import build_chain, prediction_lines
+from hutch.vw.outputs import prediction_lines
+from hutch.vw.run import build_chain
 
 PORT = 26542
 HOST = "127.0.0.1"
@@ -38,9 +39,7 @@ class Daemon:
         self.chain = build_chain(options)
         self._options = options
         self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")
-        self._lines = prediction_lines(
-            self.chain, options, options.named_labels.split(",") if options.named_labels else []
-        )
+        self._lines = prediction_lines(self.chain, options)
         self._scores = self.chain.score_count > 0 and bool(options.scores or options.probabilities)
         self._told = 0
         if options.final_regressor:

@@ -174,9 +174,9 @@ class Chain(OneByOne, Engine):
         _refuse("learn", unknown)
         if passes < 1:
             raise ConfigError(f"passes: got {passes}, wanted at least 1")
-        if passes == 1 and on_progress is None and labels is importance is columns is None:
-            if self._unexpected.knows_namespaces and (one := self._one.run(examples, True)) is not None:
-                return one.predictions.copy()
+        alone = passes == 1 and on_progress is None and labels is importance is columns is None
+        if alone and not self._unexpected.watches_namespaces and (one := self._one.run(examples, True)) is not None:
+            return one.predictions.copy()
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
