@@ -200,13 +200,13 @@ def reductions_page() -> str:
     lines = ["# All reductions and losses", "", "Every layer of a chain is one of these.", ""]
     for title, members in families(reductions).items():
         lines += [f"**{title}**", ""]
-        lines += [f"- [{name}]({name}.md): {summary(reductions[name])}" for name in members]
+        lines += [f"- [{name}]({page_of(name)}): {summary(reductions[name])}" for name in members]
         lines.append("")
     for name, cls in reductions.items():
         takes, predicts = (kind.value if kind else "as below" for kind in (cls.takes, cls.predicts))
         place = "is a base learner" if cls.is_base else "stands above another layer"
         lines += [f"## {name}", "", summary(cls), ""]
-        lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}. [More about {name}]({name}.md).", ""]
+        lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}. [More about {name}]({page_of(name)}).", ""]
         if parameters := parameters_of(cls.Parameters):
             lines += ["| parameter | default | meaning |", "|---|---|---|"]
             for parameter in parameters:
@@ -219,6 +219,13 @@ def reductions_page() -> str:
         parameters = ", ".join(f"`{p.name}` = {p.default:g}" for p in loss.parameters) or "none"
         lines.append(f"| `{name}` | {parameters} | {loss.labels.value} | {'yes' if loss.convex else 'no'} |")
     return "\n".join(lines) + "\n"
+
+
+def page_of(name: str) -> str:
+    """The page of a reduction, as a path from the page of all of them; it may lie in the folder of a family."""
+    folder = DOCS / "reductions"
+    found = next(folder.rglob(f"{name}.md"), folder / f"{name}.md")
+    return found.relative_to(folder).as_posix()
 
 
 def families(reductions: dict[str, Any]) -> dict[str, list[str]]:

@@ -10,7 +10,8 @@ def on_config(config: Any) -> Any:
     """Put the page of every reduction into the navigation, so that a new page is all that a new reduction needs."""
     [section] = [entry["Reductions"] for entry in config.nav if "Reductions" in entry]
     listed = {page for entry in config.nav for page in _pages(entry)}
-    pages = (f"reductions/{path.name}" for path in sorted(REDUCTIONS.glob("*.md")))
+    found = sorted(REDUCTIONS.rglob("*.md"), key=lambda path: path.stem)
+    pages = (path.relative_to(REDUCTIONS.parent).as_posix() for path in found)
     section += [{Path(page).stem: page} for page in pages if page not in listed]
     return config
 

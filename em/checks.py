@@ -26,7 +26,7 @@ def _made(entry: ModelEntry) -> tuple[Any, Any, Any]:
 
 
 def statistics_are_a_mean(entry: ModelEntry) -> None:
-    """One float64 vector, whose value for all rows is the mean of its values for each; the rows are left as they were."""
+    """One float64 vector, for all rows the mean of what it is for each; the rows are left as they were."""
     model, parameters, rows = _made(entry)
     before, found = rows.copy(), model.statistics(rows, parameters)
     assert isinstance(found, np.ndarray) and found.dtype == np.float64 and found.ndim == 1, f"statistics: got {found!r}"

@@ -1,7 +1,8 @@
 """The plugins that come with Hutch: modules registered through the same door as a stranger's.
 
-What each registers is known from here, so that a module is imported only when one of its names is asked for. A reduction
-is known by its place: `reductions/NAME.py`, or `reductions/NAME/layer.py` where it is a folder, registers NAME and nothing else.
+What each registers is known from here, so that a module is imported only when one of its names is asked for.
+Reductions are known by their place, each under its own name: `reductions/NAME.py`, `reductions/NAME/layer.py`, or, in a
+folder of several reductions, every `NAME.py` that registers one.
 """
 
 import os
@@ -16,14 +17,25 @@ def reduction_modules(folder: str = _REDUCTIONS) -> dict[str, str]:
     Args:
         folder: where they lie.
     """
-    found = {}
-    for entry in sorted(os.listdir(folder)):
-        name, ending = os.path.splitext(entry)
-        if ending == ".py" and name != "__init__" and not name.endswith("_parameters"):
-            found[name] = f"hutch.reductions.{name}"
-        elif os.path.exists(os.path.join(folder, entry, "layer.py")):
-            found[name] = f"hutch.reductions.{name}.layer"
-    return found
+    found = {name: f"hutch.reductions.{name}" for name in _modules(folder)}
+    for room in os.listdir(folder):
+        inside = _modules(os.path.join(folder, room))
+        if "layer" in inside:
+            found[room] = f"hutch.reductions.{room}.layer"
+        else:
+            registering = (name for name in inside if _registers(os.path.join(folder, room, f"{name}.py")))
+            found |= {name: f"hutch.reductions.{room}.{name}" for name in registering}
+    return dict(sorted(found.items()))
+
+
+def _modules(folder: str) -> list[str]:
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"]
+
+
+def _registers(file: str) -> bool:
+    with open(file, "rb") as source:
+        return b"\ndef hutch_register_reductions(" in source.read()
 
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {

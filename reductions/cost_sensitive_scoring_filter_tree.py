@@ -1,7 +1,7 @@
 """A scoring filter tree for labels that give each class a cost.
 
-As `hutch.reductions.scoring_filter_tree`; a match teaches that the cheaper of its two players wins, weighted by the difference of their
-costs.
+As `hutch.reductions.scoring_filter_tree`; a match teaches that the cheaper of its two players wins, with the
+difference of their costs as its weight.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Simulated ratings: many workers of differing skill, each task rated by a few of them, one class right.
 
 A rater with skill s names the true class of a task of difficulty d with probability 1 / (1 + exp(d - s)). Otherwise a
-wrong class is drawn: raters lean towards classes of their own, and every task has one wrong class that looks like its own.
+wrong class is drawn: raters lean towards classes of their own, and each task has a wrong class that looks like its own.
 The last is what makes rater and task interact.
 """
 

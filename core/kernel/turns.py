@@ -12,8 +12,8 @@ PATIENCE = 120.0
 def turn(path: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Be the only process inside, among those that name the same file.
 
-    A process that ends, however it ends, gives up its turn. Where there are no such locks, or the file cannot be written,
-    everybody goes in.
+    A process that ends, however it ends, gives up its turn. Where there are no such locks, or the file cannot be
+    written, everybody goes in.
 
     Args:
         path: of a file that need not exist; it is removed afterwards.

@@ -58,7 +58,7 @@ def test_reduction_and_its_parameters_are_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
 def test_reduction_has_a_page_with_a_chain(name: str) -> None:
-    page = DOCS / "reductions" / f"{name}.md"
+    page = DOCS / "reductions" / REGENERATE.page_of(name)
     assert page.exists(), f"{name} has no page: problem, formula, parameters, an example with its output"
     chains = [block.text for block in REGENERATE.blocks(page.read_text()) if block.language == "yaml"]
     assert any(re.search(rf"^  - {name}\b", text, re.M) for text in chains), f"{name}.md shows no chain with it"

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = """# bag: several models that see each example differently often
 
-Online bagging: with k models, the prediction is the mean of theirs, and model i learns an example with an importance drawn
-from a Poisson distribution of mean 1.
+Online bagging: the prediction is the mean of k models, and model i learns an example with an importance drawn from a
+Poisson distribution of mean 1.
 
 ```yaml title="chain.yaml"
 chain:
