@@ -1,5 +1,6 @@
 """A chain of reductions over one hashed weight table."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -151,7 +152,7 @@ class Engine:
         whole = any(cls.whole_groups for cls in classes)
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
-        total = int(np.prod(widths))
+        total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
                 f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
@@ -164,8 +165,8 @@ class Engine:
         for k in range(len(layers) - 1, -1, -1):
             context = Context(
                 bits=bits,
-                submodels=int(np.prod(widths[:k])),
-                step=int(np.prod(widths[k + 1 :])),
+                submodels=math.prod(widths[:k]),
+                step=math.prod(widths[k + 1 :]),
                 seed=seed,
                 parser=self.parser,
                 losses=registry.losses,
@@ -194,6 +195,7 @@ class Engine:
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
+        self._span = (np.inf, -np.inf)  # of the labels that the loss was asked about
         self._size_scratch(0, 0)
 
     def _link_layers(self) -> None:
@@ -359,7 +361,19 @@ class Engine:
     def unexpected_labels(self, batch: Batch) -> NDArray[np.float32]:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
+        if len(labels):
+            self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
         return labels[~self.layers[0].accepts(labels)]
+
+    def doubtful_labels(self) -> str | None:
+        """What to say of the labels seen so far if they are most likely not meant as the loss takes them."""
+        choice = self.layers[0].loss_choice
+        if self.takes is not Labels.SIMPLE or choice is None or choice.name != "logistic":
+            return None
+        if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
+            return None
+        taken = "logistic loss takes 0 for as likely as not"
+        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""

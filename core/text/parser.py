@@ -25,6 +25,8 @@ from hutch.core.text.state import LABEL_KINDS, Buffers
 
 LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
 
+LONGEST_LINE = 1 << 26
+"""Default of the most bytes that a line may have."""
 LARGEST_TEXT = 1 << 32
 """Delimiters' places are 32-bit numbers."""
 PADDING = 64
@@ -45,6 +47,7 @@ class ParserOptions:
             (class[:cost] ...) or `none` (only a tag; other words before the bar are ignored).
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
+        longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
     """
 
     bits: int = 18
@@ -55,6 +58,7 @@ class ParserOptions:
     label: LabelKind = "simple"
     strict: bool = False
     whole_groups: bool = False
+    longest_line: int = LONGEST_LINE
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {

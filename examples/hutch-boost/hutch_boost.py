@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.plugin import (
     UNLABELED,
@@ -24,6 +23,7 @@ from hutch.plugin import (
     Predictions,
     Record,
     Reduction,
+    Within,
     example_of,
     float64s_at,
     helper,
@@ -44,7 +44,7 @@ class BoostParameters(Parameters):
         learners: how many weak learners.
     """
 
-    learners: Annotated[int, Field(ge=1, le=1024)] = 10
+    learners: Annotated[int, Within(ge=1, le=1024)] = 10
 
 
 STATE = np.dtype(

@@ -23,6 +23,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.text.parser import ParserOptions
@@ -78,7 +79,7 @@ def configured(names: tuple[str, ...], known: Registry) -> list[LayerConfig]:
     found = []
     for name in names:
         layer, given = (LAYERS | BASES)[name]
-        found.append(LayerConfig(layer, known.reductions[layer].Parameters.model_validate(given)))
+        found.append(LayerConfig(layer, checked(known.reductions[layer].Parameters, given)))
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.kernel.passing import missing
 from hutch.core.loss.kinds import KIND_HINGE, KIND_LOGISTIC
 from hutch.plugins.manager import installed
@@ -49,7 +50,7 @@ def layers(*entries: Any) -> list[Reduction]:
     configs = []
     for entry in entries:
         [(name, given)] = entry.items() if isinstance(entry, dict) else [(entry, {})]
-        parameters = None if name == "own" else REGISTRY.reductions[name].Parameters.model_validate(given)
+        parameters = None if name == "own" else checked(REGISTRY.reductions[name].Parameters, given)
         configs.append(LayerConfig(name, parameters))
     return Engine(configs, REGISTRY, bits=8).layers
 
