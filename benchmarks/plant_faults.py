@@ -20,7 +20,7 @@ from pathlib import Path
 
 from planted_faults import FAULTS, TESTS, Fault
 
-from hutch.core.kernel.cache import cache_home
+from hutch.core.kernel.home import cache_home
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 900  # seconds: a fault that makes tests hang is noticed, too
