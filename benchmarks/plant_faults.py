@@ -55,7 +55,7 @@ def plant(fault: Fault, folder: Path) -> str:
 def run_tests(area: str, folder: Path, cache: Path) -> str | None:
     """The first test of an area that fails in the copy; None if none does."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "typings"), "HUTCH_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS[area]]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS[area]]
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST

@@ -77,7 +77,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("chain", "a layer's saved arrays are left out", _ENGINE,
           "        for k, layer in enumerate(self.layers):\n            for name, array in layer.saved()",
           "        for k, layer in enumerate(self.layers[:1]):\n            for name, array in layer.saved()"),
-    Fault("chain", "the layers above a base ask for no rows", _ENGINE, "submodels=int(np.prod(widths[:k])),",
+    Fault("chain", "the layers above a base ask for no rows", _ENGINE, "submodels=math.prod(widths[:k]),",
           "submodels=1,"),
     Fault("chain", "a kernel that a layer below lacks is offered", _REDUCTION,
           "return None if own or self.context.below is None else self.context.below.lacking(name)", "return None"),

@@ -214,7 +214,7 @@ def test_split_steps_are_those_of_two_learners_that_see_each_other_as_base() -> 
 def test_the_importance_that_changes_the_mind_moves_both_scores() -> None:
     """Of split steps: at constant rates and far from the margin of hinge loss, both scores move rate x² per unit."""
     REGISTRY.reductions.setdefault("flips", Flips)
-    parameters = LinearParameters(**PLAIN, **RANGE, loss={"name": "hinge"})
+    parameters = LinearParameters(**PLAIN, **RANGE, loss=LossChoice("hinge"))
     layers = [LayerConfig("flips", FilterTreeParameters(classes=2)), LayerConfig("linear", parameters)]
     engine = Engine(layers, REGISTRY, bits=8, parser=ParserOptions(constant=False))
     run(engine, "2 0.5 |u a\n")  # scores -0.1 and 0.1
