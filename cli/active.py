@@ -125,10 +125,13 @@ def ask(
     from hutch.active.records import write_requests
     from hutch.active.store import Store
     from hutch.chain import Chain
-    from hutch.core.data.files import check_sources
+    from hutch.core.data.files import check_sources, ending_of
+    from hutch.core.errors import UsageError
 
     check_sources([pool])
     version, chain = model_version(model), Chain.load(model)
+    if ending_of(pool) in chain.plugins.registry.readers:
+        raise UsageError(f"{pool}: got a table, wanted lines of text such as '|words good bad'")
     source = "<stdin>" if pool == "-" else pool
     with Store(store, create=True) as opened:
         found = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.core.errors import ConfigError, UsageError, did_you_mean
+from hutch.core.errors import ConfigError, DataError, UsageError, at, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -97,6 +97,9 @@ def crowd(
         notice(f"{labels}: no labels")
     if data.unmatched_gold:
         notice(f"{gold}: {data.unmatched_gold} tasks have no labels")
+    for path in (gold, score):
+        if path:
+            _check_classes(path, read_gold(path), data, known, notice)
     if options.test and history:
         data, dropped = restricted(data, len(history.classes))
         if dropped:
@@ -118,7 +121,11 @@ def crowd(
 
     summary = {"model": chosen.name, "method": options.method, **output.summary(result)}
     if score:
-        summary["score"] = output.score(result, _truth(data, read_gold(score)))
+        truth = _truth(data, read_gold(score))
+        if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
+            notice(f"{score}: left out of the score: {learned} tasks that are also in {gold}, which is learned from")
+            truth[data.gold >= 0] = -1
+        summary["score"] = output.score(result, truth)
     if next_:
         scores = output.label_pool(result)
         chosen_items = scores.next(next_)
@@ -241,6 +248,38 @@ def _truth(labels: Labels, truth: dict[str, str]) -> Any:
 
     codes = {name: code for code, name in enumerate(labels.classes)}
     return np.array([codes.get(truth.get(name, ""), -1) for name in labels.item_names], np.int32)
+
+
+def _check_classes(
+    path: str, truth: dict[str, str], labels: Labels, known: list[str], notice: Callable[[str], None]
+) -> None:
+    """Look for classes that nobody has given: they are refused if they look like a misspelling, else told.
+
+    Raises:
+        DataError: with the line of the first.
+    """
+    used = {labels.classes[code] for code in set(labels.labels.tolist())} | set(known)
+    for name in dict.fromkeys(truth.values()):
+        if name in used or not used:
+            continue
+        near = did_you_mean(name, used)
+        text = at(path, _line_of(path, name), None, f"got the class {name!r}, which no label has")
+        if near.startswith("did"):
+            raise DataError(f"{text}; {near} If not, name all classes with --classes")
+        notice(text)
+
+
+def _line_of(path: str, name: str) -> int | None:
+    """The first line of a separated text with a field of that name."""
+    from hutch.core.data.chunks import read_chunks
+
+    number = 0
+    for chunk in read_chunks([path]) if path != "-" else ():
+        for line in bytes(chunk.data).decode(errors="replace").splitlines():
+            number += 1
+            if name in (field.strip('"') for field in line.replace("\t", ",").split(",")):
+                return number
+    return None
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

@@ -340,7 +340,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 metavar="0|1",
                 note="labels beyond the classes are left out; VW takes them for negatives of every class",
             ),
-            _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="to be given again with -i"),
+            _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="is kept in the model"),
             _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             _int(
                 "error",

@@ -25,7 +25,7 @@ class Unexpected:
         self._named: NamedNamespaces | None = NamedNamespaces(engine.layers, engine.parser.namespaces)
         self.labels = 0
         self.first: float | None = None
-        self._told = False
+        self._told = self._told_missing = False
 
     def see(self, batch: Batch) -> None:
         """Look at a batch that was learned."""
@@ -35,6 +35,14 @@ class Unexpected:
         self.labels += len(labels)
         if len(labels) and self.first is None:
             self.first = float(labels[0])
+
+    def about_missing_labels(self) -> Iterator[str]:
+        """What to tell people of examples of which none had a label, unless a layer learns from such, too."""
+        seen = self._engine.statistics
+        without = any(layer.statistics for layer in self._engine.layers)
+        if seen.examples and not seen.weighted_labeled and not without and not self._told_missing:
+            self._told_missing = True
+            yield "no example had a label: nothing was learned"
 
     def about_labels(self) -> Iterator[str]:
         """What to tell people of the labels."""

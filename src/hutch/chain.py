@@ -43,6 +43,7 @@ class Chain(Engine):
     Attributes:
         config: the configuration.
         plugins: what is installed.
+        remarks: texts by name that the model keeps for whoever made it; they change nothing.
 
     Raises:
         ConfigError: layers that do not fit.
@@ -71,6 +72,7 @@ class Chain(Engine):
             keep=config.input.keep,
         )
         self._unexpected = Unexpected(self)
+        self.remarks: dict[str, str] = {}
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -162,8 +164,8 @@ class Chain(Engine):
             DataError: examples that cannot be used, with their place.
 
         Warns:
-            UserWarning: malformed text, labels that the chain is not made for, a namespace that the chain names and no
-                example has.
+            UserWarning: malformed text, no label at all, labels that the chain is not made for, a namespace that the
+                chain names and no example has.
         """
         _refuse("learn", unknown)
         if passes < 1:
@@ -171,7 +173,7 @@ class Chain(Engine):
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
-        for text in self._unexpected.about_labels():
+        for text in (*self._unexpected.about_labels(), *self._unexpected.about_missing_labels()):
             warn(text)
         if self.statistics.examples >= _ENOUGH:
             for text in self._unexpected.about_namespaces():
@@ -282,7 +284,8 @@ class Chain(Engine):
         parameters = (value for layer in self.config.chain for value in vars(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
-        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
+        remarks = {"remarks": self.remarks} if self.remarks else {}
+        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins), **remarks}
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -333,6 +336,8 @@ class Chain(Engine):
         chain = cls.from_config(metadata["chain"] if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
+        remarks = metadata.get("remarks")
+        chain.remarks = {str(k): str(v) for k, v in remarks.items()} if isinstance(remarks, dict) else {}
         arrays = arrays | chain._changed_since(written)
         try:
             chain.restore(arrays)
