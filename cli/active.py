@@ -44,17 +44,17 @@ def simulate(
     """
     import tempfile
 
-    from hutch.active.plot import require_plots
     from hutch.active.simulate import simulate as run_simulation
     from hutch.active.simulate import to_json
     from hutch.chain import Chain
     from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
+    from hutch.core.plots import require_matplotlib
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
     if plots is not None:
-        require_plots()
+        require_matplotlib()
     check_sources([source for source in (data, test) if source])
     chain = Chain.from_config(config, overrides or [])
     readers, columns = chain.plugins.registry.readers, chain.config.input.columns
@@ -219,6 +219,9 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Speak Vowpal Wabbit's protocol here instead of a page.")
     ] = None,
     lease: Annotated[float, typer.Option(min=1, help="Seconds for which others do not see a request.")] = 300.0,
+    token: Annotated[
+        str, typer.Option(envvar="HUTCH_TOKEN", help="With --vw-port: a client sends the line 'token TOKEN' first.")
+    ] = "",
     name: Annotated[
         list[str] | None, typer.Option("--name", metavar="LABEL=NAME", help="What workers read: 1=spam. Repeatable.")
     ] = None,
@@ -234,7 +237,7 @@ def serve(
         if model is None:
             raise UsageError("--vw-port needs a model: -i MODEL")
         with Store(store, create=True) as opened:
-            _serve_vw(opened, model, final, vw_port)
+            _serve_vw(opened, model, final, vw_port, token)
         return
     from hutch.active.page import HOST, create_app, listen, require_web
     from hutch.active.page import serve as serve_page
@@ -248,7 +251,7 @@ def serve(
             serve_page(page, listening)
 
 
-def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
+def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
     from hutch.active.loop import model_version
     from hutch.active.page import HOST, listen
     from hutch.active.vw_server import VWSession
@@ -263,7 +266,7 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
     with listen(port) as listening:
         print(f"{HOST}:{listening.getsockname()[1]}", flush=True)
         try:
-            serve_lines(session, listening)
+            serve_lines(session, listening, token)
         finally:
             if final is not None:
                 session.save(final)

@@ -192,8 +192,8 @@ def _check_boundaries(settings: Settings, classes: str | None, drift: float | No
 
 def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:
     """One pass; how many boundaries it had."""
-    from hutch.em.constrained.drift import learn_classes, learn_drifting
     from hutch.em.constrained.natural_class import ClassPPCA
+    from hutch.em.stream import learn_classes, learn_drifting
 
     if detector is not None:
         score = learner.current_log_likelihood if isinstance(learner, ClassPPCA) else None

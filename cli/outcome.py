@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hutch.core.errors import HutchError, at
+from hutch.core.errors import HutchError, PluginError, at
 
 
 @contextmanager
@@ -17,7 +17,8 @@ def one_message() -> Iterator[None]:
     """
     try:
         listen_for_interrupts()
-        yield
+        with _plugins_named():
+            yield
         sys.stdout.flush()
     except HutchError as error:
         _leave(str(error), error.exit_code)
@@ -46,3 +47,18 @@ def listen_for_interrupts() -> None:
     """Let SIGINT raise KeyboardInterrupt again."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _plugins_named() -> Iterator[None]:
+    """Turn an exception from a plugin's code into an error that names the plugin."""
+    try:
+        yield
+    except HutchError:
+        raise
+    except Exception as error:
+        manager = sys.modules.get("hutch.plugins.manager")  # not imported here: it may not be what failed
+        text = manager.failure_of(error) if manager else None
+        if text is None:
+            raise
+        raise PluginError(text) from error

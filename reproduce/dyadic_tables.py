@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
+from hutch.core.plots import new_figure, require_matplotlib, write_figure
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -30,13 +31,13 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
         ratings: a file of lines user TAB item TAB rating: measure on it instead of on simulated ratings.
 
     Raises:
-        UsageError: matplotlib is not installed, or there is nothing to draw.
+        UsageError: Matplotlib is not installed, or there is nothing to draw.
         DataError: a line of the ratings is wrong.
     """
     if plots is not None and ratings is not None:
         raise UsageError("--plots draws the curves of the simulated ratings; leave it out with --ratings")
     if plots is not None:
-        _pyplot()
+        require_matplotlib()
     if ratings is not None:
         _on_ratings(ratings, json)
         return
@@ -85,26 +86,13 @@ def _on_ratings(path: Path, json: bool) -> None:
         print(f"{name:<34}  {rmse:.4f}  {seconds:7.2f}", flush=True)
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        raise UsageError("--plots needs matplotlib: pip install 'hutch[plots]'") from None
-    return pyplot
-
-
 def _draw(path: Path, curves: Sweep) -> None:
     """Draw the errors over the learning rate; where the gradient diverges, its curve ends."""
-    pyplot = _pyplot()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure, axes = pyplot.subplots(figsize=(7, 4))
+    figure = new_figure(7, 4)
+    axes = figure.add_subplot()
     axes.plot(curves.rates, curves.aware, marker="o", label="importance aware")
     kept = [(rate, error) for rate, error in zip(curves.rates, curves.gradient, strict=True) if error is not None]
     axes.plot(*zip(*kept, strict=True), marker="x", label="plain gradient")
     axes.set(xscale="log", xlabel="learning rate", ylabel="error on ratings kept aside", title="rank 2, one pass")
     axes.legend()
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    pyplot.close(figure)
+    write_figure(figure, path)

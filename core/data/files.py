@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
-from hutch.core.data.cache import BatchCache, BatchMemory
+from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import Chunks, batches, read_chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import NUL_BYTE, Problem, Problems
 
@@ -116,8 +116,24 @@ class InputFiles:
         if self._memory.batches is not None:
             return self._again(self._memory.batches, len(self._memory.batches))
         if self._cache is not None and self._cache.ready:
-            return self._again(self._cache, len(self._cache))
+            return self._cached(self._cache)
         return self._first()
+
+    def _cached(self, cache: BatchCache) -> Iterator[Batch]:
+        """The batches of the cache; from a damaged one on, the text is parsed again."""
+        given = 0
+        try:
+            for batch in self._again(cache, len(cache)):
+                given += len(batch)
+                yield batch
+            return
+        except DamagedCache as error:
+            warn(f"{error}; the text is parsed again")
+        cache.ready = False
+        for batch in self._first():
+            if given < len(batch):
+                yield batch.rows(given, len(batch)) if given else batch
+            given = max(0, given - len(batch))
 
     def _again(self, kept: Iterable[Batch], count: int) -> Iterator[Batch]:
         total = self.total or 0
@@ -148,7 +164,11 @@ class InputFiles:
                 found = reader(source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
             else:
-                self._chunks = read_chunks([source], whole_groups=self._options.whole_groups)
+                self._chunks = read_chunks(
+                    [source],
+                    whole_groups=self._options.whole_groups,
+                    longest_line=self._options.longest_line,
+                )
                 yield from self._text(parser, first_pass)
                 self._chunks = read_chunks([])
             self._finished += os.path.getsize(source) if self.total is not None else 0

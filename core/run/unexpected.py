@@ -22,10 +22,16 @@ class Unexpected:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._named: NamedNamespaces | None = NamedNamespaces(engine.layers, engine.parser.namespaces)
+        named = NamedNamespaces(engine.layers, engine.parser.namespaces)
+        self._named: NamedNamespaces | None = named if any(named.missing()) else None
         self.labels = 0
         self.first: float | None = None
-        self._told = self._told_missing = False
+        self._told = self._told_missing = self._doubted = False
+
+    @property
+    def watches_namespaces(self) -> bool:
+        """Whether some namespace is still looked out for."""
+        return self._named is not None
 
     def see(self, batch: Batch) -> None:
         """Look at a batch that was learned."""
@@ -50,6 +56,9 @@ class Unexpected:
             self._told = True
             such = f"{self.labels} labels such as {self.first:g}"
             yield f"{such}: this chain is not made for them, and learned from them all the same"
+        if not self._doubted and (doubt := self._engine.doubtful_labels()):
+            self._doubted = True
+            yield doubt
 
     def about_namespaces(self) -> Iterator[str]:
         """What to tell people of namespaces, a sentence each."""

@@ -34,6 +34,7 @@ NUL_BYTE = 14
 NUMBER_AS_TAG = 15
 BLANK_AFTER_COLON = 16
 VALUE_WITHOUT_DIGITS = 17
+MISREAD_NUMBER = 18
 
 
 class Kind(NamedTuple):
@@ -70,6 +71,11 @@ KINDS = (
     ),
     Kind("blank after colon", "the next word is taken as the value", "a value right after ':'", True),
     Kind("value without digits", "it is read as 0 and the feature is dropped", "a number"),
+    Kind(
+        "misread number",
+        "it is hexadecimal, or its exponent wraps around: what Vowpal Wabbit's reader makes of it is used",
+        "a decimal number within float32",
+    ),
 )
 
 

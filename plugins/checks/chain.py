@@ -4,22 +4,23 @@ import tempfile
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
+from hutch.core.parameters import parameters_of
 
 NAMESPACES = ("left", "right", "words")
 """Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
@@ -43,7 +44,7 @@ class _Asking(Reduction):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A reduction in a chain that can be built again and again.
+    """A reduction in a chain that can be built any number of times.
 
     Attributes:
         layers: from the reduction down to the base learner.
@@ -69,7 +70,7 @@ class Bench:
         return replace(self, layers=(LayerConfig(_Asking.name, None), *self.layers), registry=known)
 
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
-        """Examples in groups of three with one label a group, learnable from the namespace `words`."""
+        """Examples in groups of three with one label per group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
         takes, classes = self.engine().takes, self._classes()
         found = []
@@ -84,7 +85,7 @@ class Bench:
         return found
 
     def every_label(self) -> dict[int, Any]:
-        """Of a chain of classes: the label that says that the class is the right one, for each class."""
+        """For a chain of classes: the label that names each class as the right one."""
         takes, classes = self.engine().takes, self._classes()
         return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
 
@@ -117,7 +118,7 @@ def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> 
 
 
 def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
-    """The records as batches for this chain, with the numbers of groups that they bear."""
+    """The records as batches for this chain, with the group numbers that they carry."""
     found = list(to_batches(list(records), engine.parser))
     groups = iter(record["group"] for record in records)
     for batch in found:
@@ -126,7 +127,7 @@ def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
 
 
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:
-    """Copies of all that an engine has learned, counters left out."""
+    """Copies of all that an engine has learned, without the counters."""
     return {name: array.copy() for name, array in engine.arrays().items() if not name.startswith("shared.")}
 
 
@@ -158,7 +159,7 @@ def bench(
     known = Registry(dict(registry.reductions), dict(registry.losses))
     known.reductions[reduction.name] = reduction
     given = plausible(reduction.Parameters) if parameters is None else parameters
-    top = LayerConfig(reduction.name, reduction.Parameters.model_validate(given))
+    top = LayerConfig(reduction.name, checked(reduction.Parameters, given))
     if below is not None:
         return Bench((top, *(_layer(entry, known) for entry in below)), known)
     if reduction.is_base:
@@ -167,7 +168,7 @@ def bench(
         try:
             candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
-        except (ConfigError, ValidationError):
+        except (ConfigError, ValueError):
             continue
         return candidate
     raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
@@ -175,8 +176,8 @@ def bench(
 
 def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
-    model = registry.reductions[name].Parameters
-    return LayerConfig(name, model.model_validate(plausible(model) if given is None else given))
+    kind = registry.reductions[name].Parameters
+    return LayerConfig(name, checked(kind, plausible(kind) if given is None else given))
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
@@ -188,13 +189,13 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
     return [[base] for base in bases] + [[other, base] for other in others for base in bases]
 
 
-def plausible(model: type[BaseModel]) -> dict[str, Any]:
-    """Values for the parameters that have no default: pydantic's `examples` if given, else by type and name."""
-    found: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        if field.is_required():
-            found[name] = field.examples[0] if field.examples else _value(name, field.annotation)
-    return found
+def plausible(kind: type[Any]) -> dict[str, Any]:
+    """Values for the parameters that have no default: their `ExampleValue` if they have one, else by type and name."""
+    return {
+        parameter.name: (*parameter.examples, _value(parameter.name, parameter.annotation))[0]
+        for parameter in parameters_of(kind)
+        if parameter.required
+    }
 
 
 def _value(name: str, annotation: Any) -> Any:
@@ -205,7 +206,7 @@ def _value(name: str, annotation: Any) -> Any:
         return _value(name, inner[0])
     if origin in (tuple, list):
         return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "model_fields")):
         return plausible(annotation)
     if annotation in (int, float):
         return CLASSES if annotation is int else 0.5

@@ -22,6 +22,7 @@ from hutch.reductions.linear.memory import Buffer, reserve
 WILDCARD = -1
 """Stands for every namespace, in place of an id."""
 MAX_ORDER = 8
+MOST_TERMS = 1 << 12
 """The longest interaction."""
 UNKNOWN = np.uint64(2**64 - 1)
 
@@ -95,7 +96,7 @@ class Terms:
             patterns=patterns,
             lengths=np.array([len(term) for term in ordered], np.int64),
             pattern_count=len(ordered),
-            wildcards=WILDCARD in sum(ordered, ()),
+            wildcards=any(WILDCARD in term for term in ordered),
             letters=letters,
             permutations=permutations,
             duplicates=duplicates,

@@ -21,6 +21,8 @@ from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import values_of
+from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
 from hutch.core.run.unexpected import Unexpected
@@ -31,7 +33,7 @@ from hutch.plugins.manager import Plugins, installed
 _ENOUGH = 100  # examples until a namespace that none of them has is spoken of
 
 
-class Chain(Engine):
+class Chain(OneByOne, Engine):
     """A chain of reductions over one weight table, built from a configuration.
 
     It can be pickled and copied, which goes through the bytes of its model file; a copy shares nothing with it.
@@ -66,6 +68,7 @@ class Chain(Engine):
                 hash_seed=config.input.hash_seed,
                 constant=config.input.constant,
                 namespaces=config.input.namespaces,
+                longest_line=config.input.longest_line,
             ),
             seed=config.seed,
             ignore=config.input.ignore,
@@ -103,15 +106,18 @@ class Chain(Engine):
         return iter(self._batches(examples, labels, importance, columns))
 
     def _batches(self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1) -> Iterable[Batch]:
-        """The same, to be iterated once a pass."""
-        columns = self.config.input.columns if columns is None else columns
+        """The same, to be iterated once per pass."""
+        columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
             sources = [os.fspath(path) for path in paths]
             check_sources(sources)
             return self.files(sources, lambda problem: warn(str(problem)), columns=columns, passes=passes)
+        from hutch.core.data.matrix import is_matrix
         from hutch.core.data.sources import to_batches
 
+        if columns.namespaces is None and is_matrix(examples):
+            columns = replace(columns, namespaces={self.config.input.matrix: "*"})
         found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
         return found if passes == 1 else list(found)
 
@@ -170,6 +176,9 @@ class Chain(Engine):
         _refuse("learn", unknown)
         if passes < 1:
             raise ConfigError(f"passes: got {passes}, wanted at least 1")
+        alone = passes == 1 and on_progress is None and labels is importance is columns is None
+        if alone and not self._unexpected.watches_namespaces and (one := self._one.run(examples, True)) is not None:
+            return one.predictions.copy()
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
@@ -195,6 +204,8 @@ class Chain(Engine):
             float32 (examples): the top layer's predictions.
         """
         _refuse("predict", unknown)
+        if labels is importance is columns is None and (one := self._one.run(examples, False)) is not None:
+            return one.predictions.copy()
         with self._unchanged():
             return self._run_passes(self._batches(examples, labels, importance, columns))
 
@@ -281,7 +292,7 @@ class Chain(Engine):
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
         used = {("reductions", layer.name) for layer in self.layers}
-        parameters = (value for layer in self.config.chain for value in vars(layer.parameters).values())
+        parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
         remarks = {"remarks": self.remarks} if self.remarks else {}
@@ -325,7 +336,9 @@ class Chain(Engine):
         """
         from hutch.core.chain.model_file import check_plugins
 
-        document = chain_config.read_chain(metadata["chain"])
+        written_as = dict(metadata["chain"])
+        written_as["input"] = {"matrix": "", **written_as.get("input", {})}  # "": before there was a name
+        document = chain_config.read_chain(written_as)
         plugins = installed(chain_config.blocked_plugins(document))
         for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
             warn(notice)
@@ -333,7 +346,7 @@ class Chain(Engine):
             written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
-        chain = cls.from_config(metadata["chain"] if config is None else config, overrides)
+        chain = cls.from_config(written_as if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         remarks = metadata.get("remarks")
@@ -349,7 +362,7 @@ class Chain(Engine):
         """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
         live, found = self.arrays(), {}
         for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
-            for parameter, value in vars(new.parameters).items():
+            for parameter, value in values_of(new.parameters).items():
                 name = f"layer.{k}.{new.name}.{parameter}"
                 if name in live and getattr(old.parameters, parameter) != value:
                     found[name] = live[name].copy()
