@@ -26,35 +26,64 @@ _SHOWN = (
 
 def crowd(
     labels: Annotated[
-        str, typer.Argument(help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is stdin.")
+        str,
+        typer.Argument(
+            metavar="LABELS", help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is standard input."
+        ),
     ],
-    method: Annotated[str | None, typer.Option(help="batch or online.", show_default="batch")] = None,
-    model: Annotated[str | None, typer.Option(help="Crowd model.", show_default="two_level")] = None,
-    gold: Annotated[str | None, typer.Option(help="True classes of some tasks: task TAB label.")] = None,
-    score: Annotated[str | None, typer.Option(help="True classes to score against; not learned from.")] = None,
-    next_: Annotated[int, typer.Option("--next", min=0, help="List K tasks to label next.")] = 0,
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the crowd model.", show_default="two_level")
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option(metavar="FILE", help="True classes of some tasks: task TAB label.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(metavar="FILE", help="True classes to score against; not learned from.")
+    ] = None,
+    next_: Annotated[int, typer.Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0,
     ask_of: Annotated[
         str | None,
-        typer.Option("--ask-of", help="With --next: workers at hand, separated by commas; who is best asked."),
+        typer.Option(
+            "--ask-of",
+            metavar="A,B,...",
+            help="With --next: the workers available, separated by commas; names the best one to ask per task.",
+        ),
     ] = None,
     posteriors: Annotated[
-        str | None, typer.Option("-p", "--predictions", help="Write posteriors here; - is standard output.")
+        str | None,
+        typer.Option("-p", "--predictions", metavar="FILE", help="Write posteriors here; - is standard output."),
     ] = None,
-    workers: Annotated[str | None, typer.Option(help="Write the worker report here; - is standard output.")] = None,
-    initial: Annotated[str | None, typer.Option("-i", "--initial-model", help="Continue from a saved model.")] = None,
-    final: Annotated[str | None, typer.Option("-f", "--final-model", help="Save the model here.")] = None,
-    test: Annotated[bool, typer.Option("-t", "--test", help="Learn nothing, only score.")] = False,
-    passes: Annotated[int, typer.Option(min=1, help="Online: passes over the labels.")] = 1,
+    workers: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the worker report here; - is standard output.")
+    ] = None,
+    initial: Annotated[
+        str | None, typer.Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
+    ] = None,
+    final: Annotated[
+        str | None, typer.Option("-f", "--final-model", metavar="MODEL", help="Save the model here.")
+    ] = None,
+    test: Annotated[bool, typer.Option("-t", "--test", help="Only score; do not learn.")] = False,
+    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Online: passes over the labels.")] = 1,
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Online: rows of the worker table.", show_default="65536")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Online: number of rows of the worker table.", show_default="65536"),
     ] = None,
     stream: Annotated[
         bool,
-        typer.Option("--stream", help="Online: read piece by piece in fixed memory; labels of a task lie together."),
+        typer.Option(
+            "--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."
+        ),
     ] = False,
-    classes: Annotated[str | None, typer.Option(help="Classes, separated by commas, in this order.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model: NAME=VALUE.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress table, no notices.")] = False,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress table and no notices.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Infer the true class of every task and the skill of every worker.
