@@ -420,4 +420,7 @@ OPTIONS: tuple[Option, ...] = (
     *(Option(name=name, note=advice, supported=False) for name, advice in ABSENT.items()),
 )
 
+LEARNER_OPTIONS = tuple(option for option in OPTIONS if option.part in LEARNER)
+"""The options that have a meaning for any chain."""
+
 NAMED = {option.name: option for option in OPTIONS}
