@@ -18,8 +18,7 @@ from hutch.core.text.parser import ParserOptions
 KINDS, KEPT = len(problems.KINDS), problems.KEPT
 SIMPLE, MULTICLASS, COST_SENSITIVE, NONE = range(4)
 LABELS = {"simple": SIMPLE, "multiclass": MULTICLASS, "cost_sensitive": COST_SENSITIVE, "none": NONE}
-F = np.float32
-CONSTANT, CONSTANT_NAMESPACE = 11650396, 128
+F, CONSTANT, CONSTANT_NAMESPACE = np.float32, 11650396, 128
 
 _strtof = ctypes.CDLL(None).strtof
 _strtof.restype, _strtof.argtypes = ctypes.c_float, (ctypes.c_void_p, ctypes.c_void_p)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hutch.active.simulate import Run
     from hutch.active.store import Store
 
-app = new_app(no_args_is_help=True, help="Ask for the labels that are worth it.")
+app = new_app(no_args_is_help=True, help="Ask for the labels that are worth asking for.")
 
 StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Initial = Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model; `active` is on top.")]
@@ -26,19 +26,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 @app.command()
 def simulate(
-    data: Annotated[str, typer.Argument(help="Labelled examples; - is standard input.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled examples; - is standard input.")],
     config: Annotated[str, typer.Option("-C", "--config", metavar="FILE", help="The chain.")],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain. Repeatable.")
     ] = None,
     test: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled examples to test on.")] = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="FRACTION", help="Labels to buy; above 1 their number [default: 0.1].")
+        float | None,
+        typer.Option(metavar="FRACTION", help="Share of labels to buy, or above 1 their number [default: 0.1]."),
     ] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Buy labels of data that has them all, beside as many random labels and beside all of them.
+    """Simulate active learning on data with all labels.
+
+    Labels are bought as the chain asks for them; beside it, as many random labels, and all of them.
 
     Example: hutch active simulate train.vw -C chain.yaml --test test.vw --budget 0.1
     """
@@ -110,13 +113,19 @@ def _lines(source: str) -> Iterator[str]:
 
 @app.command()
 def ask(
-    pool: Annotated[str, typer.Argument(help="Unlabelled examples (labels are ignored); - is standard input.")],
+    pool: Annotated[
+        str, typer.Argument(metavar="POOL", help="Unlabelled examples (labels are ignored); - is standard input.")
+    ],
     model: Initial,
     store: StoreFile,
     count: Annotated[int, typer.Option("-n", min=1, metavar="K", help="Labels to ask for.")],
-    wanted: Annotated[int, typer.Option(min=1, help="Labels wanted for each, from different workers.")] = 1,
+    wanted: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")
+    ] = 1,
 ) -> None:
-    """Choose what to ask for, put it in the store, print the requests as JSON lines.
+    """Choose what to ask for and put it in the store.
+
+    The requests are printed as JSON lines.
 
     Example: hutch active ask pool.vw -i model --store labels.db -n 50 > requests.jsonl
     """
@@ -125,10 +134,13 @@ def ask(
     from hutch.active.records import write_requests
     from hutch.active.store import Store
     from hutch.chain import Chain
-    from hutch.core.data.files import check_sources
+    from hutch.core.data.files import check_sources, ending_of
+    from hutch.core.errors import UsageError
 
     check_sources([pool])
     version, chain = model_version(model), Chain.load(model)
+    if ending_of(pool) in chain.plugins.registry.readers:
+        raise UsageError(f"{pool}: got a table, wanted lines of text such as '|words good bad'")
     source = "<stdin>" if pool == "-" else pool
     with Store(store, create=True) as opened:
         found = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)
@@ -139,7 +151,7 @@ def ask(
 
 @app.command("requests")
 def open_requests(store: StoreFile) -> None:
-    """Print the requests that still want answers, as JSON lines.
+    """Print the requests that are still open, as JSON lines.
 
     Example: hutch active requests --store labels.db > requests.jsonl
     """
@@ -156,7 +168,9 @@ def answer(
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:
-    """Take answers, all of a file or none; those that came before are passed over.
+    """Take answers, all of a file or none.
+
+    Answers that the store has already are skipped.
 
     Example: hutch active answer answers.jsonl --store labels.db
     """
@@ -187,7 +201,7 @@ def learn(
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:
-    """Learn what was answered and not learned yet, in the order in which it came.
+    """Learn from the answers that are new, in their order.
 
     Example: hutch active learn -i model -f model --store labels.db
     """
@@ -211,19 +225,28 @@ def serve(
     final: Annotated[
         Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here at the end.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any free one.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
     vw_port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Speak Vowpal Wabbit's protocol here instead of a page.")
+        int | None,
+        typer.Option(min=0, max=65535, metavar="N", help="Speak Vowpal Wabbit's protocol here instead of a page."),
     ] = None,
-    lease: Annotated[float, typer.Option(min=1, help="Seconds for which others do not see a request.")] = 300.0,
+    lease: Annotated[
+        float,
+        typer.Option(min=1, metavar="X", help="Seconds for which a request that someone sees is hidden from others."),
+    ] = 300.0,
     token: Annotated[
-        str, typer.Option(envvar="HUTCH_TOKEN", help="With --vw-port: a client sends the line 'token TOKEN' first.")
+        str,
+        typer.Option(
+            envvar="HUTCH_TOKEN", metavar="TEXT", help="With --vw-port: a client sends the line 'token TOKEN' first."
+        ),
     ] = "",
     name: Annotated[
         list[str] | None, typer.Option("--name", metavar="LABEL=NAME", help="What workers read: 1=spam. Repeatable.")
     ] = None,
 ) -> None:
-    """Put the requests on a page for people, or answer the lines of a Vowpal Wabbit client; only on this machine.
+    """Serve the requests on a page for people to answer.
+
+    With --vw-port, answer the lines of a Vowpal Wabbit client instead. Only this machine can connect.
 
     Example: hutch active serve --store labels.db --name 1=spam --name -1=ham
     """
@@ -286,7 +309,7 @@ def _names(pairs: list[str], store: Store) -> dict[str, str]:
 
 @app.command()
 def report(store: StoreFile, as_json: AsJson = False) -> None:
-    """Say how far the labelling has come, how wrong the model was, and what more labels would save.
+    """Report progress, the loss, and what more labels would save.
 
     Example: hutch active report --store labels.db
     """
@@ -308,7 +331,9 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
 
 @app.command()
 def log(store: StoreFile) -> None:
-    """Print all that happened as JSON lines: the order in which a model learns.
+    """Print all that happened, as JSON lines.
+
+    The order is the one in which a model learns.
 
     Example: hutch active log --store labels.db | tail
     """

@@ -12,19 +12,19 @@ class Commands(LazyGroup):
     """All commands; an error that is the user's becomes one message and an exit status."""
 
     table = {
-        "demo": ("hutch.cli.demo:demo", "Simulate noisy ratings, learn from them, show the table of errors."),
+        "demo": ("hutch.cli.demo:demo", "Learn from simulated noisy ratings and show the errors."),
         "train": ("hutch.cli.train:train", "Learn from data."),
         "predict": ("hutch.cli.predict:predict", "Predict with a model."),
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
         "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
-        "active": ("hutch.cli.active:app", "Ask for the labels that are worth it."),
-        "crowd": ("hutch.cli.crowd:crowd", "Find the truth behind the labels of many workers."),
+        "active": ("hutch.cli.active:app", "Ask for the labels that are worth asking for."),
+        "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
         "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
-        "reproduce": ("hutch.cli.reproduce:app", "Rebuild the tables of the sources."),
+        "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
         "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),
         "inspect": ("hutch.cli.inspect:inspect", "Look into a model."),
         "plugins": ("hutch.cli.plugins:app", "List what is installed, check a plugin."),
-        "warmup": ("hutch.cli.warmup:warmup", "Compile the kernels ahead."),
+        "warmup": ("hutch.cli.warmup:warmup", "Compile all kernels ahead of time."),
     }
 
     def invoke(self, ctx: Any) -> Any:
@@ -49,7 +49,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def hutch(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and leave.")
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Noisy human labels in, an online model out.

@@ -44,7 +44,9 @@ def check(
     overrides: Overrides = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check keys, types and ranges, and that the layers fit; every mistake is told with its place.
+    """Check a chain; every mistake is reported with its place.
+
+    Keys, types and ranges are checked, and whether the layers fit together.
 
     Example: hutch config check chain.yaml
     """
@@ -66,7 +68,7 @@ def show(
     short: Annotated[bool, typer.Option("--short", help="Only what was given.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON instead of YAML.")] = False,
 ) -> None:
-    """Show the chain with all defaults spelled out, as YAML that can be used again.
+    """Show a chain with all its defaults, as YAML.
 
     Example: hutch config show chain.yaml --set dyadic.rank=3
     """
@@ -79,11 +81,12 @@ def show(
 
 @app.command()
 def schema(
-    file: Annotated[Path | None, typer.Argument(help="Where to; without it standard output.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; without it standard output.")] = None,
 ) -> None:
-    """Export the JSON Schema of chains, plugins included, for editors that complete and check YAML.
+    """Export the JSON Schema of chains, for editors.
 
-    Begin a chain with `# yaml-language-server: $schema=chain.schema.json` to use it.
+    It covers the plugins that are installed. Begin a chain with `# yaml-language-server: $schema=chain.schema.json` to
+    use it.
 
     Example: hutch config schema chain.schema.json
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.core.errors import ConfigError, UsageError, did_you_mean
+from hutch.core.errors import ConfigError, DataError, UsageError, at, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -26,44 +26,74 @@ _SHOWN = (
 
 def crowd(
     labels: Annotated[
-        str, typer.Argument(help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is stdin.")
+        str,
+        typer.Argument(
+            metavar="LABELS", help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is standard input."
+        ),
     ],
-    method: Annotated[str | None, typer.Option(help="batch or online.", show_default="batch")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Crowd model.", show_default="two_level, with a reference mixed")
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
     ] = None,
-    gold: Annotated[str | None, typer.Option(help="True classes of some tasks: task TAB label.")] = None,
-    score: Annotated[str | None, typer.Option(help="True classes to score against; not learned from.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Name of the crowd model.", show_default="two_level, or mixed with a reference"
+        ),
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option(metavar="FILE", help="True classes of some tasks: task TAB label.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(metavar="FILE", help="True classes to score against; not learned from.")
+    ] = None,
     reference: Annotated[
         list[str] | None,
         typer.Option(
-            help="Worker, or glob of workers, whose labels define the classes; all others are judges (repeatable).",
+            help="Worker, or glob of workers, whose labels define the classes; all others are judges. Repeatable.",
             metavar="PATTERN",
         ),
     ] = None,
-    next_: Annotated[int, typer.Option("--next", min=0, help="List K tasks to label next.")] = 0,
+    next_: Annotated[int, typer.Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0,
     ask_of: Annotated[
         str | None,
-        typer.Option("--ask-of", help="With --next: workers at hand, separated by commas; who is best asked."),
+        typer.Option(
+            "--ask-of",
+            metavar="A,B,...",
+            help="With --next: the workers available, separated by commas; names the best one to ask per task.",
+        ),
     ] = None,
     posteriors: Annotated[
-        str | None, typer.Option("-p", "--predictions", help="Write posteriors here; - is standard output.")
+        str | None,
+        typer.Option("-p", "--predictions", metavar="FILE", help="Write posteriors here; - is standard output."),
     ] = None,
-    workers: Annotated[str | None, typer.Option(help="Write the worker report here; - is standard output.")] = None,
-    initial: Annotated[str | None, typer.Option("-i", "--initial-model", help="Continue from a saved model.")] = None,
-    final: Annotated[str | None, typer.Option("-f", "--final-model", help="Save the model here.")] = None,
-    test: Annotated[bool, typer.Option("-t", "--test", help="Learn nothing, only score.")] = False,
-    passes: Annotated[int, typer.Option(min=1, help="Online: passes over the labels.")] = 1,
+    workers: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the worker report here; - is standard output.")
+    ] = None,
+    initial: Annotated[
+        str | None, typer.Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
+    ] = None,
+    final: Annotated[
+        str | None, typer.Option("-f", "--final-model", metavar="MODEL", help="Save the model here.")
+    ] = None,
+    test: Annotated[bool, typer.Option("-t", "--test", help="Only score; do not learn.")] = False,
+    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Online: passes over the labels.")] = 1,
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Online: rows of the worker table.", show_default="65536")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Online: number of rows of the worker table.", show_default="65536"),
     ] = None,
     stream: Annotated[
         bool,
-        typer.Option("--stream", help="Online: read piece by piece in fixed memory; labels of a task lie together."),
+        typer.Option(
+            "--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."
+        ),
     ] = False,
-    classes: Annotated[str | None, typer.Option(help="Classes, separated by commas, in this order.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model: NAME=VALUE.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress table, no notices.")] = False,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress table and no notices.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Infer the true class of every task and the skill of every worker.
@@ -109,6 +139,9 @@ def crowd(
         notice(f"{labels}: no labels")
     if data.unmatched_gold:
         notice(f"{gold}: {data.unmatched_gold} tasks have no labels")
+    for path in (gold, score):
+        if path:
+            _check_classes(path, read_gold(path), data, known, notice)
     if options.test and history:
         data, dropped = restricted(data, len(history.classes))
         if dropped:
@@ -132,7 +165,11 @@ def crowd(
     if declared := getattr(chosen.parameters, "reference", ()):
         summary["reference"] = int(matches(data.worker_names, declared).sum())
     if score:
-        summary["score"] = output.score(result, _truth(data, read_gold(score)))
+        truth = _truth(data, read_gold(score))
+        if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
+            notice(f"{score}: left out of the score: {learned} tasks that are also in {gold}, which is learned from")
+            truth[data.gold >= 0] = -1
+        summary["score"] = output.score(result, truth)
     if next_:
         scores = output.label_pool(result)
         chosen_items = scores.next(next_)
@@ -263,6 +300,38 @@ def _truth(labels: Labels, truth: dict[str, str]) -> Any:
 
     codes = {name: code for code, name in enumerate(labels.classes)}
     return np.array([codes.get(truth.get(name, ""), -1) for name in labels.item_names], np.int32)
+
+
+def _check_classes(
+    path: str, truth: dict[str, str], labels: Labels, known: list[str], notice: Callable[[str], None]
+) -> None:
+    """Look for classes that nobody has given: they are refused if they look like a misspelling, else told.
+
+    Raises:
+        DataError: with the line of the first.
+    """
+    used = {labels.classes[code] for code in set(labels.labels.tolist())} | set(known)
+    for name in dict.fromkeys(truth.values()):
+        if name in used or not used:
+            continue
+        near = did_you_mean(name, used)
+        text = at(path, _line_of(path, name), None, f"got the class {name!r}, which no label has")
+        if near.startswith("did"):
+            raise DataError(f"{text}; {near} If not, name all classes with --classes")
+        notice(text)
+
+
+def _line_of(path: str, name: str) -> int | None:
+    """The first line of a separated text with a field of that name."""
+    from hutch.core.data.chunks import read_chunks
+
+    number = 0
+    for chunk in read_chunks([path]) if path != "-" else ():
+        for line in bytes(chunk.data).decode(errors="replace").splitlines():
+            number += 1
+            if name in (field.strip('"') for field in line.replace("\t", ",").split(",")):
+                return number
+    return None
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

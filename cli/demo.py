@@ -29,10 +29,10 @@ def chain(rank: int) -> dict[str, Any]:
 
 
 def demo(
-    quick: Annotated[bool, typer.Option("--quick", help="Less than half of the data.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the simulation.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Use less than half of the data.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")] = 0,
     write: Annotated[
-        str | None, typer.Option("--write", metavar="DIR", help="Leave the data here: train.vw, test.vw, labels.tsv.")
+        str | None, typer.Option("--write", metavar="DIR", help="Write the data here: train.vw, test.vw, labels.tsv.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hutch.cli.lazy import new_app
 from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
 
@@ -16,16 +17,11 @@ if TYPE_CHECKING:
     from hutch.em.fit import Settings
     from hutch.em.rows import Table
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Online EM for models with hidden variables.",
-)
+app = new_app(no_args_is_help=True, help="Fit models with hidden variables by online EM.")
 _START = 100
 """Rows that set where a fit starts."""
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help=".npy, .npz or .csv; a row a sample.")]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=".npy, .npz or .csv, one sample per row.")]
 Missing = Annotated[bool, typer.Option("--missing", help="NaN, or an empty cell, is a missing value.")]
 Classes = Annotated[
     str | None, typer.Option(metavar="NAME", help="Column of a .csv or array of an .npz that names each row's class.")
@@ -35,35 +31,46 @@ Classes = Annotated[
 @app.command()
 def fit(
     data: Data,
-    model: Annotated[str, typer.Option(help="What to fit.")] = "ppca",
-    rank: Annotated[int, typer.Option(help="Latent dimension.")] = 10,
+    model: Annotated[str, typer.Option(metavar="NAME", help="What to fit.")] = "ppca",
+    rank: Annotated[int, typer.Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
-        str, typer.Option(help="exact (the natural step, solved), nat_oem, or none (plain online EM).")
+        str, typer.Option(metavar="TEXT", help="exact (the natural step, solved), nat_oem, or none (plain online EM).")
     ] = "exact",
     mode: Annotated[
-        str | None, typer.Option(help="Anchor: step (before each step) or class (where a class ended).")
+        str | None, typer.Option(metavar="TEXT", help="Anchor: step (before each step) or class (where a class ended).")
     ] = None,
-    form: Annotated[str | None, typer.Option(help="Of nat_oem: kl, implicit or literal.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Of implicit and literal: complete, marginal or identity.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Strength of nat_oem, 0 or more [default: 1].")] = None,
+    form: Annotated[str | None, typer.Option(metavar="TEXT", help="With nat_oem: kl, implicit or literal.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="With implicit or literal: complete, marginal or identity.")
+    ] = None,
+    beta: Annotated[
+        float | None, typer.Option(metavar="X", help="Strength of nat_oem, 0 or more [default: 1].")
+    ] = None,
     exponent: Annotated[
-        float | None, typer.Option(help="Steps fade as samples^-exponent [default: exact 1, nat_oem 0.6, none 0.8].")
+        float | None,
+        typer.Option(metavar="X", help="Steps fade as samples^-exponent [default: exact 1, nat_oem 0.6, none 0.8]."),
     ] = None,
-    scale: Annotated[float | None, typer.Option(help="Step at the first sample, up to 1.")] = None,
-    block: Annotated[int | None, typer.Option(help="Rows of a step [default: exact 256, missing 16, else 1].")] = None,
-    sketch: Annotated[int | None, typer.Option(help="Of exact steps: keep this many times the rank.")] = None,
-    past: Annotated[float | None, typer.Option(help="Of exact classes: weight of the past, less is plastic.")] = None,
-    balanced: Annotated[bool, typer.Option("--balanced", help="Of exact classes: weigh classes alike.")] = False,
+    scale: Annotated[float | None, typer.Option(metavar="X", help="Size of the first step, up to 1.")] = None,
+    block: Annotated[
+        int | None, typer.Option(metavar="N", help="Rows per step [default: exact 256, missing 16, else 1].")
+    ] = None,
+    sketch: Annotated[int | None, typer.Option(metavar="N", help="With exact: keep N times the rank.")] = None,
+    past: Annotated[
+        float | None, typer.Option(metavar="X", help="With exact classes: weight of the past; less adapts faster.")
+    ] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="With exact classes: give all classes the same weight.")
+    ] = False,
     classes: Classes = None,
     drift: Annotated[
         float | None, typer.Option(metavar="THRESHOLD", help="Find where classes end by a drift test; try 6.")
     ] = None,
     missing: Missing = False,
-    passes: Annotated[int, typer.Option(min=1, help="How often the rows are learned.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the random start.")] = 0,
+    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of passes over the rows.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random start.")] = 0,
     test: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to score at the end.")] = None,
     initial: Annotated[
-        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Go on learning this model.")
+        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Continue from this model.")
     ] = None,
     final: Annotated[Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -66,9 +66,12 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="A distribution, a plugin, a reduction or a loss.")], as_json: Json = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A distribution, a plugin, a reduction or a loss.")],
+    as_json: Json = False,
 ) -> None:
-    """Run the contract checks; exit status 1 if one fails that should not.
+    """Run the contract checks on a plugin.
+
+    The exit status is 1 if one fails that should not.
 
     Example: hutch plugins check filter_tree
     """

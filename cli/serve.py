@@ -15,22 +15,27 @@ def serve(
     models: Annotated[
         list[str], typer.Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
     ],
-    host: Annotated[str, typer.Option(help="Address; any that is not this machine's own wants --token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of HTTP; 0: any free one.")] = 8080,
+    host: Annotated[
+        str, typer.Option(metavar="TEXT", help="Address; any that is not this machine's own wants --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
     vw_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Also speak Vowpal Wabbit's protocol here, for the first model."),
+        typer.Option(
+            min=0, max=65535, metavar="N", help="Also speak Vowpal Wabbit's protocol here, for the first model."
+        ),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option("--store", metavar="FILE", help="The log, and the label store [default: the first MODEL.log.db]."),
     ] = None,
-    save_every: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Save the models so often.")] = 300.0,
+    save_every: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
     token: Annotated[
-        str, typer.Option(envvar="HUTCH_TOKEN", help="Clients must send it; better given as HUTCH_TOKEN.")
+        str,
+        typer.Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Clients must send it; better given as HUTCH_TOKEN."),
     ] = "",
     max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The largest body of a request.")] = 16 << 20,
-    connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 1000,
+    connections: Annotated[int, typer.Option(min=1, metavar="N", help="The most connections at a time.")] = 1000,
 ) -> None:
     """Predict and learn over HTTP; what was acknowledged survives a crash. The models are saved where they came from.
 

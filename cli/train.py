@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from hutch.cli.options import takes_vw_options
-from hutch.vw.options import LEARNER_OPTIONS
+from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (
     "initial_regressor",

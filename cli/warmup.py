@@ -23,11 +23,13 @@ _COMMANDS = (
 
 
 def warmup(
-    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes that compile at the same time.")] = 2,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", min=1, metavar="N", help="Number of processes that compile at the same time.")
+    ] = 2,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compile every kernel, so that later commands only load them.
+    """Compile every kernel ahead of time, so that later commands only load them.
 
     Example: hutch warmup -j 4
     """

@@ -177,3 +177,11 @@ def test_several_passes_are_what_several_calls_are(make: Callable[[list[str]], A
 def test_no_pass_is_refused() -> None:
     with pytest.raises(ConfigError, match="passes: got 0, wanted at least 1"):
         Chain.from_config({"chain": ["linear"]}).learn(["1 |f a"], passes=0)
+
+
+def test_a_table_without_labels_is_warned_of_once() -> None:
+    chain = Chain.from_config(LOGISTIC)
+    with pytest.warns(UserWarning, match="no example had a label: nothing was learned"):
+        chain.learn([{"f": {"a": 1.0}}, {"f": {"a": 2.0}}])
+    chain.learn([{"f": {"a": 1.0}}])
+    assert not chain.weights.any()

@@ -43,7 +43,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
         "" if options.cache else "using no cache",
-        *(f"Reading datafile = {source}" for source in options.data),
+        *(f"Reading datafile = {source}" for source in options.data or ["none"]),
         f"num sources = {len(options.data)}",
         f"Num weight bits = {chain.config.weights.bits}",
         f"learning rate = {float(chain.layers[-1].state['learning_rate'][0]):g}",

@@ -1,9 +1,13 @@
 """`hutch vw`: a Vowpal Wabbit command line, run by Hutch's engine."""
 
+import re
+import shlex
 import sys
 from argparse import Namespace
 from contextlib import ExitStack, redirect_stderr
 from typing import Any
+
+from hutch.core.errors import UsageError
 
 
 def vw(arguments: list[str]) -> int:
@@ -15,6 +19,7 @@ def vw(arguments: list[str]) -> int:
     Raises:
         HutchError: the command line, the data or a model is wrong.
     """
+    arguments = [word for each in arguments for word in _words(each)]
     if "--help" in arguments or "-h" in arguments:
         from hutch.vw.parse import help_text
 
@@ -24,6 +29,16 @@ def vw(arguments: list[str]) -> int:
         _print_yaml([word for word in arguments if word != "--to-yaml"])
         return 0
     return run(arguments)
+
+
+def _words(argument: str) -> list[str]:
+    """The words of an argument that holds a whole command line, such as `"--oaa 3 -q ab"`; else itself."""
+    if not re.match(r"--?\w[\w-]*\s", argument):
+        return [argument]
+    try:
+        return shlex.split(argument)
+    except ValueError as error:
+        raise UsageError(f"got {argument!r}: {error}") from None
 
 
 def _print_yaml(arguments: list[str]) -> None:

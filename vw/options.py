@@ -1,17 +1,13 @@
 """VW's options for the base learner and the input, as overrides of a chain."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from hutch.core.config.override import layer_name
 from hutch.core.config.read import read_chain
 from hutch.core.errors import ConfigError, UsageError
-from hutch.vw.table import LEARNER, OPTIONS, Option
+from hutch.vw.table import LEARNER_OPTIONS, Option
 from hutch.vw.translate import letters, loss_of, terms_of
-
-LEARNER_OPTIONS: Sequence[Option] = tuple(option for option in OPTIONS if option.part in LEARNER)
-"""The options that have a meaning for any chain."""
 
 
 def _given(values: Any) -> dict[Option, Any]:
@@ -37,6 +33,7 @@ def vw_overrides(values: Any, source: Any) -> list[str]:
     Raises:
         UsageError: options that contradict each other or the chain.
 
+    >>> from types import SimpleNamespace
     >>> values = {option.name: None for option in LEARNER_OPTIONS} | {"bit_precision": 10, "learning_rate": 0.1}
     >>> vw_overrides(SimpleNamespace(**values), {"chain": ["linear"]})
     ['weights.bits=10', 'chain.0.linear.learning_rate=0.1']

@@ -26,6 +26,8 @@ from hutch.vw.reporters import Audit, LogLoss, ReadableModels, VwCells
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
+_NAMED_LABELS = "named_labels"
+
 
 def build_chain(options: Namespace) -> Chain:
     """The chain of a VW command line: that of its model, if it names one.
@@ -47,7 +49,7 @@ def run_options(options: Namespace) -> RunOptions:
         UsageError: no data.
     """
     data = [*options.data, *options.files] or ([] if options.no_stdin else ["-"])
-    if not data:
+    if not data and not (options.final_regressor or options.readable_model):
         raise UsageError("got no data, wanted -d FILE")
     passes, period, after, patience = (
         NAMED[name].default if (value := getattr(options, name)) is None else value
@@ -85,6 +87,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         options: of the run.
         given: the command line.
     """
+    given.named_labels = given.named_labels or chain.remarks.get(_NAMED_LABELS)
+    if given.named_labels:
+        chain.remarks[_NAMED_LABELS] = given.named_labels
     labels = given.named_labels.split(",") if given.named_labels else []
     notes = Notes()
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}

@@ -210,7 +210,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _text(
                 "progress",
                 "N",
-                "When to report: every 1000 examples, or at each doubling with 2.0.",
+                "Report every N examples, or with a decimal point each time their number has grown by that factor.",
                 default="2.0",
                 short="P",
             ),
@@ -235,7 +235,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _text(
                 "hash",
                 "strings|all",
-                "Hash only names that are no numbers, or all names.",
+                "Hash only names that are not numbers, or all names.",
                 default="strings",
                 sets="input.hash",
             ),
@@ -248,7 +248,11 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         (
             _float("learning_rate", "Learning rate.", short="l", sets="base.learning_rate"),
             _float("power_t", "Exponent of the learning rate's decay.", sets="base.power_t"),
-            _float("initial_t", "Start the decay as if this much importance had been seen.", sets="base.initial_t"),
+            _float(
+                "initial_t",
+                "Start the decay as if examples of total importance X had been seen.",
+                sets="base.initial_t",
+            ),
             _float("decay_learning_rate", "Multiply the learning rate by X after each pass.", sets="base.decay"),
             _float("l1", "Strength of L1 regularization.", sets="base.l1"),
             _float("l2", "Strength of L2 regularization.", sets="base.l2"),
@@ -259,8 +263,8 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("adaptive", "Adaptive learning rates, one per feature."),
             _flag("normalized", "Learning rates that allow for the scale of features."),
             _flag("invariant", "Updates that are invariant to importance."),
-            _float("min_prediction", "Raise lower predictions to X.", sets="base.min_prediction"),
-            _float("max_prediction", "Reduce higher predictions to X.", sets="base.max_prediction"),
+            _float("min_prediction", "Smallest prediction; lower ones are clipped.", sets="base.min_prediction"),
+            _float("max_prediction", "Largest prediction; higher ones are clipped.", sets="base.max_prediction"),
             _float(
                 "constant",
                 "Initial value of the constant's weight.",
@@ -340,7 +344,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 metavar="0|1",
                 note="labels beyond the classes are left out; VW takes them for negatives of every class",
             ),
-            _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="to be given again with -i"),
+            _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="is kept in the model"),
             _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             _int(
                 "error",
@@ -415,5 +419,8 @@ OPTIONS: tuple[Option, ...] = (
     *(option for _, group in GROUPS for option in group),
     *(Option(name=name, note=advice, supported=False) for name, advice in ABSENT.items()),
 )
+
+LEARNER_OPTIONS = tuple(option for option in OPTIONS if option.part in LEARNER)
+"""The options that have a meaning for any chain."""
 
 NAMED = {option.name: option for option in OPTIONS}

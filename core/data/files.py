@@ -38,7 +38,7 @@ def check_sources(sources: Sequence[str]) -> None:
         raise DataError("\n".join(wrong))
 
 
-def _ending(source: str) -> str:
+def ending_of(source: str) -> str:
     """The ending that tells the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
     path = Path(source.lower())
     return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
@@ -93,7 +93,7 @@ class InputFiles:
 
     def _cache_at(self, path: str, fresh: bool) -> BatchCache:
         for source in self.sources:
-            if not os.path.isfile(source) or _ending(source) in self._readers:
+            if not os.path.isfile(source) or ending_of(source) in self._readers:
                 raise DataError(at(source, None, None, "cannot be cached: wanted a file of text"))
         return BatchCache(path, self.sources, self._options, fresh)
 
@@ -159,7 +159,7 @@ class InputFiles:
         self.problems = self.problems or parser.problems
         self._finished = 0
         for source in self.sources:
-            reader = self._readers.get(_ending(source))
+            reader = self._readers.get(ending_of(source))
             if reader:
                 found = reader(source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found

@@ -26,7 +26,7 @@ class Unexpected:
         self._named: NamedNamespaces | None = named if any(named.missing()) else None
         self.labels = 0
         self.first: float | None = None
-        self._told = self._doubted = False
+        self._told = self._told_missing = self._doubted = False
 
     @property
     def watches_namespaces(self) -> bool:
@@ -41,6 +41,14 @@ class Unexpected:
         self.labels += len(labels)
         if len(labels) and self.first is None:
             self.first = float(labels[0])
+
+    def about_missing_labels(self) -> Iterator[str]:
+        """What to tell people of examples of which none had a label, unless a layer learns from such, too."""
+        seen = self._engine.statistics
+        without = any(layer.statistics for layer in self._engine.layers)
+        if seen.examples and not seen.weighted_labeled and not without and not self._told_missing:
+            self._told_missing = True
+            yield "no example had a label: nothing was learned"
 
     def about_labels(self) -> Iterator[str]:
         """What to tell people of the labels."""

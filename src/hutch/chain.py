@@ -45,6 +45,7 @@ class Chain(OneByOne, Engine):
     Attributes:
         config: the configuration.
         plugins: what is installed.
+        remarks: texts by name that the model keeps for whoever made it; they change nothing.
 
     Raises:
         ConfigError: layers that do not fit.
@@ -74,6 +75,7 @@ class Chain(OneByOne, Engine):
             keep=config.input.keep,
         )
         self._unexpected = Unexpected(self)
+        self.remarks: dict[str, str] = {}
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -168,8 +170,8 @@ class Chain(OneByOne, Engine):
             DataError: examples that cannot be used, with their place.
 
         Warns:
-            UserWarning: malformed text, labels that the chain is not made for, a namespace that the chain names and no
-                example has.
+            UserWarning: malformed text, no label at all, labels that the chain is not made for, a namespace that the
+                chain names and no example has.
         """
         _refuse("learn", unknown)
         if passes < 1:
@@ -180,7 +182,7 @@ class Chain(OneByOne, Engine):
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
-        for text in self._unexpected.about_labels():
+        for text in (*self._unexpected.about_labels(), *self._unexpected.about_missing_labels()):
             warn(text)
         if self.statistics.examples >= _ENOUGH:
             for text in self._unexpected.about_namespaces():
@@ -293,7 +295,8 @@ class Chain(OneByOne, Engine):
         parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
-        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
+        remarks = {"remarks": self.remarks} if self.remarks else {}
+        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins), **remarks}
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -346,6 +349,8 @@ class Chain(OneByOne, Engine):
         chain = cls.from_config(written_as if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
+        remarks = metadata.get("remarks")
+        chain.remarks = {str(k): str(v) for k, v in remarks.items()} if isinstance(remarks, dict) else {}
         arrays = arrays | chain._changed_since(written)
         try:
             chain.restore(arrays)

@@ -26,10 +26,7 @@ from hutch.chain import Chain
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, HutchError
 from hutch.core.parameters import parameters_of
-from hutch.crowd.aggregate import Aggregate, Options, aggregate
-from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import Mixed
-from hutch.crowd.models.table import BUILT_IN, DEFAULT, create
+from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
 from hutch.frames import as_table, effective_weights, is_frame, roles_of, single_features, without_column
 from hutch.plugins.manager import installed
 
@@ -473,106 +470,3 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         """The prediction for each row."""
         check_is_fitted(self)
         return self._raw(self._examples(X, reset=False))
-
-
-class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
-    """Truth inference: the class behind many workers' labels, and how each worker labels.
-
-    Parameters
-    ----------
-    model : name of a crowd model, such as `two_level` or `dawid_skene`; None: `mixed` if there is a reference, else
-        `two_level`.
-    parameters : of the model.
-    reference : names or globs of the workers whose labels define the classes; all others are judges. None: all workers
-        are alike.
-
-    Attributes
-    ----------
-    classes_ : the classes.
-    tasks_ : the tasks, in the order of `probability_`.
-    workers_ : the workers, in the order of `confusions_`.
-    probability_ : posteriors, shape (tasks, classes).
-    confusions_ : P(label | class) of each worker, shape (workers, classes, labels).
-
-    Examples
-    --------
-    >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
-    >>> CrowdAggregator().fit(votes).predict(["t1", "t2"]).tolist()
-    ['cat', 'dog']
-    """
-
-    def __init__(
-        self,
-        model: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        reference: str | Sequence[str] | None = None,
-    ) -> None:
-        self.model = model
-        self.parameters = parameters
-        self.reference = reference
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.string = False, True
-        return tags
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Infer from labels.
-
-        Parameters
-        ----------
-        X : rows (worker, task, label).
-        y : ignored.
-        sample_weight : 0 leaves a row out, 1 counts it (the models know no other weights); None: all count.
-        """
-        self._votes = _counted(X, sample_weight)
-        return self._infer()
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add further labels and infer anew from all of them."""
-        self._votes = [*getattr(self, "_votes", []), *_counted(X, sample_weight)]
-        return self._infer()
-
-    def _infer(self) -> Self:
-        labels = from_triples(self._votes)
-        models = {model.name: model for model in BUILT_IN} | installed().registry.crowd_models
-        parameters, name = dict(self.parameters or {}), self.model or DEFAULT
-        if self.reference:
-            patterns = (self.reference,) if isinstance(self.reference, str) else tuple(self.reference)
-            name, parameters["reference"] = self.model or Mixed.name, patterns
-        model = create(name, models, **parameters)
-        found: Aggregate = aggregate(labels, model, Options())
-        self.classes_ = np.array(found.labels.classes)
-        self.tasks_ = np.array(found.labels.item_names)
-        self.workers_ = np.array(found.labels.worker_names)
-        self.probability_ = found.probability
-        self.confusions_ = found.confusions
-        return self
-
-    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:
-        """Posteriors of tasks, shape (tasks, classes); the class prior for tasks without labels."""
-        check_is_fitted(self)
-        place = {task: i for i, task in enumerate(self.tasks_.tolist())}
-        prior = self.probability_.mean(axis=0)
-        return np.array([self.probability_[place[str(t)]] if str(t) in place else prior for t in X])
-
-    def predict(self, X: Sequence[str]) -> NDArray[Any]:
-        """The most probable class of each task."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[no-any-return]
-
-
-def _counted(rows: Any, sample_weight: Any) -> list[tuple[str, str, str]]:
-    votes = []
-    for i, row in enumerate(rows):
-        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:
-            raise ValueError(f"X: row {i}: got {row!r}, wanted (worker, task, label)")
-        votes.append((str(row[0]), str(row[1]), str(row[2])))
-    if sample_weight is None:
-        return votes
-    weights = np.asarray(sample_weight)
-    if weights.shape != (len(votes),) or not np.isin(weights, (0, 1)).all():
-        raise ValueError(f"sample_weight: got {sample_weight!r}, wanted {len(votes)} numbers that are 0 or 1")
-    if not weights.any():
-        raise ValueError("sample_weight: got zero for every row, wanted 1 for some")
-    return [vote for vote, weight in zip(votes, weights, strict=True) if weight]

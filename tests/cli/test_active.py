@@ -182,3 +182,11 @@ def test_help_imports_nothing_heavy():
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert found.splitlines()[-1] == "[]"
+
+
+def test_a_pool_that_is_a_table_is_refused(hutch, tmp_path):
+    (tmp_path / "pool.vw").write_text("1 |f a\n-1 |f b\n")
+    (tmp_path / "pool.csv").write_text("f\na\nb\n")
+    hutch("train", tmp_path / "pool.vw", "--quiet", "-f", tmp_path / "model")
+    done = hutch("active", "ask", tmp_path / "pool.csv", "-i", tmp_path / "model", "--store", tmp_path / "s", "-n", 1)
+    assert done.code == 2 and "pool.csv: got a table, wanted lines of text" in done.err

@@ -242,3 +242,28 @@ def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
     path.write_text("ann\tt1\tx\nbob\tt1\ty\n")
     with pytest.raises(UsageError, match=message):
         invoke(path, *options)
+
+
+@pytest.mark.parametrize("option", ["--gold", "--score"])
+def test_a_misspelt_class_of_gold_is_refused_with_its_line(tmp_path, hutch, option):
+    (tmp_path / "labels.tsv").write_text("a\tt1\tcat\nb\tt1\tcat\na\tt2\tdog\nb\tt2\tdog\n")
+    (tmp_path / "gold.tsv").write_text("t1\tcat\nt2\tdgo\n")
+    done = hutch("crowd", tmp_path / "labels.tsv", option, tmp_path / "gold.tsv")
+    assert done.code == 1
+    assert "gold.tsv:2: got the class 'dgo', which no label has; did you mean 'dog'?" in done.err
+    (tmp_path / "gold.tsv").write_text("t2\tbird\n")
+    done = hutch("crowd", tmp_path / "labels.tsv", option, tmp_path / "gold.tsv")
+    assert (done.code, done.err) == (0, f"{tmp_path}/gold.tsv:1: got the class 'bird', which no label has\n")
+
+
+def test_what_was_learned_as_gold_is_not_scored(tmp_path, hutch):
+    (tmp_path / "labels.tsv").write_text("a\tt1\tcat\nb\tt1\tcat\na\tt2\tdog\nb\tt2\tcat\n")
+    (tmp_path / "gold.tsv").write_text("t1\tcat\nt2\tdog\n")
+    (tmp_path / "some.tsv").write_text("t1\tcat\n")
+    found = json.loads(
+        hutch("crowd", tmp_path / "labels.tsv", "--gold", tmp_path / "gold.tsv", "--score", tmp_path / "gold.tsv",
+              "--json").out
+    )  # fmt: skip
+    assert found["score"]["accuracy"] is None
+    done = hutch("crowd", tmp_path / "labels.tsv", "--gold", tmp_path / "some.tsv", "--score", tmp_path / "gold.tsv")
+    assert "left out of the score: 1 tasks that are also in" in done.err and "accuracy" in done.out

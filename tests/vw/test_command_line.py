@@ -258,3 +258,44 @@ def test_invert_hash_names_what_was_learned(data):
     chain = Chain.from_config(chain_of(parse(["-q", "ab", "--oaa", "2"])))
     chain.learn(examples)
     assert len(found) == np.count_nonzero(chain.weights[:, :3].any(axis=1))
+
+
+def test_several_options_in_one_word_are_taken_apart(capsys):
+    from hutch.vw.main import vw
+
+    assert vw(["--to-yaml", "--oaa 3 -q ab"]) == 0
+    one = capsys.readouterr().out
+    assert vw(["--to-yaml", "--oaa", "3", "-q", "ab"]) == 0
+    assert one == capsys.readouterr().out and "one_against_all" in one
+    with pytest.raises(UsageError, match="No closing quotation"):
+        vw(["--oaa 3 -d 'x"])
+
+
+def test_all_options_that_are_missing_are_named_at_once():
+    with pytest.raises(UsageError) as caught:
+        parse(["--ftrl", "--cb_adf", "--progres", "5"])
+    lines = str(caught.value).splitlines()
+    assert [line.partition(" is")[0].partition(";")[0] for line in lines] == [
+        "--ftrl",
+        "--cb_adf",
+        "unknown option '--progres'",
+    ]
+
+
+def test_names_of_classes_stay_in_the_model(data):
+    Path("named.vw").write_text("cat |f a\ndog |f b\n" * 20)
+    assert run(["-d", "named.vw", "--oaa", "2", "--named_labels", "cat,dog", "-f", "model", "--quiet"]) == 0
+    assert run(["-d", "named.vw", "-t", "-i", "model", "-p", "p", "--quiet"]) == 0
+    assert Path("p").read_text().split() == ["cat", "dog"] * 20
+
+
+def test_a_model_is_written_as_text_without_data(data):
+    assert run(["-d", "train.vw", "-f", "model", "--quiet"]) == 0
+    assert run(["-i", "model", "--readable_model", "text", "--no_stdin", "--quiet"]) == 0
+    assert Path("text").read_text().startswith("Version ")
+    with pytest.raises(UsageError, match="got no data"):
+        run(["-i", "model", "--no_stdin"])
+
+
+def test_the_help_fits_80_columns():
+    assert max(map(len, help_text().splitlines())) <= 80

@@ -1,0 +1,1 @@
+../../src/hutch/crowd_aggregator.py
