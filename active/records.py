@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
 from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.strict_json import dumps
 
 SKIP = "skip"
 """The label of a worker who passes a request on to another."""
@@ -43,7 +44,7 @@ class Request:
 
     def to_json(self) -> str:
         """One JSON line, without its end."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,30 @@
 """The plugins that come with Hutch: modules registered through the same door as a stranger's.
 
-What each registers stands here, so that a module is imported only when one of its names is asked for.
+What each registers is known from here, so that a module is imported only when one of its names is asked for. A reduction
+is known by its place: `reductions/NAME.py`, or `reductions/NAME/layer.py` where it is a folder, registers NAME and nothing else.
 """
 
+import os
 from collections.abc import Mapping
+
+_REDUCTIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "reductions")
+
+
+def reduction_modules(folder: str = _REDUCTIONS) -> dict[str, str]:
+    """Modules of reductions by the name that each registers.
+
+    Args:
+        folder: where they lie.
+    """
+    found = {}
+    for entry in sorted(os.listdir(folder)):
+        name, ending = os.path.splitext(entry)
+        if ending == ".py" and name != "__init__" and not name.endswith("_parameters"):
+            found[name] = f"hutch.reductions.{name}"
+        elif os.path.exists(os.path.join(folder, entry, "layer.py")):
+            found[name] = f"hutch.reductions.{name}.layer"
+    return found
+
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {
@@ -13,23 +34,6 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.parquet": {"readers": (".parquet",)},
     "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.em.models": {"em_models": ("ppca",)},
-    "hutch.reductions.active.layer": {"reductions": ("active",)},
-    "hutch.reductions.binary": {"reductions": ("binary",)},
-    "hutch.reductions.cost_sensitive_one_against_all": {"reductions": ("cost_sensitive_one_against_all",)},
-    "hutch.reductions.crowd_em.layer": {"reductions": ("crowd_em",)},
-    "hutch.reductions.error_correcting_tournament": {"reductions": ("error_correcting_tournament",)},
-    "hutch.reductions.dyadic.layer": {"reductions": ("dyadic",)},
-    "hutch.reductions.filter_tree": {"reductions": ("filter_tree", "cost_sensitive_filter_tree")},
-    "hutch.reductions.linear.layer": {"reductions": ("linear",)},
-    "hutch.reductions.scoring_filter_tree": {
-        "reductions": ("scoring_filter_tree", "cost_sensitive_scoring_filter_tree"),
-    },
-    "hutch.reductions.link": {"reductions": ("link",)},
-    "hutch.reductions.low_rank_quadratic": {"reductions": ("low_rank_quadratic",)},
-    "hutch.reductions.merge_namespaces": {"reductions": ("merge_namespaces",)},
-    "hutch.reductions.ngrams": {"reductions": ("ngrams",)},
-    "hutch.reductions.nat_oem": {"reductions": ("nat_oem",)},
-    "hutch.reductions.one_against_all": {"reductions": ("one_against_all",)},
-    "hutch.reductions.ppca.layer": {"reductions": ("ppca",)},
+    **{module: {"reductions": (name,)} for name, module in reduction_modules().items()},
 }
 """Module -> kind of the registry -> names."""

@@ -77,7 +77,7 @@ class Plugins:
         self._trace = trace
         blocked, wanted = set(block), None if only is None else set(only)
         for module, kinds in DEFAULT_PLUGINS.items():
-            if module.rpartition(".")[2] in blocked or module in blocked:
+            if module.removesuffix(".layer").rpartition(".")[2] in blocked or module in blocked:
                 self.registry.left_out[module] = _BLOCKED
                 continue
             self._origins[module] = None

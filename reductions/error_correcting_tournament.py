@@ -304,7 +304,7 @@ def learn(layer, example, label, importance, offset):
 
 
 class ErrorCorrectingTournament(Reduction):
-    """A sub-model for each match."""
+    """Multiclass by a tournament in which classes survive some lost matches."""
 
     name: ClassVar[str] = "error_correcting_tournament"
     Parameters: ClassVar[type[Parameters]] = TournamentParameters

@@ -79,7 +79,7 @@ def importance_to(layer, example, label, target, offset):
 
 
 class Link(Reduction):
-    """The prediction below, through a function."""
+    """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
     Parameters: ClassVar[type[Parameters]] = LinkParameters

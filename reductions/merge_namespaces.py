@@ -147,7 +147,7 @@ def sensitivity(layer, example, label, importance, offset):
 
 
 class MergeNamespaces(Reduction):
-    """Namespaces under other names."""
+    """Puts namespaces under other names; stands at the top of a chain."""
 
     name: ClassVar[str] = "merge_namespaces"
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters

@@ -170,7 +170,7 @@ def sensitivity(layer, example, label, importance, offset):
 
 
 class Ngrams(Reduction):
-    """Features of neighbouring features."""
+    """Adds features of neighbouring features; stands at the top of a chain."""
 
     name: ClassVar[str] = "ngrams"
     Parameters: ClassVar[type[Parameters]] = NgramsParameters

@@ -126,7 +126,7 @@ def read_ratings(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     """Users and items as numbers from 1, and ratings, of a file of lines user TAB item TAB rating.
 
     Raises:
-        DataError: the file cannot be read, or a line has no three columns or no number in the third.
+        DataError: the file cannot be read, or a line does not have three columns with a number in the third.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()

@@ -5,22 +5,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.cli.run import RunOptions
-from hutch.core.run.progress import TABLE_HEADER
+from hutch.core.run.run import RunOptions
+from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
 
 _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
-_LEARNERS = {
-    "one_against_all": "oaa",
-    "error_correcting_tournament": "ect",
-    "cost_sensitive_one_against_all": "csoaa",
-    "low_rank_quadratic": "lrq",
-    "active": "active",
-    "linear": "gd",
-}
-_MULTICLASS = ("one_against_all", "error_correcting_tournament", "cost_sensitive_one_against_all")
+_SILENT = ("merge_namespaces", "ngrams", "binary", "link")
+_LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
+_LEARNERS["linear"] = "gd"
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
@@ -92,7 +86,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         name = layer.name
         if name not in _LEARNERS:
             continue
-        if name in _MULTICLASS:
+        if layer.takes is not None and layer.takes.value != "simple":
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"

@@ -8,7 +8,7 @@ from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
-from hutch.core.data.chunks import batches, read_chunks
+from hutch.core.data.chunks import Chunks, batches, read_chunks
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -56,6 +56,7 @@ class InputFiles:
         passes: how often the batches will be asked for; if more than once, they stay in memory as far as they fit.
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
         fresh: make the cache anew whatever is there.
+        read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
 
     Attributes:
         total: bytes of all sources, None if it is not known.
@@ -75,6 +76,7 @@ class InputFiles:
         passes: int = 1,
         cache: str | None = None,
         fresh: bool = False,
+        read_text: Callable[[Chunks, TextParser], Iterator[Batch]] | None = None,
     ) -> None:
         self.sources = list(sources)
         self.total = read_chunks(self.sources).total_bytes
@@ -83,6 +85,7 @@ class InputFiles:
         self._readers = readers
         self._columns = columns
         self._on_problem = on_problem
+        self._read_text = read_text or _parsed_ahead
         self._finished = self._reported = 0
         self._chunks = read_chunks([])
         self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
@@ -171,10 +174,8 @@ class InputFiles:
             self._finished += os.path.getsize(source) if self.total is not None else 0
 
     def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
-        """Batches of text, of files parsed ahead by threads."""
         nuls = int(parser.problems.counts[NUL_BYTE])
-        is_file = self._chunks.total_bytes is not None
-        for number, batch in enumerate(batches(self._chunks, parser=parser, threads=THREADS if is_file else 0)):
+        for number, batch in enumerate(self._read_text(self._chunks, parser)):
             if number == 0 and parser.problems.counts[NUL_BYTE] > nuls:
                 wanted = "wanted lines of text such as '1 |words good bad'"
                 raise DataError(at(parser.source_name, None, None, f"is not text, it holds NUL bytes; {wanted}"))
@@ -188,3 +189,8 @@ class InputFiles:
         while self._reported < len(problems.kept):
             self._on_problem(problems.kept[self._reported])
             self._reported += 1
+
+
+def _parsed_ahead(chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
+    """Batches of text, of files parsed ahead by threads."""
+    return batches(chunks, parser=parser, threads=THREADS if chunks.total_bytes is not None else 0)

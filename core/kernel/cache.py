@@ -19,6 +19,7 @@ from typing import Any
 from hutch.core.errors import at
 from hutch.core.kernel import home, object_store
 from hutch.core.kernel.decorators import Deferred
+from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -206,6 +207,10 @@ class AddressKernel:
         with _making:
             place = self._place()
             address, known = object_store.load(place) if place else (None, True)
+            if address is None and place and not known and _usable(place.parent):
+                with turn(place.with_suffix(".lock")):
+                    address, known = object_store.load(place)  # another process may have compiled it meanwhile
+                    return self._compile(None if known else place) if address is None else address
             return self._compile(None if known else place) if address is None else address
 
     def _place(self) -> Path | None:

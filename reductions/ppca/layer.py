@@ -181,7 +181,7 @@ def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values,
 
 
 class PPCALayer(Reduction):
-    """Puts latent features in the place of a namespace.
+    """Replaces the features of a namespace by latent ones.
 
     Raises:
         ConfigError: names cannot be read as numbers, too many dimensions for the table, one name for two namespaces.
@@ -268,12 +268,12 @@ class PPCALayer(Reduction):
 
     @property
     def samples(self) -> int:
-        """How many rows were learned."""
+        """The number of rows learned."""
         return int(self.state["samples"][0])
 
     @property
     def boundaries(self) -> int:
-        """How many classes have ended, in mode class."""
+        """The number of classes that have ended, in mode class."""
         return self._boundaries.count if self._boundaries else 0
 
     @property

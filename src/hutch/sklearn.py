@@ -6,7 +6,7 @@ module.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
@@ -23,7 +23,6 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
 from hutch.chain import Chain
-from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, HutchError
 from hutch.core.parameters import parameters_of
@@ -107,11 +106,8 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return X, y
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int) -> None:
-        batches = self.chain_.batches(X, labels, weight, columns=roles_of(self.columns))
-        again: Iterable[Batch] = batches if passes == 1 else list(batches)
-        for _ in range(passes):
-            self.chain_.learn(again)
-            self.chain_.end_pass()
+        self.chain_.learn(X, labels, weight, columns=roles_of(self.columns), passes=passes)
+        self.chain_.end_pass()
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
         rows = np.zeros((_num_samples(X), 1), np.float32)

@@ -11,9 +11,11 @@ from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.cost_sensitive_filter_tree import CostSensitiveFilterTree
+from hutch.reductions.cost_sensitive_scoring_filter_tree import CostSensitiveScoringFilterTree
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
-from hutch.reductions.filter_tree import CostSensitiveFilterTree, FilterTree, FilterTreeParameters, matches
-from hutch.reductions.scoring_filter_tree import CostSensitiveScoringFilterTree, ScoringFilterTree
+from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, matches
+from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 TREES = ("filter_tree", "scoring_filter_tree")
 
@@ -158,7 +160,7 @@ def test_costs_of_zero_and_one_classify(tree: str) -> None:
 @pytest.mark.parametrize("tree", TREES)
 def test_labels_that_are_no_class_train_nothing(tree: str) -> None:
     engine = build(tree, 3)
-    outputs = run(engine, "7 |u a |i b\n0 |u a |i b\n")
+    outputs = run(engine, "7 |u a |i b\n4 |u a |i b\n")
     assert not engine.weights.any() and outputs.losses.tolist() == [1, 1]
     assert outputs.predictions.tolist() == [1, 1]
 

@@ -106,18 +106,18 @@ def test_progress(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("cut.gz", gzip.compress(TEXT)[:-1], "truncated gzip data: the file ends too early"),
-        ("cut.gz", gzip.compress(TEXT)[:500], "truncated gzip data"),
-        ("cut.gz", gzip.compress(TEXT)[:5], "truncated gzip data"),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:-1], "truncated gzip data: the file ends too early"),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:500], "truncated gzip data"),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:5], "truncated gzip data"),
         ("cut.zst", zstandard.compress(TEXT)[:-1], "truncated zstd data: the file ends too early"),
         ("cut.zst", zstandard.compress(TEXT)[:300], "truncated zstd data"),
         ("cut.zst", zstandard.compress(TEXT)[:3], "truncated zstd data"),
         ("not.gz", TEXT, "corrupt gzip data"),
         ("not.zst", TEXT, "corrupt zstd data"),
-        ("bad.gz", gzip.compress(TEXT)[:-8] + bytes(8), "corrupt gzip data"),
+        ("bad.gz", gzip.compress(TEXT, mtime=0)[:-8] + bytes(8), "corrupt gzip data"),
         ("zeros.gz", bytes(100), "corrupt gzip data"),
         ("zeros.zst", bytes(100), "corrupt zstd data"),
-        ("tail.gz", gzip.compress(TEXT) + b"junk", "corrupt gzip data"),
+        ("tail.gz", gzip.compress(TEXT, mtime=0) + b"junk", "corrupt gzip data"),
         ("tail.zst", zstandard.compress(TEXT) + b"junk", "corrupt zstd data"),
     ],
 )

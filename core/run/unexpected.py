@@ -1,0 +1,67 @@
+"""What is not wrong in the data of a chain, but most likely not meant: labels and names that do not fit it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.namespaces import NamedNamespaces
+from hutch.core.chain.reduction import Labels
+
+
+class Unexpected:
+    """Gathers the labels that a chain is not made for, and the namespaces that it names and no example has.
+
+    Each is told once.
+
+    Args:
+        engine: the chain.
+
+    Attributes:
+        labels: how many such labels were seen.
+        first: the first of them, None before it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._named: NamedNamespaces | None = NamedNamespaces(engine.layers, engine.parser.namespaces)
+        self.labels = 0
+        self.first: float | None = None
+        self._told = self._doubted = False
+        self._seen = self._example = 0
+
+    def see(self, batch: Batch) -> None:
+        """Look at a batch that was learned."""
+        if self._named is not None:
+            self._named.see(batch)
+        labels = self._engine.unexpected_labels(batch)
+        self.labels += len(labels)
+        if len(labels) and self.first is None:
+            self.first = float(labels[0])
+            self._example = self._seen + int(np.argmax(batch.labels == labels[0])) + 1
+        self._seen += len(batch)
+
+    def about_labels(self) -> Iterator[str]:
+        """What to tell people of the labels."""
+        if self.first is not None and not self._told:
+            self._told = True
+            such = f"{self.labels} labels such as {self.first:g} (example {self._example})"
+            yield f"{such}: this chain is not made for them, and learned from them all the same{self._wanted()}"
+        doubt = self._engine.doubtful_labels()
+        if doubt and not self._doubted:
+            self._doubted = True
+            yield doubt
+
+    def _wanted(self) -> str:
+        """What labels of classes are wanted, if these are."""
+        first, classes = self._engine.layers[0].first_class % 2, self._engine.layers[0].classes
+        if self._engine.takes is not Labels.MULTICLASS or classes is None:
+            return ""
+        return f", wanted classes from {first} to {first + classes - 1}"
+
+    def about_namespaces(self) -> Iterator[str]:
+        """What to tell people of namespaces, a sentence each."""
+        if self._named is not None:
+            missing, self._named = self._named.missing(), None
+            yield from missing
