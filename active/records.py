@@ -110,6 +110,28 @@ def make_answer(
     return Answer(request, worker, text, id or json.dumps(parts, ensure_ascii=False), place)
 
 
+LONGEST_NAME = 200
+"""Characters of a worker's name."""
+
+
+def check_worker(name: object, what: str = "worker") -> str:
+    """The name of a worker without blanks around it.
+
+    Raises:
+        DataError: no text, empty, too long, or with characters that nobody sees.
+    """
+    if not isinstance(name, str):
+        raise DataError(f"{what}: got {type(name).__name__}, wanted who gave the label")
+    name = str(name).strip()
+    if not name:
+        raise DataError(f"{what}: got an empty name, wanted who gave the label")
+    if len(name) > LONGEST_NAME:
+        raise DataError(f"{what}: got {len(name)} characters, wanted at most {LONGEST_NAME}")
+    if not name.isprintable():
+        raise DataError(f"{what}: got {name!r}, wanted printable characters")
+    return name
+
+
 def _column(text: str, key: str) -> int:
     """Where the value of a key begins in a JSON line, counted from 1; the line's first column if it is not there."""
     found = text.find(json.dumps(key, ensure_ascii=False))

@@ -216,6 +216,9 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Speak Vowpal Wabbit's protocol here instead of a page.")
     ] = None,
     lease: Annotated[float, typer.Option(min=1, help="Seconds for which others do not see a request.")] = 300.0,
+    token: Annotated[
+        str, typer.Option(envvar="HUTCH_TOKEN", help="With --vw-port: a client sends the line 'token TOKEN' first.")
+    ] = "",
     name: Annotated[
         list[str] | None, typer.Option("--name", metavar="LABEL=NAME", help="What workers read: 1=spam. Repeatable.")
     ] = None,
@@ -231,7 +234,7 @@ def serve(
         if model is None:
             raise UsageError("--vw-port needs a model: -i MODEL")
         with Store(store, create=True) as opened:
-            _serve_vw(opened, model, final, vw_port)
+            _serve_vw(opened, model, final, vw_port, token)
         return
     from hutch.active.page import HOST, create_app, listen, require_web
     from hutch.active.page import serve as serve_page
@@ -245,7 +248,7 @@ def serve(
             serve_page(page, listening)
 
 
-def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
+def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
     from hutch.active.loop import model_version
     from hutch.active.page import HOST, listen
     from hutch.active.vw_server import VWSession
@@ -260,7 +263,7 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
     with listen(port) as listening:
         print(f"{HOST}:{listening.getsockname()[1]}", flush=True)
         try:
-            serve_lines(session, listening)
+            serve_lines(session, listening, token)
         finally:
             if final is not None:
                 session.save(final)

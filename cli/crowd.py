@@ -111,7 +111,7 @@ def crowd(
             output.write_posteriors(file, result)
     if workers:
         with open_output(workers) as file:
-            rows = report(data, result.fit.posterior, result.confusions, result.class_prior)
+            rows = report(data, result.others(), result.confusions, result.class_prior)
             output.write_workers(file, result, rows)
     if final:
         aggregation.save(final, chosen, options, result.fit.state)

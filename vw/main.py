@@ -49,6 +49,10 @@ def run(arguments: list[str]) -> int:
     from hutch.vw.run import build_chain, run_options, run_vw
 
     options: Namespace = parse(arguments)
+    if options.daemon and not options.no_daemon:
+        from hutch.vw.daemon import run as serve
+
+        return serve(options)
     with ExitStack() as stack:
         if options.driver_output == "stdout":
             stack.enter_context(redirect_stderr(sys.stdout))

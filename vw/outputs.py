@@ -1,5 +1,6 @@
 """Predictions in the forms that Vowpal Wabbit has for scores, costs, named classes and label requests."""
 
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.output import Lines
+from hutch.core.run.output import Lines, number_lines, predictions_of
 
 _QUERY = b"query?"
 
@@ -143,6 +144,26 @@ def direct_answers(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
         if is_query(batch, i):
             found[i] = outputs.queries[i]
     return found
+
+
+def prediction_lines(chain: Chain, given: Namespace) -> Lines:
+    """What `-p` writes, and a daemon answers.
+
+    Args:
+        chain: makes the predictions.
+        given: the command line.
+    """
+    labels = given.named_labels.split(",") if given.named_labels else []
+    active = layer_named(chain, "active")
+    if given.scores or given.probabilities:
+        return scores_of(chain, labels)
+    if labels:
+        return names_of(labels)
+    if given.direct:
+        return number_lines(direct_answers)
+    if active is not None and not active.simulation:
+        return requests
+    return number_lines(predictions_of)
 
 
 def _tail(batch: Batch, i: int) -> bytes:

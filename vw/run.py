@@ -10,7 +10,7 @@ from hutch.chain import Chain
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.cache import CACHE_ENDING
 from hutch.core.errors import UsageError
-from hutch.core.run.output import Lines, number_lines, predictions_of, raw_of
+from hutch.core.run.output import Lines, number_lines, raw_of
 from hutch.core.run.passes import Holdout
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
@@ -18,12 +18,9 @@ from hutch.core.run.table import Table
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
-    direct_answers,
     layer_named,
-    names_of,
+    prediction_lines,
     raw_scores_of,
-    requests,
-    scores_of,
 )
 from hutch.vw.reporters import Audit, LogLoss, ReadableModels, VwCells
 from hutch.vw.table import NAMED
@@ -91,7 +88,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     labels = given.named_labels.split(",") if given.named_labels else []
     notes = Notes()
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}
-    reporters = list(_reporters(chain, options, given, labels))
+    reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
     if watchers or labels:
@@ -109,7 +106,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 
 
-def _reporters(chain: Chain, options: RunOptions, given: Namespace, labels: list[str]) -> Iterator[Reporter]:
+def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
     """What the command line asks for, in VW's order."""
     log_loss = LogLoss(chain) if given.probabilities else None
     if given.audit:
@@ -118,7 +115,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace, labels: list
         yield log_loss
     scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities)
     if options.predictions:
-        yield LinesTo(options.predictions, _prediction_lines(chain, given, labels), scores=scores)
+        yield LinesTo(options.predictions, prediction_lines(chain, given), scores=scores)
     if options.raw:
         yield LinesTo(options.raw, _raw_lines(chain, given), scores=scores)
     if not options.quiet:
@@ -140,19 +137,6 @@ def _counted(chain: Chain, seen: Statistics) -> Statistics:
     if chain.takes.value != "simple":
         seen = replace(seen, weighted_labels=0.0)
     return seen if active is None or active.simulation else replace(seen, queries=0)
-
-
-def _prediction_lines(chain: Chain, given: Namespace, labels: list[str]) -> Lines:
-    active = layer_named(chain, "active")
-    if given.scores or given.probabilities:
-        return scores_of(chain, labels)
-    if labels:
-        return names_of(labels)
-    if given.direct:
-        return number_lines(direct_answers)
-    if active is not None and not active.simulation:
-        return requests
-    return number_lines(predictions_of)
 
 
 def _raw_lines(chain: Chain, given: Namespace) -> Lines:

@@ -380,10 +380,25 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         ),
     ),
     (
+        "Daemon",
+        (
+            _flag(
+                "daemon",
+                "Answer lines over TCP instead of reading data.",
+                note="one process answers all connections in turn, on this machine only; `save_FILE` takes no directory",
+            ),
+            _int("port", "Listen on this port; 26542 by default."),
+            _text("pid_file", "FILE", "Write the process's number to this file."),
+            _text("port_file", "FILE", "Write the port to this file."),
+            _int("num_children", _NO_EFFECT, note=_NOT_NEEDED),
+            _flag("foreground", "Stay in the foreground."),
+        ),
+    ),
+    (
         "Accepted for compatibility",
         (
             _flag("per_model_save_load", "Always on.", note="always on: every sub-model keeps all of its state"),
-            _flag("no_daemon", "Always on.", note="always so"),
+            _flag("no_daemon", "Read data, whatever --daemon says."),
             _flag("compressed", "Always on.", note="always so: compressed data is known by its ending"),
             *(_text(name, "X", _NO_EFFECT, note=_NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
             *(

@@ -45,7 +45,7 @@ class Outputs:
     scores: NDArray[np.float32]
 
 
-def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
+def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
     """Outputs at the beginning of an array."""
     columns = room[: 4 * examples].reshape(4, examples)
     scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
@@ -58,6 +58,19 @@ def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
     first = all_names.index(names[0])
     assert all_names[first : first + len(names)] == names
     return record.view(np.uint64)[first : first + len(names)]
+
+
+def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDArray[Any], ...]:
+    """Arrays for what an example keeps where namespaces are left out; the RUN record holds their addresses."""
+    arrays: tuple[NDArray[Any], ...] = (
+        np.zeros(features, np.uint32),
+        np.zeros(features, np.float32),
+        np.zeros(namespaces + 1, np.int64),
+        np.zeros(namespaces, np.uint32),
+    )
+    for name, array in zip(_KEPT_ARRAYS, arrays, strict=True):
+        run[name] = array.ctypes.data
+    return arrays
 
 
 def _table(rows: int, stride: int) -> NDArray[np.float32]:
@@ -234,14 +247,7 @@ class Engine:
 
     def _size_scratch(self, features: int, namespaces: int) -> None:
         if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
-            self._scratch = (
-                np.zeros(features, np.uint32),
-                np.zeros(features, np.float32),
-                np.zeros(namespaces + 1, np.int64),
-                np.zeros(namespaces, np.uint32),
-            )
-            for name, array in zip(_KEPT_ARRAYS, self._scratch, strict=True):
-                self._run[name] = array.ctypes.data
+            self._scratch = make_scratch(self._run, features, namespaces)
 
     @property
     def score_count(self) -> int:
@@ -291,11 +297,11 @@ class Engine:
         n = len(batch)
         classes = self.score_count if scores else 0
         if not reuse:
-            outputs = _outputs(np.zeros(n * (4 + classes), np.float32), n, classes)
+            outputs = outputs_in(np.zeros(n * (4 + classes), np.float32), n, classes)
         else:
             if len(self._room) < n * (4 + classes):
                 self._room = np.zeros(2 * n * (4 + classes), np.float32)
-            outputs = _outputs(self._room, n, classes)
+            outputs = outputs_in(self._room, n, classes)
             outputs.scores[...] = 0
         if len(self._ignored):
             widest = int(np.diff(batch.row_ptr).max(initial=0))
@@ -316,6 +322,13 @@ class Engine:
         if self._missed[0]:
             self._report_missing()
         return outputs, row_at
+
+    def single_run(self) -> NDArray[Any]:
+        """A RUN record for batches of one example; arrays of the batch and outputs are to be filled in."""
+        run = self._run.copy()
+        run["size"], run["dump_at"], run["classes"] = 1, np.inf, 0
+        run["period"] = run["after"] = run["counter"] = 0
+        return run
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver of a batch; returns the arrays that must live while it runs."""

@@ -25,11 +25,17 @@ class Unexpected:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._named: NamedNamespaces | None = NamedNamespaces(engine.layers, engine.parser.namespaces)
+        named = NamedNamespaces(engine.layers, engine.parser.namespaces)
+        self._named: NamedNamespaces | None = named if any(named.missing()) else None
         self.labels = 0
         self.first: float | None = None
         self._told = self._doubted = False
         self._seen = self._example = 0
+
+    @property
+    def watches_namespaces(self) -> bool:
+        """Whether some namespace is still looked out for."""
+        return self._named is not None
 
     def see(self, batch: Batch) -> None:
         """Look at a batch that was learned."""

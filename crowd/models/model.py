@@ -146,6 +146,22 @@ class CrowdModel(ABC):
         """How much a label of each item depends on its class, 0 to 1; 1 where the model knows no difficulty."""
         return np.ones(len(self.posterior(state)))
 
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """What everything but a label says of its item: how probable it is that class k decided the label.
+
+        Sums to 1 over the classes, or to less where an item may be too difficult for its class to matter.
+
+        Args:
+            labels: those of the state's posteriors.
+            state: after `fit` or `infer`.
+            learned: these labels are part of what the parameters were estimated from.
+
+        Returns:
+            float64 (labels, classes).
+        """
+        likelihood = self.confusions(state)[labels.workers, :, labels.labels]
+        return without_own(labels, self.posterior(state), likelihood)
+
     def fit(self, labels: Labels, history: State | None = None) -> Fit:
         """Batch EM.
 
@@ -199,6 +215,18 @@ class CrowdModel(ABC):
             text = f"got {list(given)}, wanted {classes} numbers of at least 0 that are not all 0"
             raise ConfigError(at(f"{self.name}.class_prior", None, None, text))
         return np.asarray(prior / prior.sum())
+
+
+def without_own(labels: Labels, posterior: Array, likelihood: Array) -> Array:
+    """Each label's item without the label: its posterior over the label's likelihood, normalised (labels, classes).
+
+    Args:
+        labels: the labels.
+        posterior: (items, classes).
+        likelihood: P(label | class) of each label (labels, classes), as it made the posterior.
+    """
+    rest = posterior[labels.label_items] / np.maximum(likelihood, 1e-12)
+    return np.asarray(rest / rest.sum(axis=1, keepdims=True))
 
 
 def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:

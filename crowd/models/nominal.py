@@ -7,7 +7,7 @@ import numpy as np
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown, without_own
 
 if TYPE_CHECKING:
     from hutch.crowd.models.nominal_stream import NominalStream
@@ -116,6 +116,11 @@ class Nominal(CrowdModel):
         """The posteriors."""
         return state.items["posterior"]
 
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """The posteriors over p(l | k) at each item's beta."""
+        likelihood = label_likelihood(labels, state.workers["alpha"], state.items["log_beta"])
+        return without_own(labels, self.posterior(state), likelihood)
+
     def informative(self, state: State) -> Array:
         """beta, 1 from the usual difficulty on."""
         return usual_difficulty(state.items["log_beta"])
@@ -149,6 +154,21 @@ def softmax_rows(alpha: Array) -> Array:
     scores = -alpha * np.exp(kernels.MEAN_LOG_BETA)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+
+def label_likelihood(labels: Labels, alpha: Array, log_beta: Array) -> Array:
+    """p(l | k) of each label at its item's beta (labels, classes).
+
+    Args:
+        labels: the labels; their workers are rows of `alpha`.
+        alpha: (workers, classes, labels).
+        log_beta: (items).
+    """
+    beta = np.exp(log_beta)[labels.label_items, None]
+    total = np.zeros((len(labels), alpha.shape[1]))
+    for label in range(alpha.shape[2]):
+        total += np.exp(-alpha[labels.workers, :, label] * beta)
+    return np.asarray(np.exp(-alpha[labels.workers, :, labels.labels] * beta) / total)
 
 
 def usual_difficulty(log_beta: Array) -> Array:

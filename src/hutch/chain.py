@@ -22,6 +22,7 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import values_of
+from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
 from hutch.core.run.unexpected import Unexpected
@@ -32,7 +33,7 @@ from hutch.plugins.manager import Plugins, installed
 _ENOUGH = 100  # examples until a namespace that none of them has is spoken of
 
 
-class Chain(Engine):
+class Chain(OneByOne, Engine):
     """A chain of reductions over one weight table, built from a configuration.
 
     It can be pickled and copied, which goes through the bytes of its model file; a copy shares nothing with it.
@@ -103,7 +104,7 @@ class Chain(Engine):
         return iter(self._batches(examples, labels, importance, columns))
 
     def _batches(self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1) -> Iterable[Batch]:
-        """The same, to be iterated once a pass."""
+        """The same, to be iterated once per pass."""
         columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
@@ -177,6 +178,9 @@ class Chain(Engine):
         _refuse("learn", unknown)
         if passes < 1:
             raise ConfigError(f"passes: got {passes}, wanted at least 1")
+        alone = passes == 1 and on_progress is None and labels is importance is columns is None
+        if alone and not self._unexpected.watches_namespaces and (one := self._one.run(examples, True)) is not None:
+            return one.predictions.copy()
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
@@ -202,6 +206,8 @@ class Chain(Engine):
             float32 (examples): the top layer's predictions.
         """
         _refuse("predict", unknown)
+        if labels is importance is columns is None and (one := self._one.run(examples, False)) is not None:
+            return one.predictions.copy()
         with self._unchanged():
             return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
 

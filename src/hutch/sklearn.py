@@ -106,7 +106,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return X, y
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int) -> None:
-        self.chain_.learn(X, labels, weight, columns=roles_of(self.columns), passes=passes)
+        self.chain_.learn(X, labels=labels, importance=weight, columns=roles_of(self.columns), passes=passes)
         self.chain_.end_pass()
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
