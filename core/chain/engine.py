@@ -194,6 +194,8 @@ class Engine:
         self.weights = _table(1 << bits, base.stride)
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
+        probe = np.random.default_rng(0).integers(0, 1 << bits, 64)
+        self.begins_with_zeros = not self.weights[probe].any()
         self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
         self._missed = np.zeros(1, np.uint64)
         self._link_layers()
