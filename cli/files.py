@@ -1,6 +1,7 @@
 """What `hutch train` and `hutch predict` do with data files."""
 
 from hutch.chain import Chain
+from hutch.core.data.roles import Roles
 from hutch.core.run.reporters import usual_reporters
 from hutch.core.run.run import Notes, Outcome, Run, RunOptions
 
@@ -16,6 +17,7 @@ def run_files(chain: Chain, options: RunOptions) -> Outcome:
     files = chain.files(
         options.data,
         lambda problem: notes.say(str(problem)),
+        columns=None if options.learn else Roles.of(chain.config.input.columns).optional(),
         strict=options.strict,
         passes=options.passes,
         cache=options.cache,

@@ -10,11 +10,11 @@ difference of its players' costs.
 Source: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tournaments", ALT 2009.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy import int64, uint32, uint64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
@@ -44,12 +44,14 @@ class FilterTreeParameters(Parameters):
     """Parameters of the filter trees.
 
     Attributes:
-        classes: how many; labels are 1 to this.
+        classes: how many.
+        first_class: the smallest label, 0 or 1; `detect`: labels count from 1 until a 0 comes before the largest does.
         shape: `balanced`, `chain` (class 1 against 2, the winner against 3, …), or the tree itself as nested pairs of
             classes: `[[1, 2], [[3, 4], 5]]`.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]
+    first_class: Literal[0, 1, "detect"] = "detect"
     shape: Shape | list[Any] = "balanced"
 
     def __post_init__(self) -> None:
@@ -118,11 +120,44 @@ TREE = np.dtype(
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
         ("scores", "u8"),  # address of float64[classes]: scratch
+        ("first", "i8"),  # the smallest label, or 2 while that is undecided
     ]
 )
 tree_of = state_of(TREE)
 
 _0, _1, _INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
+
+
+_UNDECIDED = 2
+
+
+@inlined
+def first_class(tree):
+    """The smallest label, as far as it is known."""
+    return int64(0) if tree.first == 0 else int64(1)
+
+
+@inlined
+def detect(tree, label):
+    """Decide what the smallest label is, if this one tells."""
+    if tree.first == _UNDECIDED and (label == _0 or label == np.float32(tree.classes)):
+        tree.first = 0 if label == _0 else 1
+
+
+@helper
+def detect_from_costs(tree, e):
+    """`detect` from the classes that costs name."""
+    classes = uint32s_at(e.cost_classes, e.cost_count)
+    for i in range(e.cost_count):
+        detect(tree, np.float32(classes[i]))
+
+
+@helper
+def known_class(tree, label):
+    """The class of a label, from 0; -1 if it is none."""
+    known = label == np.floor(label) and label != UNLABELED
+    k = int64(label) - first_class(tree) if known and abs(label) < np.float32(1 << 24) else int64(-1)
+    return k if 0 <= k < tree.classes else int64(-1)
 
 
 @inlined
@@ -191,20 +226,21 @@ def listed_costs(tree, e):
     classes, given = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
     least = _INFINITE
     for i in range(e.cost_count):
-        if uint32(1) <= classes[i] <= uint32(tree.classes):
+        k = int64(classes[i]) - first_class(tree)
+        if 0 <= k < tree.classes:
             known = given[i] != UNLABELED
-            costs[classes[i] - 1] = given[i] if known else _0
+            costs[k] = given[i] if known else _0
             least = min(least, given[i]) if known else least
     return least
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """The class, from 1."""
+    """The class that wins, as its label."""
     e = example_of(example)
     winner = _descend(layer, example, offset)
-    e.loss = np.float64(importance) if label != UNLABELED and label != winner + 1 else 0.0
-    e.raw = np.float32(winner + 1)
+    e.loss = np.float64(importance) if label != UNLABELED and label != winner + first_class(tree_of(layer)) else 0.0
+    e.raw = np.float32(winner + first_class(tree_of(layer)))
     return e.raw
 
 
@@ -258,23 +294,26 @@ def learn(layer, example, label, importance, offset):
     Where the layer below allows it, the matches on the label's way are predicted when they are learned, not before.
     """
     e, tree = example_of(example), tree_of(layer)
-    known = e.targets == uint64(0) and _1 <= label <= np.float32(tree.classes) and label == np.floor(label)
+    shown = first_class(tree)
+    detect(tree, label)
+    k = known_class(tree, label) if e.targets == uint64(0) else int64(-1)
+    known = k >= 0
     if known and tree.exact_updates == 1:
-        winner = int64(label) - 1
+        winner = k
         count, won = _train(layer, example, winner, importance, offset)
         if not won:
             winner = _descend_again(layer, example, count, offset)
     else:
         winner = _descend(layer, example, offset)
         if known:
-            _train(layer, example, int64(label) - 1, importance, offset)
+            _train(layer, example, k, importance, offset)
     if e.targets != uint64(0):
         targets, costs = float32s_at(e.targets, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
         for k in range(tree.classes):
             costs[k] = _1 - targets[k]
         _tournament(layer, example, costs, offset, True, importance)
-    e.loss = np.float64(importance) if label != winner + 1 else 0.0
-    e.raw = np.float32(winner + 1)
+    e.loss = np.float64(importance) if label != winner + shown else 0.0
+    e.raw = np.float32(winner + shown)
     return e.raw
 
 
@@ -287,13 +326,13 @@ def regret(tree, winner, least, importance):
 
 @kernel
 def predict_costs(layer, example, label, importance, offset):
-    """The class, from 1, that wins among those listed, or among all."""
+    """The class that wins among those listed, or among all."""
     e, tree = example_of(example), tree_of(layer)
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     listed = e.cost_count > uint64(0)
     winner = _tournament(layer, example, costs, offset, False, _0) if listed else _descend(layer, example, offset)
-    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + 1)
+    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + first_class(tree))
     return e.raw
 
 
@@ -301,12 +340,13 @@ def predict_costs(layer, example, label, importance, offset):
 def learn_costs(layer, example, label, importance, offset):
     """Predict, then learn every match with the difference of its players' costs."""
     e, tree = example_of(example), tree_of(layer)
+    detect_from_costs(tree, e)
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     winner = _tournament(layer, example, costs, offset, False, _0)
     if least < _INFINITE:
         _tournament(layer, example, costs, offset, True, importance)
-    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + 1)
+    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + first_class(tree))
     return e.raw
 
 
@@ -352,6 +392,7 @@ class FilterTree(Reduction):
             winners=np.zeros(n - 1, np.int64),
             costs=np.zeros(n, np.float32),
             scores=np.zeros(n),
+            first=_UNDECIDED if parameters.first_class == "detect" else parameters.first_class,
         )
 
     @classmethod
@@ -363,6 +404,15 @@ class FilterTree(Reduction):
     def score_count(self) -> int:
         """A tree of problems has no score per class."""
         return 0
+
+    def saved(self) -> dict[str, NDArray[np.int64]]:
+        """The smallest label, where it was detected."""
+        return {"first_class": self.state["first"]}
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """In models of before labels could begin at 0, they begin at 1."""
+        if "first_class" not in arrays:
+            self.state["first"] = 1
 
     @property
     def kernels(self) -> Kernels:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numpy import int64, uint64
+from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Labels
 from hutch.core.hooks import hookimpl
@@ -29,7 +29,17 @@ from hutch.core.kernel.abi import (
     submodel,
 )
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_of
+from hutch.reductions.filter_tree import (
+    FilterTree,
+    FilterTreeParameters,
+    detect,
+    detect_from_costs,
+    first_class,
+    known_class,
+    listed_costs,
+    regret,
+    tree_of,
+)
 
 _0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.inf)
 
@@ -139,12 +149,12 @@ def _learn_from_costs(layer, example, costs, importance, offset):
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """The class, from 1, of the greatest score."""
+    """The class of the greatest score."""
     tree, e = tree_of(layer), example_of(example)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     costs[:] = _0
     _score_all(layer, example, offset)
-    e.raw = np.float32(_best(tree, costs) + 1)
+    e.raw = np.float32(_best(tree, costs) + first_class(tree))
     e.loss = np.float64(importance) if label != UNLABELED and label != e.raw else 0.0
     return e.raw
 
@@ -154,26 +164,28 @@ def learn(layer, example, label, importance, offset):
     """Predict, then learn from the label, or from a soft one."""
     tree, e = tree_of(layer), example_of(example)
     costs = float32s_at(tree.costs, uint64(tree.classes))
-    known = _1 <= label <= np.float32(tree.classes) and label == np.floor(label)
+    shown = first_class(tree)
+    detect(tree, label)
+    own = known_class(tree, label)
     for k in range(tree.classes):
-        costs[k] = _0 if known and int64(label) - 1 == k else _1
+        costs[k] = _0 if own == k else _1
     if e.targets != uint64(0):
         targets = float32s_at(e.targets, uint64(tree.classes))
         for k in range(tree.classes):
             costs[k] = _1 - targets[k]
     winner = _learn_from_costs(layer, example, costs, importance, offset)
-    e.raw, e.loss = np.float32(winner + 1), np.float64(importance) if label != winner + 1 else 0.0
+    e.raw, e.loss = np.float32(winner + shown), np.float64(importance) if label != winner + shown else 0.0
     return e.raw
 
 
 @kernel
 def predict_costs(layer, example, label, importance, offset):
-    """The class, from 1, of the greatest score among those listed, or among all."""
+    """The class of the greatest score among those listed, or among all."""
     tree, e = tree_of(layer), example_of(example)
     least = listed_costs(tree, e)
     _score_all(layer, example, offset)
     winner = _best(tree, float32s_at(tree.costs, uint64(tree.classes)))
-    e.raw, e.loss = np.float32(winner + 1), regret(tree, winner, least, importance)
+    e.raw, e.loss = np.float32(winner + first_class(tree)), regret(tree, winner, least, importance)
     return e.raw
 
 
@@ -181,10 +193,11 @@ def predict_costs(layer, example, label, importance, offset):
 def learn_costs(layer, example, label, importance, offset):
     """Predict, then learn from costs."""
     tree, e = tree_of(layer), example_of(example)
+    detect_from_costs(tree, e)
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     winner = _learn_from_costs(layer, example, costs, importance if least < _INFINITE else _0, offset)
-    e.raw, e.loss = np.float32(winner + 1), regret(tree, winner, least, importance)
+    e.raw, e.loss = np.float32(winner + first_class(tree)), regret(tree, winner, least, importance)
     return e.raw
 
 

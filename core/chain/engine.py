@@ -194,6 +194,8 @@ class Engine:
         self.weights = _table(1 << bits, base.stride)
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
+        probe = np.random.default_rng(0).integers(0, 1 << bits, 64)
+        self.begins_with_zeros = not self.weights[probe].any()
         self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
         self._missed = np.zeros(1, np.uint64)
         self._link_layers()
@@ -420,6 +422,8 @@ class Engine:
             layer.loading({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
         for name, live in self.arrays().items():
             if name not in arrays:
+                if name.endswith(".first_class"):
+                    continue  # a model of before there was one; the layer has set it
                 raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")
             if arrays[name].shape != live.shape:
                 raise ModelError(f"{name}: got shape {arrays[name].shape}, wanted {live.shape}")

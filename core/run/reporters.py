@@ -6,6 +6,7 @@ from typing import Any
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.fullness import advice
 from hutch.core.chain.reduction import Predictions
 from hutch.core.run.output import (
     Lines,
@@ -117,6 +118,8 @@ class UnexpectedData(Reporter):
         elif run.options.learn:
             for line in self._unexpected.about_namespaces():
                 run.notes.say(line)
+            if crowded := advice(run.engine):
+                run.notes.say(crowded)
         for line in self._unexpected.about_labels():
             run.notes.say(line)
 

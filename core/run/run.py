@@ -10,6 +10,7 @@ from typing import Any
 from hutch.core.atomic import check_writable
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.fullness import share_used
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.errors import UsageError
 from hutch.core.run.interrupt import Interruption
@@ -72,12 +73,14 @@ class Outcome:
         seconds: wall time.
         problems: malformed places in the data, and labels that the chain is not made for.
         exit_code: 128 + the number of the signal that ended the run early, else 0.
+        table_used: share of the weight table's rows that are used, an estimate; None if it is not known.
     """
 
     done: PassesDone
     seconds: float
     problems: int
     exit_code: int
+    table_used: float | None = None
 
     def as_json(self) -> str:
         """One object for `--json`."""
@@ -93,6 +96,7 @@ class Outcome:
                 "queries": seen.queries,
                 "problems": self.problems,
                 "interrupted": self.exit_code != 0,
+                "table_used": self.table_used,
             }
         )
 
@@ -214,7 +218,9 @@ class Run:
             saved = f"saved {options.model}" if options.model else "no model was asked for"
             self.notes.say(f"interrupted after {done.statistics.examples} examples: {saved}")
         problems = sum(reporter.problems for reporter in self._reporters)
-        return Outcome(done, self.progress.seconds, problems, interruption.exit_code)
+        used = share_used(self.engine)
+        share = None if used is None else float(f"{used:.3g}")
+        return Outcome(done, self.progress.seconds, problems, interruption.exit_code, share)
 
     def _see(self, batch: Batch, outputs: Outputs) -> None:
         for reporter in self._reporters:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.namespaces import NamedNamespaces
+from hutch.core.chain.reduction import Labels
 
 
 class Unexpected:
@@ -27,6 +30,7 @@ class Unexpected:
         self.labels = 0
         self.first: float | None = None
         self._told = self._told_missing = self._doubted = False
+        self._seen = self._example = 0
 
     @property
     def watches_namespaces(self) -> bool:
@@ -41,6 +45,8 @@ class Unexpected:
         self.labels += len(labels)
         if len(labels) and self.first is None:
             self.first = float(labels[0])
+            self._example = self._seen + int(np.argmax(batch.labels == labels[0])) + 1
+        self._seen += len(batch)
 
     def about_missing_labels(self) -> Iterator[str]:
         """What to tell people of examples of which none had a label, unless a layer learns from such, too."""
@@ -54,11 +60,19 @@ class Unexpected:
         """What to tell people of the labels."""
         if self.first is not None and not self._told:
             self._told = True
-            such = f"{self.labels} labels such as {self.first:g}"
-            yield f"{such}: this chain is not made for them, and learned from them all the same"
-        if not self._doubted and (doubt := self._engine.doubtful_labels()):
+            such = f"{self.labels} labels such as {self.first:g} (example {self._example})"
+            yield f"{such}: this chain is not made for them, and learned from them all the same{self._wanted()}"
+        doubt = self._engine.doubtful_labels()
+        if doubt and not self._doubted:
             self._doubted = True
             yield doubt
+
+    def _wanted(self) -> str:
+        """What labels of classes are wanted, if these are."""
+        first, classes = self._engine.layers[0].first_class % 2, self._engine.layers[0].classes
+        if self._engine.takes is not Labels.MULTICLASS or classes is None:
+            return ""
+        return f", wanted classes from {first} to {first + classes - 1}"
 
     def about_namespaces(self) -> Iterator[str]:
         """What to tell people of namespaces, a sentence each."""

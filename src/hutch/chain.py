@@ -121,6 +121,10 @@ class Chain(OneByOne, Engine):
         found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
         return found if passes == 1 else list(found)
 
+    def _optional(self, columns: Roles | Mapping[str, Any] | None) -> Roles:
+        """The roles of columns for examples that need no label."""
+        return Roles.of(self.config.input.columns if columns is None else columns).optional()
+
     def files(
         self,
         sources: Sequence[str],
@@ -207,7 +211,7 @@ class Chain(OneByOne, Engine):
         if labels is importance is columns is None and (one := self._one.run(examples, False)) is not None:
             return one.predictions.copy()
         with self._unchanged():
-            return self._run_passes(self._batches(examples, labels, importance, columns))
+            return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
 
     def scores(
         self,
@@ -227,7 +231,7 @@ class Chain(OneByOne, Engine):
         if not self.score_count:
             raise ConfigError(f"chain[0].{self.layers[0].name} predicts {self.predicts.value!r}: it has no scores")
         with self._unchanged():
-            return self._run_passes(self._batches(examples, labels, importance, columns), scores=True)
+            return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)), scores=True)
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:

@@ -171,7 +171,7 @@ def test_costs_of_zero_and_one_classify(tree: str) -> None:
 @pytest.mark.parametrize("tree", TREES)
 def test_labels_that_are_no_class_train_nothing(tree: str) -> None:
     engine = build(tree, 3)
-    outputs = run(engine, "7 |u a |i b\n0 |u a |i b\n")
+    outputs = run(engine, "7 |u a |i b\n4 |u a |i b\n")
     assert not engine.weights.any() and outputs.losses.tolist() == [1, 1]
     assert outputs.predictions.tolist() == [1, 1]
 

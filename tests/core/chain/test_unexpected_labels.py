@@ -1,6 +1,7 @@
 """Labels a chain is not made for are told, in Python and on the command line."""
 
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +17,15 @@ from hutch import Chain
         ([{"one_against_all": {"classes": 3}}, "linear"], "7 |f a"),
         ([{"one_against_all": {"classes": 3, "first_class": 1}}, "linear"], "0 |f a"),
         ([{"one_against_all": {"classes": 3, "first_class": 0}}, "linear"], "3 |f a"),
-        ([{"filter_tree": {"classes": 3}}, "linear"], "0 |f a"),
+        ([{"filter_tree": {"classes": 3}}, "linear"], "4 |f a"),
         ([{"error_correcting_tournament": {"classes": 3}}, "linear"], "0 |f a"),
     ],
 )
 def test_a_label_that_does_not_fit_is_told_once(layers: list[object], line: str) -> None:
     chain = Chain.from_config({"weights": {"bits": 8}, "chain": layers})
-    with pytest.warns(UserWarning, match=f"labels such as {line.split()[0]}: this chain is not made for them"):
+    with pytest.warns(
+        UserWarning, match=f"labels such as {line.split()[0]} .example 1.: this chain is not made for them"
+    ):
         chain.learn([line])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -62,3 +65,31 @@ def test_labels_0_and_1_under_logistic_loss_are_doubted_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         chain.learn(["0 |f a", "1 |f b"])
+
+
+@pytest.mark.parametrize("layer", ["filter_tree", "scoring_filter_tree"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_trees_find_out_where_classes_begin(layer: str, first: int, tmp_path: Path) -> None:
+    chain = Chain.from_config({"chain": [{layer: {"classes": 3}}, "linear"]})
+    lines = [f"{k + first} |f w{k}" for k in (2 - 2 * first, 1, 2 * first)] * 20
+    chain.learn(lines)
+    wanted = [float(line.split()[0]) for line in lines[:3]]
+    assert chain.predict(lines[:3]).tolist() == wanted
+    chain.save(tmp_path / "model")
+    assert Chain.load(tmp_path / "model").predict(lines[:3]).tolist() == wanted
+
+
+@pytest.mark.parametrize("layer", ["cost_sensitive_filter_tree", "cost_sensitive_scoring_filter_tree"])
+def test_trees_with_costs_find_out_too(layer: str) -> None:
+    chain = Chain.from_config({"chain": [{layer: {"classes": 3}}, "linear"]})
+    lines = ["0:0 1:1 2:1 |f a", "0:1 1:0 2:1 |f b", "0:1 1:1 2:0 |f c"] * 20
+    chain.learn(lines)
+    assert chain.predict(["|f a", "|f b", "|f c"]).tolist() == [0, 1, 2]
+
+
+def test_a_tree_of_an_older_model_counts_from_1() -> None:
+    chain = Chain.from_config({"chain": [{"filter_tree": {"classes": 3}}, "linear"]})
+    chain.learn(["1 |f a", "2 |f b"] * 10)
+    arrays = {name: array for name, array in chain.arrays().items() if not name.endswith("first_class")}
+    loaded = Chain.from_arrays(arrays, chain.metadata(), "old.model")
+    assert loaded.layers[0].first_class == 1 and loaded.predict(["|f a"]).tolist() == [1]
