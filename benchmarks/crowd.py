@@ -26,7 +26,7 @@ from hutch.crowd.data.labels import Labels, read_gold, read_labels
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import run
-from hutch.crowd.models.table import BUILT_IN
+from hutch.crowd.models.table import ALIKE
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 
@@ -80,7 +80,7 @@ def own_methods() -> dict[str, Callable[[Labels], np.ndarray]]:
     def online(kind: type, passes: int) -> Callable[[Labels], np.ndarray]:
         return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, SLOTS, passes).posterior
 
-    methods = {f"hutch {kind.name}": batch(kind) for kind in BUILT_IN}
+    methods = {f"hutch {kind.name}": batch(kind) for kind in ALIKE}
     for kind in (TwoLevel, Nominal):
         for passes in (1, 5):
             methods[f"hutch {kind.name} online, {passes} pass{'es' if passes > 1 else ''}"] = online(kind, passes)

@@ -3,7 +3,8 @@
     python benchmarks/crowd_shapes.py [--crowds N]
 
 Sizes, classes, labels per item and workers are drawn anew for every crowd; each has spammers, adversaries, biased
-workers and items of all difficulties (`hutch.crowd.simulate`). A difference within two standard errors of the paired accuracies is noise.
+workers and items of all difficulties (`hutch.crowd.simulate`). A difference within two standard errors of the paired
+accuracies is noise.
 """
 
 import argparse

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from planted_faults import FAULTS, TESTS, Fault
 
-from hutch.core.kernel.cache import cache_home
+from hutch.core.kernel.home import cache_home
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 900  # seconds: a fault that makes tests hang is noticed, too
@@ -55,7 +55,7 @@ def plant(fault: Fault, folder: Path) -> str:
 def run_tests(area: str, folder: Path, cache: Path) -> str | None:
     """The first test of an area that fails in the copy; None if none does."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "typings"), "HUTCH_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS[area]]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS[area]]
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST

@@ -6,7 +6,7 @@
 
 `lines` sends lines with labels as fast as they are answered. `http` sends single examples at a fixed mean rate,
 answered or not, and counts latency from the moment at which each was due; it also prints how much memory the server
-took early and late. `malformed` sends what no client should, and sees that the model stays as it is.
+took early and late. `malformed` sends what no client should, and sees that nothing of it is learned.
 Linux only: it looks into /proc.
 """
 
@@ -267,31 +267,28 @@ def malformed(rng: random.Random) -> bytes:
 
 
 def measure_malformed(count: int) -> dict[str, Any]:
-    """How many requests had which status, and whether the model stayed as it was."""
+    """How many requests had which status, and how many examples were learned: those of status 200, right by chance."""
     rng = random.Random(3)
     statuses: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         process, port, model = _server(folder)
-        before = model.read_bytes()
         try:
             for _ in range(count):
                 with socket.create_connection(("127.0.0.1", port)) as connection:
-                    connection.settimeout(20)
+                    connection.settimeout(2)
                     try:
                         connection.sendall(malformed(rng))
-                        connection.shutdown(socket.SHUT_WR)
                         status = connection.recv(4096)[9:12].decode(errors="replace") or "closed"
+                    except TimeoutError:
+                        status = "waits for more"
                     except OSError:
                         status = "closed"
                     statuses[status] = statuses.get(status, 0) + 1
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
-        one = Chain.load(model)
-        model.write_bytes(before)
-        other = Chain.load(model)
-        same = all(array.tobytes() == other.arrays()[name].tobytes() for name, array in one.arrays().items())
-    return {"statuses": statuses, "model_unchanged": same}
+        learned = Chain.load(model).statistics.examples
+    return {"statuses": statuses, "learned": learned}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _METHODS = ("batch", "online")
 _SHOWN = (
-    "model", "method", "tasks", "workers", "labels", "classes", "iterations", "objective", "duplicates",
+    "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
     "contradictions", "ties", "krippendorff_alpha", "gold",
 )  # fmt: skip
 
@@ -29,9 +29,18 @@ def crowd(
         str, typer.Argument(help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is stdin.")
     ],
     method: Annotated[str | None, typer.Option(help="batch or online.", show_default="batch")] = None,
-    model: Annotated[str | None, typer.Option(help="Crowd model.", show_default="two_level")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Crowd model.", show_default="two_level, with a reference mixed")
+    ] = None,
     gold: Annotated[str | None, typer.Option(help="True classes of some tasks: task TAB label.")] = None,
     score: Annotated[str | None, typer.Option(help="True classes to score against; not learned from.")] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Worker, or glob of workers, whose labels define the classes; all others are judges (repeatable).",
+            metavar="PATTERN",
+        ),
+    ] = None,
     next_: Annotated[int, typer.Option("--next", min=0, help="List K tasks to label next.")] = 0,
     ask_of: Annotated[
         str | None,
@@ -65,7 +74,9 @@ def crowd(
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
+    from hutch.crowd.data.kinds import reference_workers
     from hutch.crowd.data.labels import read_gold, read_labels, restricted
+    from hutch.crowd.mixed.model import matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
 
@@ -84,7 +95,8 @@ def crowd(
             check_writable(path)
     if ask_of and not next_:
         raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
-    chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [])
+    declared = tuple(reference or ()) or reference_workers(labels)
+    chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [], declared)
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
         for option, given in (("--workers", workers), ("--next", next_), ("--score", score)):
@@ -117,6 +129,8 @@ def crowd(
         aggregation.save(final, chosen, options, result.fit.state)
 
     summary = {"model": chosen.name, "method": options.method, **output.summary(result)}
+    if declared := getattr(chosen.parameters, "reference", ()):
+        summary["reference"] = int(matches(data.worker_names, declared).sum())
     if score:
         summary["score"] = output.score(result, _truth(data, read_gold(score)))
     if next_:
@@ -189,6 +203,7 @@ def _model(
     passes: int,
     slots: int | None,
     settings: list[str],
+    reference: tuple[str, ...],
 ) -> tuple[CrowdModel, Options, State | None]:
     """The model, how to run it and what it knows already; a saved model settles what is not given."""
     from hutch.crowd.aggregate import Options, load
@@ -205,9 +220,16 @@ def _model(
     elif test:
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     method = method or "batch"
+    settled = _settings(settings)
+    if reference:
+        if model not in (None, "mixed"):
+            raise UsageError(
+                f"--reference, column kind: got model {model}, wanted mixed, which tells people from judges"
+            )
+        model, settled = "mixed", {"reference": reference} | settled
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
-    chosen = _create(model, parameters | _settings(settings))
+    chosen = _create(model, parameters | settled)
     return chosen, Options("online" if method == "online" else "batch", passes, slots or DEFAULT_SLOTS, test), history
 
 

@@ -1,7 +1,7 @@
 """From labels to what is true and who labels well, in one call."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -12,9 +12,11 @@ from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
+from hutch.crowd.models.two_level import TwoLevel
 
 Method = Literal["batch", "online"]
 
@@ -59,31 +61,36 @@ class Aggregate:
 
 def aggregate(
     labels: Labels,
-    model: CrowdModel,
+    model: CrowdModel | None = None,
     options: Options | None = None,
     history: State | None = None,
     report: Callable[[Labels, Progress], None] | None = None,
+    reference: Sequence[str] = (),
 ) -> Aggregate:
     """Infer the class of every item and the confusions of every worker.
 
     Args:
         labels: if there is a history, read with its classes and workers.
-        model: the explanation of the labels.
+        model: the explanation of the labels; None: `Mixed` if there is a reference, else `TwoLevel`.
         options: batch by default.
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
+        reference: names or globs of the workers whose labels define the classes, if the others are judges.
 
     Raises:
-        UsageError: the model has no online form, or there is nothing to test with.
+        UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
 
     >>> from hutch.crowd.data.labels import from_triples
-    >>> from hutch.crowd.models.two_level import TwoLevel
     >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
-    >>> result = aggregate(from_triples(votes), TwoLevel())
+    >>> result = aggregate(from_triples(votes))
     >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]
     ['cat', 'dog']
     """
     options = options or Options()
+    if model is None:
+        model = Mixed(reference=tuple(reference)) if reference else TwoLevel()
+    elif reference:
+        raise UsageError("reference: goes without a model, or as Mixed(reference=...)")
     if options.test and history is None:
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if options.method == "online":

@@ -12,12 +12,12 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 
 @hookspec
 def hutch_register_losses(register: Callable[..., None]) -> None:
-    """Register losses: call `register(loss)` with a `hutch.core.loss.losses.Loss` for each."""
+    """Register losses: call `register(loss)` with a `hutch.plugin.Loss` for each."""
 
 
 @hookspec
 def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register reductions: call `register(cls)` with a subclass of `hutch.core.chain.reduction.Reduction` for each."""
+    """Register reductions: call `register(cls)` with a subclass of `hutch.plugin.Reduction` for each."""
 
 
 @hookspec

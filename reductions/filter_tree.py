@@ -356,12 +356,12 @@ class FilterTree(Reduction):
 
     @classmethod
     def width(cls, parameters: FilterTreeParameters) -> int:
-        """One sub-model a match."""
+        """One sub-model per match."""
         return parameters.classes - 1
 
     @property
     def score_count(self) -> int:
-        """A tree of problems has no score a class."""
+        """A tree of problems has no score per class."""
         return 0
 
     @property

@@ -1,4 +1,4 @@
-"""Multiclass by scores that are trained in a tournament: one sub-model a class, the greatest score wins.
+"""Multiclass by scores that are trained in a tournament: one sub-model per class, the greatest score wins.
 
 A match is decided by the difference of its players' scores, so the champion of any tournament is the class of the
 greatest score: the tree decides only which pairs of classes are trained. A match learns that the score of the cheaper
@@ -224,12 +224,12 @@ class ScoringFilterTree(FilterTree):
 
     @classmethod
     def width(cls, parameters: FilterTreeParameters) -> int:
-        """One sub-model a class."""
+        """One sub-model per class."""
         return parameters.classes
 
     @property
     def score_count(self) -> int:
-        """One score a class."""
+        """One score per class."""
         return int(self.parameters.classes)
 
     @property

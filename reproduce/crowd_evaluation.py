@@ -154,11 +154,11 @@ def slots_curve(
 
 def model_table(crowd: SimulatedCrowd) -> list[tuple[str, float, float]]:
     """Name, accuracy and log-loss of the vote share and of every built-in model, batch and online."""
-    from hutch.crowd.models.table import BUILT_IN
+    from hutch.crowd.models.table import ALIKE
 
     labels = crowd.labels
     posteriors = {"vote share": labels.vote_share()}
-    for kind in BUILT_IN:
+    for kind in ALIKE:
         posteriors[kind.name] = kind().fit(labels).posterior
     for model in (TwoLevel(), Nominal()):
         stream = model.stream(labels.classes, DEFAULT_SLOTS)

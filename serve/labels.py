@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from hutch.active.loop import labelled
+from hutch.active.loop import active_layer, example_of
 from hutch.active.page import LEASE_SECONDS
-from hutch.active.records import DONT_KNOW, SKIP, Answer, check_worker, read_answers
+from hutch.active.records import Answer, check_worker, read_answers
+from hutch.active.store import Event
 from hutch.core.errors import DataError, HutchError, at
 from hutch.serve.bodies import SOURCE, TEXT, parse_json
 from hutch.serve.log import Entry, Log, Logged
@@ -27,19 +28,27 @@ class Labels:
 
     def __init__(self, models: Mapping[str, Served], log: Log) -> None:
         self._log = log
-        self._learner = next((one for one in models.values() if one.chain.layers[0].name == "active"), None)
+        self._learner = next((one for one in models.values() if one.asks), None)
         log.teach = self._teach
+        if self._learner is not None:
+            self._catch_up(self._learner)
+
+    def _catch_up(self, learner: Served) -> None:
+        """Put into the log what others have answered while nobody served."""
+        store = self._log.store
+        for event in list(store.log(int(active_layer(learner.chain).progress["learned"][0]))):
+            entry = self._entry(learner, event)
+            if entry is not None:
+                learner.enqueue(self._log.append_now(entry), entry)
 
     def _teach(self, answer: Answer, number: int) -> Entry | None:
         """The entry that an accepted answer gives rise to; called in the log's transaction."""
-        if self._learner is None or answer.label in (SKIP, DONT_KNOW):
-            return None
-        found = self._log.store.request(answer.request)
-        assert found is not None
-        request, wanted = found
-        weighted = self._learner.chain.layers[0].parameters.weighted
-        line = labelled(request.line, answer.label, (request.importance if weighted else 1.0) / wanted)
-        return Entry(self._learner.name, TEXT, line.encode(), audit=number)
+        detail = {"id": answer.request, "label": answer.label}
+        return self._entry(self._learner, Event(number, "answer", detail, 0.0)) if self._learner else None
+
+    def _entry(self, learner: Served, event: Event) -> Entry | None:
+        line = example_of(event, self._log.store, active_layer(learner.chain).parameters.weighted)
+        return None if line is None else Entry(learner.name, TEXT, line.encode(), audit=event.number)
 
     async def open(self, worker: str) -> dict[str, Any]:
         """The open requests; with the name of a worker the next one for them, which others do not see for a while.

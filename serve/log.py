@@ -147,6 +147,11 @@ class Log:
         """Write an entry, then call `deliver` in the loop."""
         self._queue.put((entry, deliver))
 
+    def append_now(self, entry: Entry) -> int:
+        """Write an entry before the log is started; returns its number."""
+        with self.store.transaction() as connection:
+            return self._append(connection, entry)
+
     def flush(self) -> None:
         """Write what waits, and write no more."""
         if self._thread is not None:

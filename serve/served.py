@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.active.loop import active_layer, model_version
+from hutch.active.loop import active_layer, attach, labels_of, model_version
 from hutch.chain import Chain
 from hutch.core.atomic import check_writable
 from hutch.core.batch import Batch
@@ -80,8 +80,16 @@ class Served:
         self._pausing = self._busy = False
         self._idle = asyncio.Event()
         self._saving = asyncio.Lock()
+        if self.asks:
+            attach(self.chain, log.store).simulation = False
+            log.store.allow_labels(labels_of(self.chain))
         for number, entry in log.entries(name, self.position):
             self._learn_now(number, entry, None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether its top layer asks for labels."""
+        return self.chain.layers[0].name == "active"
 
     def _begin(self, noted: dict[str, Any]) -> int:
         if noted.get("store") == self.log.identity and noted.get("model") == self.name:
@@ -169,6 +177,8 @@ class Served:
 
     def _learn_now(self, number: int, entry: Entry, future: Any) -> None:
         """Learn an entry from what was sent, as after a crash."""
+        if entry.audit:
+            active_layer(self.chain).examples_per_label = self._examples_per_label(entry.audit)
         try:
             outputs = self.chain.run_one(single(entry.kind, entry.body), True)
             if outputs is None:
@@ -181,6 +191,14 @@ class Served:
             _settle(future, error)
         else:
             _settle(future, done)
+        finally:
+            if entry.audit:
+                active_layer(self.chain).examples_per_label = 0.0
+
+    def _examples_per_label(self, number: int) -> float:
+        """How many lines of its pool the answer in the audit log stands for."""
+        event = next(self.log.store.log(number - 1))
+        return self.log.store.examples_per_label(event.detail["id"]) if event.kind == "answer" else 0.0
 
     async def _learn_slowly(self, number: int, entry: Entry, batches: list[Batch], future: Any) -> None:
         try:

@@ -28,7 +28,7 @@ def answer_lines(served: Served) -> Answer:
     Raises:
         UsageError: its top layer asks for labels, which has a server of its own; or it learns from groups of lines.
     """
-    if served.chain.layers[0].name == "active":
+    if served.asks:
         raise UsageError("--vw-port: the top layer is 'active', wanted `hutch active serve --vw-port`")
     if served.chain.whole_groups:
         raise UsageError("--vw-port: the chain learns from groups of lines, wanted HTTP, a group in each body")

@@ -134,12 +134,25 @@ def test_crowd_weights_choose_rows() -> None:
         CrowdAggregator().fit(VOTES, sample_weight=[2] * 5)
 
 
+def test_crowd_tells_people_from_judges():
+    random = np.random.default_rng(0)
+    truth = random.integers(2, size=200)
+    votes = [("ann", f"t{i}", "ab"[truth[i] if random.random() < 0.9 else 1 - truth[i]]) for i in range(200)]
+    for j in range(4):  # all of them say a where it is b, and the reverse
+        votes += [(f"judge{j}", f"t{i}", "ab"[1 - truth[i] if random.random() < 0.9 else truth[i]]) for i in range(200)]
+    tasks = [f"t{i}" for i in range(200)]
+    expected = np.array(list("ab"))[truth]
+    assert np.mean(CrowdAggregator(reference="ann").fit(votes).predict(tasks) == expected) > 0.9
+    assert np.mean(CrowdAggregator(reference=["ann"]).fit(votes).predict(tasks) == expected) > 0.9
+    assert np.mean(CrowdAggregator().fit(votes).predict(tasks) == expected) < 0.2
+
+
 @pytest.mark.filterwarnings("ignore:Can't test estimator:sklearn.exceptions.SkipTestWarning")
 def test_crowd_keeps_what_of_the_contract_applies() -> None:
     """scikit-learn checks matrices of numbers; rows of words it only clones, so the rest is checked here."""
     check_estimator(CrowdAggregator())
     crowd = clone(CrowdAggregator("dawid_skene", {"iterations": 5}))
-    assert crowd.get_params() == {"model": "dawid_skene", "parameters": {"iterations": 5}}
+    assert crowd.get_params() == {"model": "dawid_skene", "parameters": {"iterations": 5}, "reference": None}
     for method in (crowd.predict, crowd.predict_proba):
         with pytest.raises(NotFittedError):
             method(["t1"])

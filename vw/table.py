@@ -385,7 +385,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag(
                 "daemon",
                 "Answer lines over TCP instead of reading data.",
-                note="one process answers all connections in turn, on this machine only; `save_FILE` takes no directory",
+                note="one process answers all connections in turn, here only; `save_FILE` takes no directory",
             ),
             _int("port", "Listen on this port; 26542 by default."),
             _text("pid_file", "FILE", "Write the process's number to this file."),

@@ -203,7 +203,9 @@ class Reduction(ABC):
     @property
     def loss_kind(self) -> int | None:
         """Of that loss, one of `hutch.core.loss.kinds`; None if unknown."""
-        choice = self.loss_choice
+        below, choice = self.context.below, self.loss_choice
+        if below is not None and choice is below.loss_choice:
+            return below.loss_kind
         return choice.resolve(self.context.losses).kind if choice else None
 
     @property

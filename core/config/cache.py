@@ -2,8 +2,8 @@
 
 A file's name is a hash of all that the check depends on: the chain as it is written, every source of Hutch that has a
 part in the check, and the versions of pydantic and Python. Chains with a plugin's layer are not kept, nor is any chain
-while a plugin's loss is registered. A file holds a checksum and the chain as JSON; the annotations of the parameters say
-how to read it.
+while a plugin's loss is registered. A file holds a checksum and the chain as JSON; the annotations of the parameters
+say how to read it.
 """
 
 import hashlib

@@ -124,7 +124,7 @@ async def run(app: "ASGIApp", listening: socket.socket, limits: Limits, stopping
 
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="error",  # a hostile client could fill the disk with warnings
         access_log=False,
         lifespan="off",
         http=_impatient(limits),

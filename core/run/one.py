@@ -80,6 +80,8 @@ class OneExample:
         return True
 
     def _filled(self, example: Any) -> "_Single | None":
+        if self._engine.whole_groups:  # a line alone says little there
+            return None
         if type(example) is list and len(example) == 1:
             example = example[0]
         if isinstance(example, str | bytes):
@@ -97,6 +99,7 @@ class OneExample:
                 return False
             if len(self._usual) < _KNOWN_LABELS:
                 self._usual.add(label)
+            return self._engine.doubtful_labels() is None  # else it is told of, once
         return True
 
     def _drive(self, single: "_Single", learn: bool) -> Outputs:

@@ -18,6 +18,7 @@ ROLES = ("worker", "task", "label")
 HEADERS = {
     "worker": {"worker", "workerid", "annotator", "annotatorid", "rater", "user", "userid", "labeler", "labeller"},
     "task": {"task", "taskid", "item", "itemid", "example", "question", "image", "unit", "unitid"},
+    "kind": {"kind"},
     "label": {"label", "answer", "class", "response", "rating", "category", "truth", "gold"},
 }
 """Names by which a header line is known, without case, blanks, `-` and `_`."""

@@ -5,13 +5,16 @@ from typing import Any
 
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.hooks import hookimpl
+from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.two_level import TwoLevel
 
-BUILT_IN: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, OneCoin, Nominal)
+ALIKE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, OneCoin, Nominal)
+"""Models to which all workers are alike."""
+BUILT_IN: tuple[type[CrowdModel], ...] = (*ALIKE, Mixed)
 DEFAULT = TwoLevel.name
 
 

@@ -14,20 +14,27 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-import hutch
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.kernel.abi import (
+from hutch.plugin import (
     UNLABELED,
+    Context,
+    Kernels,
+    Labels,
+    Parameters,
+    Predictions,
+    Record,
+    Reduction,
+    Within,
     example_of,
     float64s_at,
+    helper,
+    hookimpl,
     kernel,
     layer_of,
     learn_next,
     predict_next,
     state_of,
+    submodel,
 )
-from hutch.core.kernel.decorators import helper
-from hutch.core.parameters import Parameters, Within
 
 
 class BoostParameters(Parameters):
@@ -43,20 +50,21 @@ class BoostParameters(Parameters):
 STATE = np.dtype(
     [
         ("learners", "u8"),
+        ("threshold", "f8"),  # a vote above it is for the label +1
         ("alphas", "u8"),  # address of float64[sub-models, learners + 1]: the learners' weights, then examples seen
     ]
 )
-own = state_of(STATE)
+state = state_of(STATE)
 
-_0, _1 = np.float32(0), np.float32(1)
+_0 = np.float32(0)
 
 
 @helper
-def _alphas(layer, state, offset):
+def _alphas(layer, s, offset):
     """The weights of the sub-model at `offset`, and how many examples it has seen."""
-    own = offset // (layer_of(layer).step * state.learners)  # a layer above may ask for several sub-models
-    size = uint64(8) * (state.learners + uint64(1))
-    return float64s_at(state.alphas + own * size, state.learners + uint64(1))
+    own = offset // (layer_of(layer).step * s.learners)  # a layer above may ask for several sub-models
+    size = uint64(8) * (s.learners + uint64(1))
+    return float64s_at(s.alphas + own * size, s.learners + uint64(1))
 
 
 @helper
@@ -71,25 +79,25 @@ def _finish(example, margin, label, importance):
 @kernel
 def predict(layer, example, label, importance, offset):
     """The margin of the weighted votes."""
-    state, step = own(layer), layer_of(layer).step
-    alphas, margin = _alphas(layer, state, offset), 0.0
-    for i in range(state.learners):
-        vote = predict_next(layer, example, label, importance, offset + uint64(i) * step)
-        margin += alphas[i] if vote > _0 else -alphas[i]
+    s = state(layer)
+    alphas, margin = _alphas(layer, s, offset), 0.0
+    for i in range(s.learners):
+        vote = predict_next(layer, example, label, importance, submodel(layer, offset, i))
+        margin += alphas[i] if vote > s.threshold else -alphas[i]
     return _finish(example, margin, label, importance)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """Let each learner learn with the importance that those before it leave, and adjust its weight."""
-    state, step = own(layer), layer_of(layer).step
-    alphas, margin, sign = _alphas(layer, state, offset), 0.0, 1.0 if label > _0 else -1.0
-    alphas[state.learners] += 1.0
-    rate = 4.0 / math.sqrt(alphas[state.learners])
-    for i in range(state.learners):
+    s = state(layer)
+    alphas, margin, sign = _alphas(layer, s, offset), 0.0, 1.0 if label > _0 else -1.0
+    alphas[s.learners] += 1.0
+    rate = 4.0 / math.sqrt(alphas[s.learners])
+    for i in range(s.learners):
         weight = np.float32(1.0 / (1.0 + math.exp(sign * margin)))
-        vote = learn_next(layer, example, label, importance * weight, offset + uint64(i) * step)
-        z = 1.0 if vote > _0 else -1.0
+        vote = learn_next(layer, example, label, importance * weight, submodel(layer, offset, i))
+        z = 1.0 if vote > s.threshold else -1.0
         margin += alphas[i] * z
         alphas[i] += rate * sign * z / (1.0 + math.exp(sign * margin))
         alphas[i] = max(-2.0, min(2.0, alphas[i]))
@@ -109,13 +117,18 @@ class Boost(Reduction):
         super().__init__(parameters, context)
         self._alphas = np.zeros((context.submodels, parameters.learners + 1))
         self._alphas[:, :-1] = 1 / parameters.learners
-        self.state = np.zeros(1, STATE)
-        self.state["learners"], self.state["alphas"] = parameters.learners, self._alphas.ctypes.data
+        threshold = context.below.decision_threshold if context.below else 0.0
+        self.state = Record(STATE, learners=parameters.learners, threshold=threshold, alphas=self._alphas)
 
     @classmethod
     def width(cls, parameters: BoostParameters) -> int:
-        """One sub-model a learner."""
+        """One sub-model per learner."""
         return parameters.learners
+
+    @property
+    def decision_threshold(self) -> float:
+        """Of the margin."""
+        return 0.0
 
     @property
     def kernels(self) -> Kernels:
@@ -127,7 +140,7 @@ class Boost(Reduction):
         return {"alphas": self._alphas}
 
 
-@hutch.hookimpl
+@hookimpl
 def hutch_register_reductions(register: Callable[..., None]) -> None:
     """Register the reduction."""
     register(Boost)

@@ -83,15 +83,20 @@ def _arrays(holder: Any) -> Iterator[tuple[Any, Any, NDArray[Any]]]:
 def _guard(layer: Reduction) -> list[_Guard]:
     """Move the arrays whose addresses the layer's state holds to where writing past their ends does no harm."""
     names = layer.state.dtype.names or ()
+    held: dict[int, list[tuple[Any, Any, NDArray[Any]]]] = {}
+    for place in _arrays(vars(layer)):
+        held.setdefault(id(place[2]), []).append(place)
     guards = []
-    for holder, key, array in _arrays(vars(layer)):
+    for places in held.values():
+        key, array = places[0][1:]
         fields = [name for name in names if layer.state[name][0] == array.ctypes.data]
         if not fields or key == "state" or not array.nbytes or not array.flags.c_contiguous:
             continue
         room = np.zeros(array.nbytes + min(64 * array.nbytes, 1 << 20) + 4096, np.uint8)
         moved = room[: array.nbytes].view(array.dtype).reshape(array.shape)
         moved[...] = array
-        holder[key] = moved
+        for holder, key, _ in places:
+            holder[key] = moved
         for field in fields:
             layer.state[field] = moved if isinstance(layer.state, Record) else moved.ctypes.data
         guards.append(_Guard(fields[0], array, room[array.nbytes :]))

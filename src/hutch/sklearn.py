@@ -28,7 +28,8 @@ from hutch.core.errors import ConfigError, HutchError
 from hutch.core.parameters import parameters_of
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.models.table import BUILT_IN, create
+from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.models.table import BUILT_IN, DEFAULT, create
 from hutch.frames import as_table, effective_weights, is_frame, roles_of, single_features, without_column
 from hutch.plugins.manager import installed
 
@@ -479,8 +480,11 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : name of a crowd model, such as `two_level` or `dawid_skene`.
+    model : name of a crowd model, such as `two_level` or `dawid_skene`; None: `mixed` if there is a reference, else
+        `two_level`.
     parameters : of the model.
+    reference : names or globs of the workers whose labels define the classes; all others are judges. None: all workers
+        are alike.
 
     Attributes
     ----------
@@ -497,9 +501,15 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
     ['cat', 'dog']
     """
 
-    def __init__(self, model: str = "two_level", parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        model: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        reference: str | Sequence[str] | None = None,
+    ) -> None:
         self.model = model
         self.parameters = parameters
+        self.reference = reference
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -526,7 +536,11 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
     def _infer(self) -> Self:
         labels = from_triples(self._votes)
         models = {model.name: model for model in BUILT_IN} | installed().registry.crowd_models
-        model = create(self.model, models, **(self.parameters or {}))
+        parameters, name = dict(self.parameters or {}), self.model or DEFAULT
+        if self.reference:
+            patterns = (self.reference,) if isinstance(self.reference, str) else tuple(self.reference)
+            name, parameters["reference"] = self.model or Mixed.name, patterns
+        model = create(name, models, **parameters)
         found: Aggregate = aggregate(labels, model, Options())
         self.classes_ = np.array(found.labels.classes)
         self.tasks_ = np.array(found.labels.item_names)

@@ -204,3 +204,41 @@ def test_next_says_whom_to_ask(tmp_path):
     assert "nobody" in invoke(tmp_path / "labels.tsv", "--next", 1, "--ask-of", "dull")[0]
     with pytest.raises(UsageError, match="--ask-of: goes with --next"):
         invoke(tmp_path / "labels.tsv", "--ask-of", "ann")
+
+
+def test_reference_and_kind_declare_people(tmp_path):
+    random = np.random.default_rng(0)
+    truth = random.integers(2, size=200)
+    rows = [("ann", i, truth[i] if random.random() < 0.9 else 1 - truth[i]) for i in range(200)]
+    rows += [
+        (f"judge{j}", i, 1 - truth[i] if random.random() < 0.9 else truth[i]) for i in range(200) for j in range(4)
+    ]
+    plain, kinds, gold = tmp_path / "plain.tsv", tmp_path / "kinds.tsv", tmp_path / "gold.tsv"
+    plain.write_text("".join(f"{w}\tt{i}\t{x}\n" for w, i, x in rows))
+    header = "worker\ttask\tlabel\tkind\n"
+    kinds.write_text(header + "".join(f"{w}\tt{i}\t{x}\t{'human' if w == 'ann' else 'llm'}\n" for w, i, x in rows))
+    gold.write_text("".join(f"t{i}\t{k}\n" for i, k in enumerate(truth)))
+    scores = []
+    for arguments in ([plain, "--reference", "an?"], [kinds], [plain]):
+        scores.append(json.loads(invoke(*arguments, "--score", gold, "--json", "--quiet")[0]))
+    assert [found["model"] for found in scores] == ["mixed", "mixed", "two_level"]
+    assert scores[0]["reference"] == 1 and "reference" not in scores[2]
+    assert scores[0]["score"] == scores[1]["score"]
+    assert scores[0]["score"]["accuracy"] > 0.9
+    assert scores[2]["score"]["accuracy"] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--reference", "anm"], "did you mean 'ann'"),
+        (["--reference", "ann", "--model", "two_level"], "wanted mixed"),
+        (["--reference", "ann", "--method", "online"], "mixed has no online form"),
+        (["--model", "mixed"], "--reference"),
+    ],
+)
+def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
+    path = tmp_path / "labels.tsv"
+    path.write_text("ann\tt1\tx\nbob\tt1\ty\n")
+    with pytest.raises(UsageError, match=message):
+        invoke(path, *options)

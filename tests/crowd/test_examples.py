@@ -7,6 +7,7 @@ import pytest
 MODULES = [
     "aggregate",
     "data.labels",
+    "mixed.model",
     "models.calibration",
     "models.online",
     "models.table",
@@ -22,7 +23,8 @@ def test_examples_in_docstrings_run(name):
     assert found.failed == 0
 
 
-def test_examples_in_the_docs_run():
-    found = doctest.testfile(str(Path(__file__).parents[2] / "docs" / "crowd.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["crowd.md", "mixed-crowds.md"])
+def test_examples_in_the_docs_run(page):
+    found = doctest.testfile(str(Path(__file__).parents[2] / "docs" / page), module_relative=False)
     assert found.attempted > 0
     assert found.failed == 0

@@ -112,6 +112,17 @@ def test_who_loses_a_match_drops_out_even_where_it_could_still_learn() -> None:
 
 
 @pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("rank", [0, 2])
+def test_learning_returns_what_was_predicted_before(tree: str, rank: int) -> None:
+    """Also where a match that is learned on the way up turns round."""
+    engine, random = build(tree, 5, rank=rank, spread=0.1), np.random.default_rng(6)
+    for _ in range(60):
+        line = f"|u u{random.integers(4)} |i i{random.integers(4)}\n"
+        wanted = run(engine, line, learn=False).predictions[0]
+        assert run(engine, f"{random.integers(1, 6)} 20 {line}").predictions[0] == wanted
+
+
+@pytest.mark.parametrize("tree", TREES)
 def test_importance_multiplies_costs(tree: str) -> None:
     """Importance 3 is three times the cost; the trees take every match with the difference of its players' costs."""
     given = {"loss": {"name": "logistic"}, "rates": "power", "power_t": 0.0}

@@ -158,6 +158,7 @@ class Flips(ScoringFilterTree):
     """The tree, asked for the least importance that changes its mind in place of a prediction."""
 
     name = "flips"
+    calls = ("importance_to",)
 
     @property
     def kernels(self) -> Kernels:
@@ -173,7 +174,6 @@ def test_the_importance_that_changes_the_mind_does_just_that(loss: str) -> None:
     layers = build(loss).layers
     specs = [LayerConfig(name, layer.parameters) for name, layer in zip(("flips", "dyadic"), layers, strict=True)]
     engine = Engine(specs, REGISTRY, bits=12, parser=ParserOptions(constant=False))
-    engine._records["importance_to"][1] = engine.layers[1].kernels.importance_to.address  # what `active` would ask for
     run(engine, "2 3 |u a |i b\n1 |u c |i b\n")
     needed = float(run(engine, "|u a |i b\n", learn=False).predictions[0])
     assert 0 < needed < np.inf
@@ -209,6 +209,17 @@ def test_split_steps_are_those_of_two_learners_that_see_each_other_as_base() -> 
         step(*first, importance / 2)
     scores = run(engine, "|u a b:0.5\n", learn=False, scores=True).scores[0]
     np.testing.assert_allclose(scores, [score(0), score(1)], rtol=1e-5)
+
+
+def test_the_importance_that_changes_the_mind_moves_both_scores() -> None:
+    """Of split steps: at constant rates and far from the margin of hinge loss, both scores move rate x² per unit."""
+    REGISTRY.reductions.setdefault("flips", Flips)
+    parameters = LinearParameters(**PLAIN, **RANGE, loss=LossChoice("hinge"))
+    layers = [LayerConfig("flips", FilterTreeParameters(classes=2)), LayerConfig("linear", parameters)]
+    engine = Engine(layers, REGISTRY, bits=8, parser=ParserOptions(constant=False))
+    run(engine, "2 0.5 |u a\n")  # scores -0.1 and 0.1
+    needed = float(run(engine, "|u a\n", learn=False).predictions[0])
+    assert needed == pytest.approx(0.2 / (2 * PLAIN["learning_rate"]), rel=1e-5)
 
 
 def test_any_other_learner_takes_split_steps() -> None:

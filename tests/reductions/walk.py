@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.text.parser import ParserOptions
@@ -78,7 +78,7 @@ def configured(names: tuple[str, ...], known: Registry) -> list[LayerConfig]:
     found = []
     for name in names:
         layer, given = (LAYERS | BASES)[name]
-        found.append(LayerConfig(layer, known.reductions[layer].Parameters.model_validate(given)))
+        found.append(LayerConfig(layer, checked(known.reductions[layer].Parameters, given)))
     return found
 
 
@@ -202,7 +202,7 @@ def walk(depth: int, share: float = 1.0) -> Iterator[tuple[str, str]]:
         print(json.dumps({"chain": chain}), flush=True)
         try:
             outcome = f"sound {try_chain(configured(names, known), known)}"
-        except (ConfigError, ValidationError) as error:
+        except (ConfigError, ValueError) as error:
             outcome = f"refused {error}"
         except Exception as error:
             outcome = f"unsound {type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import HutchError
 from hutch.vw.daemon import Daemon
-from hutch.vw.table import parse
+from hutch.vw.parse import parse
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()", "vw", "--daemon"]
 

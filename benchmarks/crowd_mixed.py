@@ -1,0 +1,99 @@
+"""People and judges on the same items: the model `mixed` beside one person, all workers alike, and single judges.
+
+    python benchmarks/crowd_mixed.py DATA_DIR [--seeds N] [--shuffled]
+
+DATA_DIR holds one folder per set, with one.tsv (person TAB item TAB label), judges.tsv (judge TAB item TAB label) and
+truth.tsv (item TAB label), which only scores. Log-loss clips at 1e-6; that of one person is of .8 on their label. Seeds
+are those of the folds. --shuffled gives each judge's labels to other items, and reads 200 items.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from hutch.crowd.aggregate import aggregate
+from hutch.crowd.data.labels import Labels, from_triples, read_gold, read_labels
+from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.two_level import TwoLevel
+
+MANY_CLASSES = 100
+"""Classes above which all workers alike are not measured: it takes too long."""
+Row = tuple[str, str, str]
+
+
+def triples(path: Path) -> list[Row]:
+    """The rows of a file."""
+    labels = read_labels(path)
+    return [
+        (labels.worker_names[w], labels.item_names[i], labels.classes[k])
+        for w, i, k in zip(labels.workers, labels.label_items, labels.labels, strict=True)
+    ]
+
+
+def shuffled(rows: list[Row], items: list[str]) -> list[Row]:
+    """The rows of some items, the items of each judge permuted."""
+    random, wanted, result = np.random.default_rng(0), set(items), []
+    for judge in sorted({row[0] for row in rows}):
+        own = [row for row in rows if row[0] == judge and row[1] in wanted]
+        order = random.permutation(len(own))
+        result += [(judge, own[i][1], row[2]) for i, row in zip(order, own, strict=True)]
+    return result
+
+
+def show(name: str, truth: np.ndarray, probability: np.ndarray, note: str = "") -> tuple[float, float]:
+    """Print and return accuracy and log-loss."""
+    found = accuracy(probability, truth), log_loss(probability, truth)
+    print(f"  {name:<24} {found[0]:.4f} / {found[1]:.4f} {note}", flush=True)
+    return found
+
+
+def measure(folder: Path, seeds: int, shuffle: bool) -> tuple[float, float]:
+    """One set; returns accuracy and log-loss of `mixed`."""
+    people, judged, truth = triples(folder / "one.tsv"), triples(folder / "judges.tsv"), read_gold(folder / "truth.tsv")
+    if shuffle:
+        items = [row[1] for row in people][:: max(len(people) // 200, 1)][:200]
+        people, judged = [row for row in people if row[1] in set(items)], shuffled(judged, items)
+    everybody = sorted({row[2] for row in people + judged} | set(truth.values()))
+    labels = from_triples(people + judged, classes=sorted(everybody, key=lambda name: (len(name), name)))
+    codes = codes_of(labels, truth)
+    print(f"{folder.name}: {labels.items} items, {len(labels.classes)} classes, {len({r[0] for r in judged})} judges")
+    alone = from_triples(people, classes=labels.classes)
+    vote = 0.8 * alone.vote_share() + 0.2 / len(labels.classes)
+    show("one person", codes_of(alone, truth), vote)
+    if len(labels.classes) <= MANY_CLASSES:
+        show("two_level, all alike", codes, aggregate(labels, TwoLevel()).probability)
+    names, found = tuple({row[0] for row in people}), []
+    for seed in range(seeds):
+        begin = time.process_time()
+        result = aggregate(labels, Mixed(reference=names, seed=seed)).probability
+        seconds = time.process_time() - begin
+        found.append(show(f"mixed, seed {seed}", codes, result, f"{seconds:.2f} CPU s"))
+    mean = np.mean(found, axis=0)
+    return float(mean[0]), float(mean[1])
+
+
+def codes_of(labels: Labels, truth: dict[str, str]) -> np.ndarray:
+    """True classes by item, -1 where unknown."""
+    codes = {name: code for code, name in enumerate(labels.classes)}
+    return np.array([codes[truth[name]] if name in truth else -1 for name in labels.item_names], np.int32)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="divisions into folds to average over")
+    parser.add_argument("--shuffled", action="store_true", help="judges who say nothing")
+    arguments = parser.parse_args()
+    folders = sorted(path.parent for path in arguments.data.glob("*/one.tsv"))
+    found = {folder.name: measure(folder, arguments.seeds, arguments.shuffled) for folder in folders}
+    print(f"mean of {len(found)}: {np.mean(list(found.values()), axis=0).round(4)}")
+    four = [found[name] for name in ("framing", "cebab_aspects", "10k_prompts", "summeval") if name in found]
+    print(f"mean of framing, cebab_aspects, 10k_prompts, summeval: {np.mean(four, axis=0).round(4)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Crowds of people and judges: judges predict what a person would say, people are the crowd."""

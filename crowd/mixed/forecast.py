@@ -1,0 +1,193 @@
+"""What a person would say of an item, predicted from judges' labels: a stack that needs no gold.
+
+    f_i[k] ~ pi_k^e0 prod_j (P(x_ij | k) / P(x_ij))^e_j,   e >= 0
+
+The channels P(x | k) of a judge are counted against people's votes, the exponents maximise the likelihood of these
+votes. Both are cross-fitted: the channels of an item come from the other folds, its exponents from items of other
+folds. The exponents carry the judges' correlation: copies share their weight, useless judges get none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.mixed import kernels
+from hutch.crowd.models.model import Array
+
+RIDGE, PRIOR_RIDGE = 30.0, 300.0
+"""Ridge of the exponents towards their start, of the class prior's exponent towards 1."""
+CORRELATION = 0.5
+"""Correlation of judges' labels that their exponents start from: 1 / (1 + .5 (judges - 1))."""
+FOLDS, DIVISIONS = 10, 3
+"""Folds of one division of the items; divisions whose forecasts are averaged."""
+MANY = 20_000
+"""Items above which one division is enough, and to which the exponents are fitted."""
+HABIT, OWN, NEIGHBOUR = 2.0, 2.0, 30.0
+"""Pseudo-counts of a judge's row: their habit, the right label, the rows smoothed over neighbours if ordered."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What is known of the judges.
+
+    Attributes:
+        counts: float64 (judges, labels, classes), people's votes on what a judge labelled.
+        said: float64 (judges, labels), how often each label was given.
+        targets: float64 (classes), people's votes.
+        exponents: float64 (1 + judges), the class prior's first.
+        precision: float64 (1 + judges), how sure the exponents are: the diagonal of the negative Hessian.
+    """
+
+    counts: Array
+    said: Array
+    targets: Array
+    exponents: Array
+    precision: Array
+
+
+def fresh(judges: int, classes: int) -> Judging:
+    """Nothing known yet."""
+    start = np.full(1 + judges, 1 / (1 + CORRELATION * max(judges - 1, 0)))
+    start[0] = 1.0
+    zeros = np.zeros(1 + judges)
+    return Judging(np.zeros((judges, classes, classes)), np.zeros((judges, classes)), np.zeros(classes), start, zeros)
+
+
+def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: int = 0) -> tuple[Array, Judging]:
+    """Cross-fitted log-forecasts of all items, and what is known of the judges afterwards.
+
+    Args:
+        labels: the judges' labels alone; their workers are places in `before`.
+        targets: float64 (items, classes): people's votes, zeros where there are none.
+        before: what earlier runs learned; it acts as prior.
+        ordered: classes are ordered, neighbours are confused more often.
+        seed: of the divisions.
+
+    Returns:
+        float64 (items, classes), normalised; the judges.
+    """
+    items, classes = targets.shape
+    known = np.flatnonzero(targets.sum(axis=1) > 0)
+    folds_wanted = max(min(FOLDS, len(known)), 1)
+    divisions = 1 if len(known) > MANY else DIVISIONS
+    said = before.said + np.bincount(labels.workers * classes + labels.labels, minlength=before.said.size).reshape(
+        before.said.shape
+    )
+    result, found = np.zeros((items, classes)), []
+    precision = np.zeros(len(before.exponents))
+    for division in range(divisions):
+        random = np.random.default_rng(seed * DIVISIONS + division)
+        folds = random.permutation(items).astype(np.int64) % folds_wanted
+        parts = np.zeros((folds_wanted, *before.counts.shape))
+        kernels.count_judges(labels.item_ptr, labels.workers, labels.labels, folds, targets, parts)
+        by_fold = np.stack([targets[folds == fold].sum(axis=0) for fold in range(folds_wanted)])
+        whole, votes = parts.sum(axis=0) + before.counts, by_fold.sum(axis=0) + before.targets
+        lifts = np.stack([lift(whole - part, said, ordered) for part in parts])
+        log_prior = np.stack([log_share(votes - part) for part in by_fold])
+        some = known if len(known) <= MANY else random.choice(known, MANY, replace=False)
+        exponents = np.empty((folds_wanted, len(before.exponents)))
+        for fold in range(folds_wanted):
+            problem = _Problem(labels, folds, some, fold if folds_wanted > 1 else -1, lifts, log_prior, targets)
+            exponents[fold], bend = problem.solve(before, len(known) / max(len(some), 1))
+            precision += bend / (folds_wanted * divisions)
+        found.append(exponents.mean(axis=0))
+        kernels.forecast(
+            labels.item_ptr, labels.workers, labels.labels, folds, lifts, log_prior, exponents, 1 / divisions, result
+        )
+    result -= np.log(np.exp(result).sum(axis=1, keepdims=True))
+    after = Judging(whole, said, votes, np.mean(found, axis=0), before.precision + precision)
+    return result, after
+
+
+def apply(labels: Labels, judging: Judging, ordered: bool) -> Array:
+    """Log-forecasts (items, classes) under what is known; nothing is learned."""
+    result = np.zeros((labels.items, len(judging.targets)))
+    kernels.forecast(
+        labels.item_ptr, labels.workers, labels.labels, np.zeros(labels.items, np.int64),
+        lift(judging.counts, judging.said, ordered)[None], log_share(judging.targets)[None],
+        judging.exponents[None], 1.0, result,
+    )  # fmt: skip
+    return result
+
+
+def log_share(votes: Array) -> Array:
+    """log P(class) from votes, smoothed (classes)."""
+    smoothed = votes + min(1.0, 10 / max(len(votes), 1))
+    return np.asarray(np.log(smoothed / smoothed.sum()))
+
+
+def channels(counts: Array, said: Array, ordered: bool) -> Array:
+    """P(label | class) of every judge (judges, labels, classes)."""
+    classes = counts.shape[1]
+    base = habits(said)[:, :, None]
+    rows = counts + HABIT * base + OWN * np.eye(classes)
+    if ordered:
+        near = np.eye(classes) + 0.5 * (np.eye(classes, k=1) + np.eye(classes, k=-1))
+        near /= near.sum(axis=1, keepdims=True)
+        smooth = near.T @ counts @ near.T + HABIT * base
+        rows = rows + NEIGHBOUR * smooth / smooth.sum(axis=1, keepdims=True)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+
+def habits(said: Array) -> Array:
+    """P(label) of every judge, smoothed (judges, labels)."""
+    smoothed = said + 1.0
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+
+
+def lift(counts: Array, said: Array, ordered: bool) -> Array:
+    """log P(label | class) / P(label) of every judge (judges, labels, classes)."""
+    return np.log(channels(counts, said, ordered) / habits(said)[:, :, None])
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The exponents of one fold: a conditional logit with ridge and e >= 0, by projected Newton steps."""
+
+    labels: Labels
+    folds: NDArray[np.int64]
+    items: NDArray[np.int64]
+    left_out: int
+    lifts: Array
+    log_prior: Array
+    targets: Array
+
+    def solve(self, before: Judging, scale: float, steps: int = 15) -> tuple[Array, Array]:
+        """The exponents, and the diagonal of the likelihood's negative Hessian there.
+
+        Args:
+            before: where the ridge pulls to, the harder the surer.
+            scale: how many items each of `items` stands for.
+            steps: at most.
+        """
+        ridge = np.full(len(before.exponents), RIDGE) + before.precision
+        ridge[0] = PRIOR_RIDGE + before.precision[0]
+        e = before.exponents.copy()
+        value, gradient, hessian = self._slopes(e, before.exponents, ridge, scale)
+        for _ in range(steps):
+            free = (e > 1e-9) | (gradient > 0)
+            step = np.zeros(len(e))
+            step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+            length, gain = 1.0, 0.0
+            while length > 1e-3:
+                new = np.maximum(e + length * step, 0.0)
+                found = self._slopes(new, before.exponents, ridge, scale)
+                gain = found[0] - value
+                if gain >= 0:
+                    e, (value, gradient, hessian) = new, found
+                    break
+                length /= 2
+            if gain < 1e-4:
+                break
+        return e, np.diag(hessian) - ridge
+
+    def _slopes(self, e: Array, start: Array, ridge: Array, scale: float) -> tuple[float, Array, Array]:
+        gradient, hessian = np.zeros(len(e)), np.zeros((len(e), len(e)))
+        value = kernels.slopes(
+            self.labels.item_ptr, self.labels.workers, self.labels.labels, self.folds, self.items, self.left_out,
+            self.lifts, self.log_prior, self.targets, e, gradient, hessian,
+        )  # fmt: skip
+        value = scale * value - 0.5 * float(ridge @ (e - start) ** 2)
+        return value, scale * gradient - ridge * (e - start), scale * hessian + np.diag(ridge)

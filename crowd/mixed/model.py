@@ -1,0 +1,294 @@
+"""The model of mixed crowds: judges predict, people are the crowd, every label is judged without itself."""
+
+import re
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.parameters import Within
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.mixed import forecast, kernels
+from hutch.crowd.models.confusion_kernels import add_labels
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown, without_own
+
+_MAGIC = re.compile(r"[*?\[]")  # what makes a pattern a glob
+ROW, RIGHT, PERSON = 5.0, 0.7, 10.0
+"""Pseudo-counts of the pooled row of people; its diagonal before anything is known; of the pooled row in a person's."""
+GUARD, WEAK, LEAST, MOST = 0.4, 0.1, 0.1, 0.95
+"""Where judges explain nothing of people's labels, people are right with GUARD by themselves; explained WEAK: LEAST."""
+
+
+class MixedParameters(Parameters):
+    """Parameters of `Mixed`.
+
+    Attributes:
+        reference: names or globs of the workers whose labels define the classes.
+        people_rho: correlation of the errors of people on one item.
+        ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
+        seed: of the divisions into folds.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 10
+    rho: Annotated[float, Within(ge=0)] = 0.0
+    reference: tuple[str, ...] = ()
+    people_rho: Annotated[float, Within(ge=0)] = 0.3
+    ordered: bool | None = None
+    seed: Annotated[int, Within(ge=0)] = 0
+
+
+class Mixed(CrowdModel):
+    """Crowds of people and judges.
+
+    The labels of judges forecast what a person would say (`forecast`); this forecast is each item's prior in the crowd
+    model of the people, whose rows are counted with the posterior that leaves the label at hand out:
+
+        q_i ~ f_i prod_p H_p[., h_ip]^r,   r = 1 / (1 + rho (m_i - 1)),   H <- (1 - t) H + t I
+
+    H_p is shrunk to the pooled row of all people. The guard t is high where judges explain little of people's labels:
+    judges who predict nothing cannot judge people either. Gold is the class where it is known, and for the forecast
+    what one person said.
+    """
+
+    name = "mixed"
+    summary = "people and judges: judges' labels forecast what people would say"
+    Parameters: ClassVar[type[Parameters]] = MixedParameters
+    parameters: MixedParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """The forecast, cross-fitted; people are right with .7."""
+        return self._start(labels, history, learn=True)
+
+    def infer(self, labels: Labels, history: State) -> Fit:
+        """Posteriors under what earlier runs learned; nothing is learned from these labels."""
+        state = self._start(labels, history, learn=False)
+        objective, _ = self.expect(labels, state, learned=False)
+        return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
+
+    def _start(self, labels: Labels, history: State | None, learn: bool) -> State:
+        if not self.parameters.reference:
+            raise UsageError("mixed: wanted a reference: whose labels define the classes (--reference NAME)")
+        reference = matches(labels.worker_names, self.parameters.reference)
+        people, judges = part(labels, reference[labels.workers]), part(labels, ~reference[labels.workers])
+        if history is None and len(labels):
+            check_both(labels.worker_names, self.parameters.reference, reference, len(people), len(judges))
+        state = _grown_state(labels, history)
+        before = _judging(state, ~reference)
+        compact = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
+        ordered = self._ordered(labels.classes)
+        if learn and len(labels):
+            seed = self.parameters.seed
+            log_forecast, after = forecast.learn(compact, targets(people), before, ordered, seed)
+            _store(state, ~reference, after)
+            state.shared["guard"][0] = guard(people, log_forecast, state.shared["guard"][0])
+            np.add.at(state.workers["said"], (people.workers, people.labels), 1.0)
+        else:
+            log_forecast = forecast.apply(compact, before, ordered)
+        state.items = {"forecast": log_forecast, "posterior": np.exp(log_forecast)}
+        classes = len(labels.classes)
+        coins = np.log(RIGHT * np.eye(classes) + (1 - RIGHT) / max(classes, 1))
+        state.scratch |= {"said": coins[people.labels], "counts": state.workers["counts"].copy()}
+        state.scratch["expected"] = state.workers["expected"].copy()
+        state.scratch["class_counts"] = state.shared["class_counts"].copy()
+        state.scratch["reference"] = reference.astype(np.float64)
+        return state
+
+    def maximise(self, labels: Labels, state: State) -> None:
+        """Rows of people, counted with the posteriors that leave each label out."""
+        people, reference = self._people(labels, state)
+        counts = state.workers["counts"]
+        counts[reference] = state.scratch["counts"][reference]
+        others = self._others(people, state)
+        kernels.count_people(people.workers, people.labels, others, counts)
+        state.scratch["said"] = self._said(people, state, others)
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """q from the forecast and the people's labels."""
+        people, _ = self._people(labels, state)
+        said = state.scratch["said"] if learned else self._said(people, state, None)
+        state.scratch["said"] = said
+        q = state.items["posterior"]
+        objective, change = kernels.expect(
+            people.item_ptr, labels.gold, state.items["forecast"], said, self.parameters.people_rho, q
+        )
+        if learned:
+            state.shared["class_counts"][...] = state.scratch["class_counts"] + q.sum(axis=0)
+            state.workers["expected"][...] = state.scratch["expected"]
+            add_labels(labels.item_ptr, labels.workers, labels.labels, q, state.workers["expected"])
+        return objective, change
+
+    def posterior(self, state: State) -> Array:
+        """The posteriors."""
+        return state.items["posterior"]
+
+    def confusions(self, state: State) -> Array:
+        """Expected labels of every worker under the posteriors, smoothed.
+
+        What the model reckons with is less: channels predict people's labels, and a person's row leaves the label at
+        hand out, so both hold errors of other people.
+        """
+        rows = forecast.channels(state.workers["expected"], state.workers["said"], ordered=False)
+        return np.ascontiguousarray(rows.transpose(0, 2, 1))
+
+    def class_prior(self, state: State) -> Array:
+        """Class counts plus one each."""
+        counts = state.shared["class_counts"] + 1
+        return np.asarray(counts / counts.sum())
+
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """The posterior over each label's own factor: P(label | class), to the power in which it counts."""
+        reference = self._reference(state)
+        lifts = forecast.lift(state.workers["counts"], state.workers["said"], self._ordered(state.classes))
+        factor = np.exp(state.workers["exponent"][labels.workers, None] * lifts[labels.workers, labels.labels])
+        mine = reference[labels.workers]
+        people = part(labels, mine)
+        ratings = np.diff(people.item_ptr)[people.label_items]
+        rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))
+        factor[mine] = np.exp(rate[:, None] * state.scratch["said"])
+        return without_own(labels, self.posterior(state), factor)
+
+    def _ordered(self, classes: list[str]) -> bool:
+        return whole_numbers(classes) if self.parameters.ordered is None else self.parameters.ordered
+
+    def _reference(self, state: State) -> NDArray[np.bool_]:
+        return matches(state.worker_names, self.parameters.reference)
+
+    def _people(self, labels: Labels, state: State) -> tuple[Labels, NDArray[np.bool_]]:
+        reference = state.scratch["reference"] > 0
+        return part(labels, reference[labels.workers]), reference
+
+    def _others(self, people: Labels, state: State) -> Array:
+        others = np.empty((len(people), len(state.classes)))
+        kernels.leave_out(
+            people.item_ptr, people.gold, state.items["forecast"], state.scratch["said"], self.parameters.people_rho,
+            others,
+        )  # fmt: skip
+        return others
+
+    def _pooled(self, state: State) -> Array:
+        """P(label | class) of all people (labels, classes)."""
+        reference, classes = self._reference(state), len(state.classes)
+        habit = state.workers["said"][reference].sum(axis=0) + 1.0
+        prior = RIGHT * np.eye(classes) + (1 - RIGHT) * (habit / habit.sum())[:, None]
+        pooled = state.workers["counts"][reference].sum(axis=0) + ROW * prior
+        return np.asarray(pooled / pooled.sum(axis=0))
+
+    def _said(self, people: Labels, state: State, own: Array | None) -> Array:
+        """log P(label | class) of each label (labels, classes); `own` is its part of the counts, left out."""
+        counts, pooled = state.workers["counts"], self._pooled(state)
+        mine = np.zeros((len(people), len(state.classes))) if own is None else own
+        top = counts[people.workers, people.labels] - mine + PERSON * pooled[people.labels]
+        rows = top / (counts.sum(axis=1)[people.workers] - mine + PERSON)
+        trust = state.shared["guard"][0]
+        return np.asarray(np.log((1 - trust) * rows + trust * np.eye(len(state.classes))[people.labels]))
+
+
+def matches(names: list[str], patterns: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which names are one of the patterns: names, or globs with `*`, `?` and `[...]`.
+
+    >>> matches(["ann", "gpt-4", "worker_1"], ("ann", "worker_*")).tolist()
+    [True, False, True]
+    """
+    plain = {pattern for pattern in patterns if not _MAGIC.search(pattern)}
+    globs = [pattern for pattern in patterns if pattern not in plain]
+    return np.array([n in plain or any(n == g or fnmatchcase(n, g) for g in globs) for n in names], np.bool_)
+
+
+def check_both(
+    names: list[str], patterns: tuple[str, ...], reference: NDArray[np.bool_], people: int, judges: int
+) -> None:
+    """Raise UsageError if a pattern is no worker's, or there are no people or no judges."""
+    for pattern in patterns:
+        if not matches(names, (pattern,)).any():
+            raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, names)}")
+    if not judges:
+        raise UsageError("--reference: every worker is one; leave it out where all workers are alike")
+
+
+def part(labels: Labels, keep: NDArray[np.bool_]) -> Labels:
+    """Some of the labels; all items and names stay."""
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    return replace(labels, item_ptr=kept[labels.item_ptr], workers=labels.workers[keep], labels=labels.labels[keep])
+
+
+def targets(people: Labels) -> Array:
+    """What people voted (items, classes), gold as one vote; zeros where there are none."""
+    weight = np.where(people.gold >= 0, 1.0, np.diff(people.item_ptr).astype(np.float64))
+    return np.asarray(people.vote_share(gold=True) * weight[:, None])
+
+
+def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
+    """How far people are right by themselves: high where forecasts explain little of what they say.
+
+    Explained is the mean of f_i[h_i] - sum_k pi_k f_i[k], less one standard error, over 1 - sum_k pi_k^2.
+
+    Args:
+        people: their labels.
+        log_forecast: cross-fitted (items, classes).
+        otherwise: the answer without labels.
+    """
+    if not len(people):
+        return otherwise
+    f = np.exp(log_forecast)
+    share = f.mean(axis=0)
+    gain = f[people.label_items, people.labels] - f[people.label_items] @ share
+    explained = (gain.mean() - gain.std() / np.sqrt(len(gain))) / max(1 - float(share @ share), 1e-9)
+    return float(min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST))
+
+
+def whole_numbers(classes: list[str]) -> bool:
+    """Classes are 3 to 12 whole numbers in ascending order.
+
+    >>> whole_numbers(["1", "2", "3"]), whole_numbers(["no", "yes"])
+    (True, False)
+    """
+    if not 3 <= len(classes) <= 12 or not all(name.lstrip("+-").isdecimal() for name in classes):
+        return False
+    values = [int(name) for name in classes]
+    return values == sorted(set(values))
+
+
+def _grown_state(labels: Labels, history: State | None) -> State:
+    """The arrays of the history, grown to the present workers and classes."""
+    workers, classes = len(labels.worker_names), len(labels.classes)
+    old = history or State([], [])
+    return State(
+        labels.classes,
+        labels.worker_names,
+        workers={
+            "counts": grown(old.workers.get("counts"), (workers, classes, classes)),
+            "expected": grown(old.workers.get("expected"), (workers, classes, classes)),
+            "said": grown(old.workers.get("said"), (workers, classes)),
+            "exponent": grown(old.workers.get("exponent"), (workers,), -1.0),
+            "precision": grown(old.workers.get("precision"), (workers,)),
+        },
+        shared={
+            "targets": grown(old.shared.get("targets"), (classes,)),
+            "class_counts": grown(old.shared.get("class_counts"), (classes,)),
+            "class_exponent": grown(old.shared.get("class_exponent"), (2,)) + (0 if history else np.array([1.0, 0.0])),
+            "guard": grown(old.shared.get("guard"), (1,), GUARD),
+        },
+    )
+
+
+def _judging(state: State, judges: NDArray[np.bool_]) -> forecast.Judging:
+    """What a state knows of the judges; new ones start from the design effect of all."""
+    workers, shared = state.workers, state.shared
+    start = forecast.fresh(int(judges.sum()), len(state.classes))
+    exponents, precision = start.exponents, start.precision
+    known = workers["exponent"][judges]
+    exponents[1:] = np.where(known >= 0, known, exponents[1:])
+    precision[1:] = workers["precision"][judges]
+    exponents[0], precision[0] = shared["class_exponent"]
+    return forecast.Judging(workers["counts"][judges], workers["said"][judges], shared["targets"], exponents, precision)
+
+
+def _store(state: State, judges: NDArray[np.bool_], found: forecast.Judging) -> None:
+    workers, shared = state.workers, state.shared
+    workers["counts"][judges], workers["said"][judges] = found.counts, found.said
+    workers["exponent"][judges], workers["precision"][judges] = found.exponents[1:], found.precision[1:]
+    shared["targets"][...] = found.targets
+    shared["class_exponent"][...] = found.exponents[0], found.precision[0]

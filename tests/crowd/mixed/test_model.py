@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+
+from hutch.core.errors import UsageError
+from hutch.crowd.aggregate import Options, aggregate, load, save
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.mixed.model import Mixed, matches, whole_numbers
+from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.report import report
+
+
+def mixed_crowd(items=600, classes=3, judges=5, person=0.8, together=0.5, people=1, seed=0, right=0.7):
+    """Rows (worker, task, label) of people and judges, and the truth by task.
+
+    All judges take an item of class 0 for class 1 at once, with probability `together`.
+    """
+    random = np.random.default_rng(seed)
+    truth = random.integers(classes, size=items)
+    seen = np.where((truth == 0) & (random.random(items) < together), 1, truth)
+    rows = []
+    for i in range(items):
+        for w in random.choice(20, people, replace=False):
+            own = truth[i] if random.random() < person else (truth[i] + 1 + random.integers(classes - 1)) % classes
+            rows.append((f"ann{w}", f"t{i}", str(own)))
+        for j in range(judges):
+            own = seen[i] if random.random() < right else random.integers(classes)
+            rows.append((f"judge{j}", f"t{i}", str(own)))
+    return rows, {f"t{i}": str(k) for i, k in enumerate(truth)}
+
+
+def scored(rows, truth, model):
+    labels = from_triples(rows)
+    result = aggregate(labels, model)
+    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    return accuracy(result.probability, codes), log_loss(result.probability, codes)
+
+
+PEOPLE = Mixed(reference=("ann*",))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_better_than_the_one_person_and_than_everybody_alike(seed):
+    rows, truth = mixed_crowd(seed=seed, together=0.6)
+    alone = np.mean([truth[task] == label for worker, task, label in rows if worker.startswith("ann")])
+    mixed, loss = scored(rows, truth, PEOPLE)
+    alike, alike_loss = scored(rows, truth, TwoLevel())
+    assert mixed > alone + 0.02
+    assert mixed > alike + 0.02
+    assert loss < alike_loss
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_judges_who_say_nothing_do_no_harm(people):
+    rows, truth = mixed_crowd(items=200, people=people, seed=3)
+    random = np.random.default_rng(0)
+    shuffled = [(w, t, x if w.startswith("ann") else str(random.integers(3))) for w, t, x in rows]
+    labels = from_triples([row for row in rows if row[0].startswith("ann")])
+    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    assert scored(shuffled, truth, PEOPLE)[0] >= accuracy(labels.vote_share(), codes) - 0.005
+
+
+def test_judges_who_mean_another_class_help_as_well():
+    rows, truth = mixed_crowd(seed=4)
+    turned = [(w, t, x if w.startswith("ann") else str((int(x) + 1) % 3)) for w, t, x in rows]
+    assert scored(turned, truth, PEOPLE)[0] == pytest.approx(scored(rows, truth, PEOPLE)[0], abs=0.02)
+
+
+def test_gold_is_kept_and_helps_where_there_are_no_people():
+    rows, truth = mixed_crowd(seed=5)
+    known = {f"t{i}": truth[f"t{i}"] for i in range(100)}
+    few = [row for row in rows if not row[0].startswith("ann") or row[1] in ("t598", "t599")]
+    labels = from_triples(few, gold=known)
+    result = aggregate(labels, PEOPLE)
+    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    assert (result.probability.argmax(axis=1)[:100] == codes[:100]).all()
+    assert accuracy(result.probability[100:], codes[100:]) > 0.7
+
+
+def test_items_without_people_get_the_forecast():
+    rows, truth = mixed_crowd(seed=6)
+    half = [row for row in rows if not row[0].startswith("ann") or int(row[1][1:]) % 2]
+    labels = from_triples(half)
+    fit = PEOPLE.fit(labels)
+    without = np.array([int(name[1:]) % 2 == 0 for name in labels.item_names])
+    assert fit.posterior[without] == pytest.approx(np.exp(fit.state.items["forecast"][without]))
+    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    assert accuracy(fit.posterior[without], codes[without]) > 0.75
+
+
+def test_order_of_rows_and_names_of_classes_do_not_matter():
+    rows, _ = mixed_crowd(items=80, people=2, seed=7)
+    names = {"0": "zebra", "1": "ant", "2": "cow"}
+    renamed = from_triples([(w, t, names[x]) for w, t, x in rows], classes=["zebra", "ant", "cow"])
+    model = Mixed(reference=("ann*",), ordered=False)
+    assert model.fit(renamed).posterior == pytest.approx(model.fit(from_triples(rows)).posterior, abs=1e-9)
+
+
+def test_copies_of_a_judge_share_their_weight():
+    rows, truth = mixed_crowd(judges=1, seed=8)
+    copies = rows + [(f"{w}_{c}", t, x) for w, t, x in rows if w == "judge0" for c in range(4)]
+    once, often = scored(rows, truth, PEOPLE), scored(copies, truth, PEOPLE)
+    assert often[0] >= once[0] - 0.01
+    assert often[1] <= once[1] + 0.02
+
+
+def test_history_is_a_prior_and_testing_learns_nothing(tmp_path):
+    rows, truth = mixed_crowd(items=800, seed=9)
+    first = [row for row in rows if int(row[1][1:]) < 700]
+    later = [row for row in rows if int(row[1][1:]) >= 700]
+    learned = aggregate(from_triples(first), PEOPLE)
+    save(str(tmp_path / "model"), PEOPLE, Options(), learned.fit.state)
+    metadata, history = load(str(tmp_path / "model"))
+    model = Mixed(**metadata["parameters"])
+    labels = from_triples(later, history.classes, history.worker_names)
+    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    tested = aggregate(labels, model, Options(test=True), history)
+    going_on = aggregate(labels, model, Options(), history)
+    whole = aggregate(from_triples(first + later), PEOPLE).probability[700:]
+    for result in (tested, going_on):
+        assert accuracy(result.probability, codes) == pytest.approx(accuracy(whole, codes), abs=0.03)
+        assert log_loss(result.probability, codes) == pytest.approx(log_loss(whole, codes), abs=0.03)
+    assert going_on.fit.state.shared["targets"].sum() == pytest.approx(800)
+    assert (tested.fit.state.shared["targets"] == history.shared["targets"]).all()
+    assert going_on.fit.state.workers["precision"].max() > history.workers["precision"].max()
+
+
+def test_report_of_workers():
+    rows, truth = mixed_crowd(items=800, people=2, seed=12)
+    random = np.random.default_rng(1)
+    rows = [(w, t, str(random.integers(3)) if w in ("judge0", "ann0") else x) for w, t, x in rows]
+    labels = from_triples(rows)
+    result = aggregate(labels, reference=("ann*",))
+    found = report(labels, result.others(), result.confusions, result.class_prior)
+    assert result.confusions.sum(axis=2) == pytest.approx(np.ones((len(labels.worker_names), 3)))
+    spammers = np.array([name in ("judge0", "ann0") for name in labels.worker_names])
+    assert found.spam[spammers].min() > 0.2
+    assert found.spam[labels.worker_names.index("judge0")] > 0.99
+    assert np.quantile(found.spam[~spammers], 0.9) < 0.05
+    judges = np.array([name.startswith("judge") for name in labels.worker_names])
+    right = np.bincount(
+        labels.workers,
+        [
+            truth[labels.item_names[i]] == labels.classes[k]
+            for i, k in zip(labels.label_items, labels.labels, strict=True)
+        ],
+        minlength=len(judges),
+    )
+    assert found.accuracy[judges] == pytest.approx((right / found.labels)[judges], abs=0.07)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [((), "wanted a reference"), (("anm0",), "did you mean 'ann"), (("*",), "every worker is one")],
+)
+def test_a_reference_that_cannot_be_is_refused(reference, message):
+    rows, _ = mixed_crowd(items=30)
+    with pytest.raises(UsageError, match=message):
+        Mixed(reference=reference).fit(from_triples(rows))
+
+
+def test_no_labels():
+    assert PEOPLE.fit(from_triples([])).posterior.shape == (0, 0)
+
+
+def test_names_and_globs():
+    names = ["ann", "a[1]", "gpt-4o", "gpt-4"]
+    assert matches(names, ("a[1]", "gpt-4?")).tolist() == [False, True, True, False]
+    assert matches(names, ("gpt*",)).tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [(["1", "2", "3"], True), (["3", "2", "1"], False), (["0", "1"], False), (["a", "b", "c"], False)],
+)
+def test_whole_numbers_in_order_are_ordered(classes, expected):
+    assert whole_numbers(classes) is expected
