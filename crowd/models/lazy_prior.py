@@ -43,7 +43,7 @@ def mean_of(ghost, distances, count, prior_mean):
     return (prior_mean + distances + count * ghost) / (count + 1.0)
 
 
-@inlined
+@compiled
 def ghost_after(ghost, mean, count, prior_mean, elapsed):
     """m after `elapsed`: the solution of dm/ds = mu - m with mu = nu + (mu_0 - nu) exp(-s / (n + 1)).
 
