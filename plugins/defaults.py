@@ -14,6 +14,7 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.em.models": {"em_models": ("ppca",)},
     "hutch.reductions.active.layer": {"reductions": ("active",)},
+    "hutch.reductions.bandits.cost_sensitive_with_features": {"reductions": ("cost_sensitive_with_features",)},
     "hutch.reductions.binary": {"reductions": ("binary",)},
     "hutch.reductions.cost_sensitive_one_against_all": {"reductions": ("cost_sensitive_one_against_all",)},
     "hutch.reductions.crowd_em.layer": {"reductions": ("crowd_em",)},

@@ -1,13 +1,14 @@
 """A chain of reductions over one hashed weight table."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
+from hutch.core.chain.decisions import DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
 from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -33,6 +34,8 @@ class Outputs:
         queries: float32, importance of the label an active layer asks for, -1 where it does not ask.
         losses: float32, progressive loss times importance.
         scores: float32 (examples, classes), no columns unless asked for.
+        ranked: of decisions, uint32 (examples): their actions, the best first, from the row of the first action on;
+            `predictions` then has the score or the probability of each row's own action, NaN for a shared row.
     """
 
     predictions: NDArray[np.float32]
@@ -40,6 +43,7 @@ class Outputs:
     queries: NDArray[np.float32]
     losses: NDArray[np.float32]
     scores: NDArray[np.float32]
+    ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
 
 def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
@@ -132,7 +136,8 @@ class Engine:
         self.takes, self.predicts = check_neighbours(layers, registry)
         options = parser or ParserOptions()
         classes = [registry.reductions[spec.name] for spec in layers]
-        whole = any(cls.whole_groups for cls in classes)
+        self.whole_groups = any(cls.whole_groups for cls in classes)
+        whole = self.whole_groups or self.takes.of_decisions
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
         total = int(np.prod(widths))
@@ -174,6 +179,9 @@ class Engine:
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"] = bool(keep)
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
+        self._decisions = (
+            DecisionDriver(self._run, self.takes is Labels.ACTION_COSTS) if self.takes.of_decisions else None
+        )
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
@@ -207,11 +215,6 @@ class Engine:
     def score_count(self) -> int:
         """Columns of `Outputs.scores` when they are asked for."""
         return self.layers[0].score_count
-
-    @property
-    def whole_groups(self) -> bool:
-        """Whether a layer reads groups of lines; only the last line of a group then has a prediction, others NaN."""
-        return self.parser.whole_groups
 
     @property
     def last_features(self) -> int:
@@ -265,10 +268,14 @@ class Engine:
             layer.begin_batch(batch, learn)
         self._run["learning"], self._run["classes"] = learn, classes
         living = self._describe(batch, outputs, holdout)
-        start, at = 0, self._run.ctypes.data
+        start, at, walk = 0, self._run.ctypes.data, drive
+        if self._decisions is not None:
+            outputs.ranked = np.zeros(n, np.uint32)
+            self._decisions.prepare(batch, outputs.ranked)
+            at, walk = self._decisions.address, drive_decisions
         while start < n:
             self._run["dump_at"] = row_at
-            start = drive(at, start)
+            start = walk(at, start)
             shared = self.shared[0]
             if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
                 row_at = row(batch, start - 1, outputs, self.statistics)
@@ -311,7 +318,7 @@ class Engine:
             outputs, row_at = self.run_batch(
                 batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
             )
-            seen += len(batch)
+            seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:
                 sink(batch, outputs)
         return row_at

@@ -36,6 +36,14 @@ class Labels(StrEnum):
     SIMPLE = "simple"  # a real number, ±1 for binary
     MULTICLASS = "multiclass"  # a class, counted from 1
     COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
+    ACTION_COSTS = "action_costs"  # of a decision: a cost for each action
+    LOGGED_ACTION = "logged_action"  # of a decision: cost and probability of the action that was chosen
+    LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
+
+    @property
+    def of_decisions(self) -> bool:
+        """Whether examples are decisions, blocks of lines with an action each."""
+        return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
 
 
 class Predictions(StrEnum):
@@ -43,6 +51,13 @@ class Predictions(StrEnum):
 
     SCALAR = "scalar"
     CLASS = "class"
+    ACTION_SCORES = "action_scores"  # of a decision: the lower, the better
+    ACTION_PROBABILITIES = "action_probabilities"
+
+    @property
+    def of_actions(self) -> bool:
+        """Whether there is a number for each action."""
+        return self in (Predictions.ACTION_SCORES, Predictions.ACTION_PROBABILITIES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ IN_MEMORY = 1 << 27
 
 CACHE_ENDING = ".hutch-cache"
 
-_MAGIC = b"HUTCH BATCHES 1\n"
+_MAGIC = b"HUTCH BATCHES 2\n"
+_MAGICS = (_MAGIC, b"HUTCH BATCHES 1\n")  # what may be replaced
 _ALIGNMENT = 64
 _FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
 _YOUNG = 2.0  # seconds: file systems tell times apart at least this well
@@ -214,7 +215,7 @@ class _Abandoned(Exception):
 
 def _is_cache(path: str) -> bool:
     with open(path, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+        return file.read(len(_MAGIC)) in _MAGICS
 
 
 def _known(source: str) -> dict[str, int]:
@@ -262,6 +263,8 @@ def _check(batch: Batch, bits: int) -> None:
     if (starts[1:] < starts[:-1]).any() or (starts[batch.row_namespaces] != batch.row_ptr).any():
         raise ValueError("namespace_ptr does not ascend with the rows")
     if len(batch.values) != len(batch.indices) or len(batch.cost_classes) != len(batch.costs):
+        raise ValueError("arrays of different lengths")
+    if len(batch.probabilities) not in (0, len(batch.costs)):
         raise ValueError("arrays of different lengths")
     if any(len(getattr(batch, name)) != rows for name in ("labels", "importance", "base", "group")):
         raise ValueError("arrays of different lengths")

@@ -63,6 +63,7 @@ EXAMPLE = np.dtype(
         ("raw", "f4"),  # out: prediction before clipping and link
         ("query", "f4"),  # out: importance of the label an active layer asks for, -1 if it does not ask
         ("predicted", "f4"),  # in: the prediction that the base learner is to learn from
+        ("decision", "u8"),  # address of the DECISION that the row belongs to (`hutch.core.kernel.decision`), 0 if none
         ("updated", "f4"),  # out: the base learner's prediction after the update; to first order if nobody asks for it
     ]
 )

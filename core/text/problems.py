@@ -34,6 +34,12 @@ NUL_BYTE = 14
 NUMBER_AS_TAG = 15
 BLANK_AFTER_COLON = 16
 VALUE_WITHOUT_DIGITS = 17
+BAD_ACTION = 18
+BAD_PROBABILITY = 19
+SEVERAL_LABELS = 20
+SHARED_ALONE = 21
+SHARED_NOT_FIRST = 22
+SOME_COSTS = 23
 
 
 class Kind(NamedTuple):
@@ -70,6 +76,12 @@ KINDS = (
     ),
     Kind("blank after colon", "the next word is taken as the value", "a value right after ':'", True),
     Kind("value without digits", "it is read as 0 and the feature is dropped", "a number"),
+    Kind("bad action", "the label counts as not given", "action:cost:probability, or action:cost of all actions"),
+    Kind("bad probability", "nothing is learned from the decision", "a number above 0, at most 1"),
+    Kind("several labels", "nothing is learned from the decision", "one label per line, and one chosen action"),
+    Kind("shared line alone", "there is nothing to choose from", "lines of actions after it"),
+    Kind("shared line after actions", "it counts as an action", "it as the first line of its decision"),
+    Kind("some costs", "nothing is learned from the decision", "a cost for each action, or for none"),
 )
 
 
