@@ -20,6 +20,7 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.best_constant import BestConstant
 from hutch.core.run.passes import Holdout, PassesDone
 from hutch.core.run.progress import Progress
+from hutch.vw import decision_lines
 from hutch.vw.header import header, kept_options
 from hutch.vw.outputs import (
     FirstClass,
@@ -196,6 +197,8 @@ class VwRun(Run):
 
     def _prediction_lines(self) -> Lines:
         given = self._given
+        if self.chain.takes.of_decisions:
+            return decision_lines.prediction_lines(given)
         if given.scores or given.probabilities:
             return scores_of(self.chain, self._labels)
         if self._labels:
@@ -205,6 +208,9 @@ class VwRun(Run):
         return numbers_of(lambda outputs: outputs.predictions)
 
     def _raw_lines(self) -> Lines:
+        if self.chain.takes.of_decisions:
+            all_costs = self.chain.takes.value == "action_costs"
+            return decision_lines.raw_lines if all_costs else lambda batch, outputs: b""
         if self.chain.predicts.value != "class":
             return numbers_of(lambda outputs: outputs.raw)
         if self._given.scores or self._given.probabilities or not self.chain.score_count:

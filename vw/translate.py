@@ -7,6 +7,7 @@ from typing import Any
 
 from hutch.core.errors import UsageError
 from hutch.core.text.hashing import namespace_id
+from hutch.vw.decisions import decision_layers
 
 _MULTICLASS = {
     "oaa": "one_against_all",
@@ -50,6 +51,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     renamed = _renamed(options)
     layers = [
+        *decision_layers(options),
         *([{"merge_namespaces": {"names": renamed}}] if renamed else []),
         *_grams(options),
         *_multiclass(options),
@@ -248,8 +250,10 @@ def _scalar_layers(options: Namespace) -> list[Any]:
         mellowness = 1.0 if options.mellowness is None else options.mellowness
         asking: dict[str, Any] = {} if options.simulation else {"simulation": False}
         found.append({"active": {"rule": "vw", "mellowness": mellowness} | asking})
-    elif options.simulation or options.mellowness is not None or options.direct:
-        raise UsageError("--simulation, --mellowness and --direct need --active")
+    elif options.simulation or options.direct:
+        raise UsageError("--simulation and --direct need --active")
+    elif options.mellowness is not None and not (options.regcb or options.regcbopt or options.elim):
+        raise UsageError("--mellowness needs --active, --regcb or --squarecb --elim")
     return found
 
 

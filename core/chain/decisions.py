@@ -12,7 +12,7 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
-from hutch.core.chain.driver import RUN, run_at
+from hutch.core.chain.driver import run_at
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -35,7 +35,10 @@ DECISIONS = np.dtype(
         ("decision", "u8"),  # address of the DECISION record
         ("all_costs", "u8"),  # 1: labels are costs of all actions; 0: cost and probability of one
         ("probabilities", "u8"),  # address of the batch's probabilities
-        ("ranked", "u8"),  # out: uint32[rows]: the actions of a decision, the best first, from its first action's row on
+        (
+            "ranked",
+            "u8",
+        ),  # out: uint32[rows]: the actions of a decision, the best first, from its first action's row on
         ("indices", "u8"),  # room for the actions of one decision, with the features they share
         ("values", "u8"),
         ("starts", "u8"),
@@ -234,7 +237,7 @@ def drive_decisions(decisions, start):
         first = row + uint64(has_shared)
         labeled = _read_costs(s, r, d, first) if s.all_costs == uint64(1) else _read_choice(s, r, d, first)
         labeled = labeled and d.count > uint64(0)
-        e.base, e.label, e.importance = np.float32(0), d.cost if labeled else UNLABELED, importance[row]
+        d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
         e.line += uint64(1)
         e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), uint64(0)
@@ -316,4 +319,3 @@ class DecisionDriver:
     def _allocate(self, record: NDArray[Any], field: str, length: int, kind: str, name: str = "") -> None:
         array = self._room[name or field] = np.zeros(length, kind)
         record[field] = array.ctypes.data
-

@@ -25,6 +25,7 @@ ACTION = np.dtype(
 
 DECISION = np.dtype(
     [
+        ("row", "u8"),  # of its first line, in the batch
         ("actions", "u8"),  # address of ACTION[count]
         ("count", "u8"),
         ("classes", "u8"),  # address of uint32[count]: what the label calls each action

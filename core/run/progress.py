@@ -16,6 +16,7 @@ from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.best_constant import BestConstant
+from hutch.core.run.decisions import label_cell, prediction_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,9 @@ class ProgressEvent:
         since_last: the same since the event before.
         examples: examples seen.
         weight: sum of their importance.
-        label: of the last example: a number, a class, `known` for a cost-sensitive one, None without label.
-        prediction: of the last example: a number or a class.
+        label: of the last example: a number, a class, `known` for a cost-sensitive one, `action:cost:probability` for a
+            logged decision, None without label.
+        prediction: of the last example: a number or a class; of a decision `action:score` or `action:probability`.
         features: of the last example, interactions and the constant included.
         holdout: the losses are those of the examples held out.
         pass_number: counted from 1.
@@ -40,7 +42,7 @@ class ProgressEvent:
     examples: int
     weight: float
     label: float | int | str | None
-    prediction: float | int
+    prediction: float | int | str
     features: int
     holdout: bool = False
     pass_number: int = 1
@@ -154,7 +156,7 @@ class Progress:
             examples=now.examples,
             weight=now.weighted_examples,
             label=self._label(batch, i),
-            prediction=self._prediction(float(outputs.predictions[i])),
+            prediction=self._predicted(batch, i, outputs),
             features=self.engine.last_features,
             holdout=self._holdout and self.pass_number > 1,
             pass_number=self.pass_number,
@@ -164,7 +166,14 @@ class Progress:
             view(event)
         return self._baseline.weighted_examples + self.schedule.after(now.weighted_examples)
 
+    def _predicted(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+        if self.engine.takes.of_decisions:
+            return prediction_cell(batch, i, outputs, self.engine.takes is Labels.ACTION_COSTS)
+        return self._prediction(float(outputs.predictions[i]))
+
     def _label(self, batch: Batch, i: int) -> float | int | str | None:
+        if self.engine.takes.of_decisions:
+            return label_cell(batch, i, self.engine.takes is Labels.ACTION_COSTS)
         if self.engine.takes == Labels.COST_SENSITIVE:
             return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
         label = batch.labels[i]

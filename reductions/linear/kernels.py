@@ -390,8 +390,12 @@ def _hypothetical_norm(state, example, at, label, importance, offset):  # type: 
 @kernel
 def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
     """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
-    state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
-    prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
+    state, e = _state(layer), example_at(example)[0]
+    shared, prediction = shared_at(e.shared)[0], e.predicted
+    if e.is_predicted == uint64(0):
+        prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
+    else:
+        gather(features_at(state.features)[0], example, offset)
     norm = _hypothetical_norm(state, example, prediction, label, importance, offset)
     return _scale(state, shared, _1) * norm
 
