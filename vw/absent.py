@@ -1,6 +1,6 @@
 """The options of Vowpal Wabbit that Hutch does not have, with what to use instead where something is."""
 
-_BANDITS = "use --cb_adf or --cb_explore_adf, whose actions have features"
+_BANDITS = "use --cb_adf, --cb_explore_adf, --cb, --cb_explore or --cbify"
 _OTHER_BASE = "use the default learner, --sgd, or the `dyadic` layer"
 _OTHER_TREES = "use --oaa, --ect or the `filter_tree` layer"
 _SERVER = "use `hutch active serve`"
@@ -26,9 +26,8 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("bootstrap bs_type autolink audit_regressor", "look into a model with `hutch inspect`"),
     ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math", _NOTHING),
     ("search search_task search_history_length search_rollout search_rollin search_neighbor_features", _NOTHING),
-    ("cb  cb_explore  cb_explore_pdf   cb_dro  ", _BANDITS),
-    ("cbify cbify_cs cbify_ldf cbify_reg warm_cb warm_cb_cs ccb_explore_adf slates cats cats_pdf cats_tree", _BANDITS),
-    ("      rnd    baseline ", _BANDITS),
+    ("cb_explore_pdf cb_dro baseline", _BANDITS),
+    ("cbify_cs cbify_ldf cbify_reg warm_cb warm_cb_cs ccb_explore_adf slates cats cats_pdf cats_tree", _BANDITS),
     ("automl explore_eval multiworld_test large_action_space experimental_igl get_pmf sample_pdf", _BANDITS),
     ("affix spelling dictionary dictionary_path", _DONE_BEFORE),
     ("feature_limit", "leave features out before Hutch reads them"),
@@ -60,20 +59,20 @@ _OF_OTHERS = """
     OjaNewton action_cache_slack adax alg all_slots_loss alpha automl_significance_level bandwidth
     batch_sz_no_doubling beta_scale block_size bonferroni_denominator cb_c_alpha cb_c_tau cb_discrete
     cb_dro_alpha cb_dro_tau cb_dro_wmax cb_force_legacy cb_to_cbadf ccb_no_slot_index challenger_epsilon
-    check_enabled choices_lambda  compete confidence confidence_after_training constant_epsilon
+    check_enabled choices_lambda compete confidence confidence_after_training constant_epsilon
     corrupt_prob_warm_start corrupt_type_warm_start cost_max cost_min csv_trace debug_reversed_learn decay
     default_lease degree dream_at_update dream_repeats dump_json_weights_include_extra_online_state_experimental
-    dump_json_weights_include_feature_names_experimental  emt emt_initial emt_leaf emt_router emt_scorer
+    dump_json_weights_include_feature_names_experimental emt emt_initial emt_leaf emt_router emt_scorer
     epoch_size epsilon_decay epsilon_decay_audit epsilon_decay_significance_level eval exclude_eval fepsilon
-     fixed_significance_level flip_loss_sign flipschitz_const   global_only
-    graph_feedback  ignore_features_dsjson_experimental initial_denominator initial_epsilon
+     fixed_significance_level flipschitz_const global_only
+    graph_feedback ignore_features_dsjson_experimental initial_denominator initial_epsilon
     initial_numerator interact interaction interaction_type interaction_update lambda_scheme
-    las_hint_explicit_simd leaf_example_multiplier learn learn_at_leaf learning_rate_cnt loss0 loss1
+    las_hint_explicit_simd leaf_example_multiplier learn learn_at_leaf learning_rate_cnt
     loss_01_ratio loss_option loss_report lr_multiplier max_actions max_number_of_labels max_value
-    min_champ_examples min_scope min_value model_count multiplier  normalize  oas online
+    min_champ_examples min_scope min_value model_count multiplier normalize oas online
     opt_func oracle_type ot overwrite_label para_active plt_force_load_legacy_model pmf_to_pdf policy
-    pool_greedy pool_size priority_challengers priority_type project  radius random_init replay_b_count
-    replay_c_count replay_m_count restart reward_as_cost rnd_alpha rnd_invlambda search_active_verify
+    pool_greedy pool_size priority_challengers priority_type project radius random_init replay_b_count
+    replay_c_count replay_m_count restart reward_as_cost search_active_verify
     search_allowed_transitions search_alpha search_beta search_interpolation search_linear_ordering
     search_metatask search_no_caching search_passes_per_policy search_perturb_oracle search_rollout_num_steps
     search_save_every_k_runs search_subsample_time search_total_nb_policies search_trained_nb_policies search_xv

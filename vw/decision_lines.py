@@ -1,31 +1,22 @@
 """Vowpal Wabbit's forms of predictions for decisions."""
 
-from argparse import Namespace
-
 import numpy as np
 
+from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
-from hutch.core.run.decisions import classes_of, decision_lines, decisions_of, number_text, tail
+from hutch.core.chain.reduction import Labels
+from hutch.core.run.decisions import best_actions, classes_of, decision_lines, decisions_of, number_text, tail
 from hutch.vw.outputs import Lines
 
 
-def prediction_lines(options: Namespace) -> Lines:
+def prediction_lines(chain: Chain) -> Lines:
     """What `-p` writes."""
-    if options.cb_explore_adf or options.rank_all:
-        return decision_lines
-    if options.cb_adf:
-        return best_actions
-    return ranked_classes if options.csoaa_rank else chosen_classes
-
-
-def best_actions(batch: Batch, outputs: Outputs) -> bytes:
-    """The best action of each decision."""
-    found = (
-        (b"%d" % outputs.ranked[first] if stop > first else b"") + tail(batch, start) + b"\n"
-        for start, first, stop in decisions_of(batch)
-    )
-    return b"".join(found)
+    best = getattr(chain.layers[0].parameters, "lists", "all") == "best"
+    if chain.takes is Labels.ACTION_COSTS:
+        return chosen_classes if best else ranked_classes
+    below = chain.layers[1].parameters if chain.takes is Labels.LOGGED_CLASS else None
+    return best_actions if best or getattr(below, "lists", "all") == "best" else decision_lines
 
 
 def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:

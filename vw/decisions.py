@@ -13,23 +13,25 @@ _METHODS = {
 }
 _TYPES = ("mtr", "ips", "dm", "dr", "sm")
 _EXPLORERS = ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd", "synthcover")
+_EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
+_BANDITS = ("cb_adf", "cb", *_EXPLORING)
 _BELONGS = {
-    "csoaa_rank": ("csoaa_ldf",),
+    "csoaa_rank": ("csoaa_ldf", *_BANDITS),
     "rank_all": ("cb_adf",),
     "no_predict": ("cb_adf",),
-    "cb_type": ("cb_adf", "cb_explore_adf"),
-    "clip_p": ("cb_adf", "cb_explore_adf"),
+    "cb_type": _BANDITS,
+    "clip_p": _BANDITS,
     "cb_sample": ("cb_explore_adf",),
-    "epsilon": ("cb_explore_adf",),
-    **dict.fromkeys(_EXPLORERS, ("cb_explore_adf",)),
-    "regcbopt": ("cb_explore_adf",),
+    **dict.fromkeys(("epsilon", *_EXPLORERS, "regcbopt", "first_only"), _EXPLORING),
+    "loss0": ("cbify",),
+    "loss1": ("cbify",),
+    "flip_loss_sign": ("cbify",),
     "lambda": ("softmax",),
     "gamma_scale": ("squarecb",),
     "gamma_exponent": ("squarecb",),
     "elim": ("squarecb",),
     "cb_min_cost": ("squarecb", "regcb", "regcbopt"),
     "cb_max_cost": ("squarecb", "regcb", "regcbopt"),
-    "first_only": ("cb_explore_adf",),
     "greedify": ("bag",),
     "psi": ("cover",),
     "nounif": ("cover",),
@@ -55,14 +57,39 @@ def decision_layers(options: Namespace) -> list[Any]:
     for name, owners in _BELONGS.items():
         if _is_given(options, name) and not loaded and not any(_is_given(options, owner) for owner in owners):
             raise UsageError(f"--{name} needs " + " or ".join(f"--{owner}" for owner in owners))
-    bandit = options.cb_adf or options.cb_explore_adf
+    exploring = any(_is_given(options, name) for name in _EXPLORING)
+    bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and not bandit:
         return []
-    layers = [*_explorer(options)] if options.cb_explore_adf else []
+    layers = _classes(options) + (_explorer(options) if exploring else [])
     if bandit:
-        layers.append(_layer("contextual_bandit", type=_cb_type(options), clip=options.clip_p))
-    layers.append(_layer("cost_sensitive_with_features", method=_method(options)))
-    return layers
+        lists = None if exploring or options.rank_all else "best"
+        layers.append(_layer("contextual_bandit", type=_cb_type(options), clip=options.clip_p, lists=lists))
+    lists = None if bandit or options.csoaa_rank else "best"
+    return [*layers, _layer("cost_sensitive_with_features", method=_method(options), lists=lists)]
+
+
+def _classes(options: Namespace) -> list[Any]:
+    """The layer that makes actions of classes."""
+    asked = [name for name in ("cb", "cb_explore", "cbify") if _is_given(options, name)]
+    if not asked:
+        return []
+    if len(asked) > 1 or options.cb_adf:
+        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
+    classes = getattr(options, asked[0])
+    if asked != ["cbify"]:
+        return [{"action_per_class": {"classes": classes}}]
+    right, wrong = _losses(options)
+    given = {"right": right} if right != 0 else {}
+    return [{"simulate_bandit": {"classes": classes} | given | ({"wrong": wrong} if wrong != 1 else {})}]
+
+
+def _losses(options: Namespace) -> tuple[float, float]:
+    """What a right and a wrong class cost in a simulation."""
+    sign = -1 if options.flip_loss_sign else 1
+    right = 0.0 if options.loss0 is None else options.loss0
+    wrong = 1.0 if options.loss1 is None else options.loss1
+    return sign * right, sign * wrong
 
 
 def _layer(name: str, **parameters: Any) -> Any:
@@ -100,11 +127,10 @@ def _explorer(options: Namespace) -> list[Any]:
 
 
 def _costs(options: Namespace) -> dict[str, Any]:
-    return {
-        "mellowness": options.mellowness,
-        "lowest_cost": options.cb_min_cost,
-        "highest_cost": options.cb_max_cost,
-    }
+    low, high = options.cb_min_cost, options.cb_max_cost
+    if options.cbify is not None:
+        low, high = options.loss0, options.loss1
+    return {"mellowness": options.mellowness, "lowest_cost": low, "highest_cost": high}
 
 
 def _softmax(options: Namespace) -> Any:
@@ -147,6 +173,11 @@ def _cover(options: Namespace) -> Any:
     return {"explore_cover": {"policies": options.cover} | given}
 
 
+def _rnd(options: Namespace) -> Any:
+    given = {"alpha": options.rnd_alpha, "scale": options.rnd_invlambda, "epsilon": options.epsilon}
+    return {"explore_rnd": {"models": options.rnd} | {key: value for key, value in given.items() if value is not None}}
+
+
 def _synthcover(options: Namespace) -> Any:
     return _layer(
         "explore_synthetic_cover",
@@ -174,5 +205,6 @@ _MAKERS = {
     "regcb": _regcb,
     "bag": _bag,
     "cover": _cover,
+    "rnd": _rnd,
     "synthcover": _synthcover,
 }

@@ -197,8 +197,8 @@ class VwRun(Run):
 
     def _prediction_lines(self) -> Lines:
         given = self._given
-        if self.chain.takes.of_decisions:
-            return decision_lines.prediction_lines(given)
+        if self.chain.predicts.of_actions:
+            return decision_lines.prediction_lines(self.chain)
         if given.scores or given.probabilities:
             return scores_of(self.chain, self._labels)
         if self._labels:
@@ -208,7 +208,7 @@ class VwRun(Run):
         return numbers_of(lambda outputs: outputs.predictions)
 
     def _raw_lines(self) -> Lines:
-        if self.chain.takes.of_decisions:
+        if self.chain.predicts.of_actions:
             all_costs = self.chain.takes.value == "action_costs"
             return decision_lines.raw_lines if all_costs else lambda batch, outputs: b""
         if self.chain.predicts.value != "class":

@@ -29,16 +29,19 @@ from hutch.core.kernel.cache import entry
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, values_of
 from hutch.core.kernel.decorators import helper, inlined
 
+COSTS, CHOICE, CLASSES = range(3)
+"""Labels are the costs of all actions, cost and probability of one, or these of a class, each row an example."""
+
 DECISIONS = np.dtype(
     [
         ("run", "u8"),  # address of the RUN record
         ("decision", "u8"),  # address of the DECISION record
-        ("all_costs", "u8"),  # 1: labels are costs of all actions; 0: cost and probability of one
+        ("kind", "u8"),  # COSTS, CHOICE or CLASSES
         ("probabilities", "u8"),  # address of the batch's probabilities
         (
             "ranked",
             "u8",
-        ),  # out: uint32[rows]: the actions of a decision, the best first, from its first action's row on
+        ),  # out: uint32[rows]: the actions, the best first, from the row of the first; [rows, classes] of CLASSES
         ("indices", "u8"),  # room for the actions of one decision, with the features they share
         ("values", "u8"),
         ("starts", "u8"),
@@ -57,10 +60,10 @@ def _is_shared(s, r, row):
 
 
 @inlined
-def _end_of(r, row):
+def _end_of(s, r, row):
     """The row behind the decision that begins at `row`."""
     group, stop = int64s_at(r.group, r.size), row + uint64(1)
-    while stop < r.size and group[stop] == group[row]:
+    while s.kind != uint64(CLASSES) and stop < r.size and group[stop] == group[row]:
         stop += uint64(1)
     return stop
 
@@ -172,6 +175,7 @@ def _read_choice(s, r, d, row):
             cost, probability = float32s_at(r.costs, uint64(0))[at], float32s_at(s.probabilities, uint64(0))[at]
             if cost != UNLABELED and probability > np.float32(0):
                 found += uint64(1)
+                uint32s_at(d.classes, d.count)[k] = uint32s_at(r.cost_classes, uint64(0))[at]
                 d.chosen, d.cost, d.probability = int64(k), cost, probability
     if found != uint64(1):
         d.chosen = int64(-1)
@@ -182,7 +186,7 @@ def _read_choice(s, r, d, row):
 def _count(s, e, shared, labeled, held_out):
     """Take the decision into the statistics."""
     weight = e.importance
-    if s.all_costs == uint64(0) or not labeled:  # VW's clock stands still while all costs are known
+    if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
         shared.time += weight
     if held_out and labeled:
         shared.weighted_holdout += weight
@@ -204,6 +208,13 @@ def _write_outputs(s, r, d, e, row, stop):
     losses, places = float32s_at(r.losses, r.size), uint32s_at(s.ranked, r.size)
     ranked, values = ranked_of(d), values_of(d)
     first = stop - d.count
+    if s.kind == uint64(CLASSES):
+        scores, places = float32s_at(r.scores, r.size * r.classes), uint32s_at(s.ranked, r.size * r.classes)
+        for k in range(r.classes):
+            places[row * r.classes + k] = ranked[k]
+            scores[row * r.classes + uint64(ranked[k])] = values[k]
+        predictions[row], raw[row], losses[row] = np.float32(ranked[0]) + np.float32(1), e.raw, e.loss
+        return
     predictions[row] = raw[row] = np.float32(np.nan)
     for k in range(d.count):
         places[first + k], predictions[first + uint64(ranked[k])] = ranked[k], values[k]
@@ -231,11 +242,11 @@ def drive_decisions(decisions, start):
     importance, group = float32s_at(r.importance, r.size), int64s_at(r.group, r.size)
     e.score_count, e.decision = uint64(0), s.decision
     while row < r.size:
-        stop = _end_of(r, row)
+        stop = _end_of(s, r, row)
         has_shared = _is_shared(s, r, row)
         _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
         first = row + uint64(has_shared)
-        labeled = _read_costs(s, r, d, first) if s.all_costs == uint64(1) else _read_choice(s, r, d, first)
+        labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
         labeled = labeled and d.count > uint64(0)
         d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
@@ -260,15 +271,16 @@ class DecisionDriver:
 
     Args:
         run: the engine's RUN record.
-        all_costs: labels are costs of all actions, not cost and probability of one.
+        kind: COSTS, CHOICE or CLASSES.
     """
 
-    def __init__(self, run: NDArray[Any], all_costs: bool) -> None:
+    def __init__(self, run: NDArray[Any], kind: int) -> None:
         self._decision = np.zeros(1, DECISION)
         self._record = np.zeros(1, DECISIONS)
         self._run = run
+        self._decision["in_line"] = 1
         self._record["run"], self._record["decision"] = run.ctypes.data, self._decision.ctypes.data
-        self._record["all_costs"] = all_costs
+        self._record["kind"] = kind
         self._actions = np.zeros(0, ACTION)
         self._room: dict[str, NDArray[Any]] = {}
         self._living: tuple[NDArray[Any], ...] = ()  # arrays of the batch that kernels see
@@ -278,8 +290,13 @@ class DecisionDriver:
         """Where the DECISIONS record lies."""
         return int(self._record.ctypes.data)
 
-    def prepare(self, batch: Batch, ranked: NDArray[np.uint32]) -> None:
-        """Tell the driver of a batch, and where the actions of its decisions go, the best first.
+    def prepare(self, batch: Batch, ranked: NDArray[np.uint32], classes: int) -> None:
+        """Tell the driver of a batch.
+
+        Args:
+            batch: the decisions.
+            ranked: where their actions go, the best first.
+            classes: how many actions each has, where they are not those of the batch.
 
         Raises:
             DataError: a batch without a probability for each cost.
@@ -292,7 +309,7 @@ class DecisionDriver:
             pointers[starts + 1] - pointers[starts] for pointers in (batch.row_ptr, batch.row_namespaces)
         )
         self._make_room(
-            int(lines.max(initial=0)),
+            max(classes, int(lines.max(initial=0))),
             int((features + lines * first_features).max(initial=0)),
             int((spaces + lines * first_spaces).max(initial=0)),
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
-from hutch.core.chain.decisions import DecisionDriver, drive_decisions
+from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
 from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -24,6 +24,9 @@ _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
+_KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGED_CLASS: CLASSES}
+
+
 @dataclass(slots=True)
 class Outputs:
     """What the chain said of the examples of one batch; each array has one entry an example.
@@ -35,7 +38,8 @@ class Outputs:
         losses: float32, progressive loss times importance.
         scores: float32 (examples, classes), no columns unless asked for.
         ranked: of decisions, uint32 (examples): their actions, the best first, from the row of the first action on;
-            `predictions` then has the score or the probability of each row's own action, NaN for a shared row.
+            `predictions` then has the score or the probability of each row's own action, NaN for a shared row. Of
+            logged classes uint32 (examples · classes): those of each example, `scores` has the numbers by class.
     """
 
     predictions: NDArray[np.float32]
@@ -179,9 +183,8 @@ class Engine:
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"] = bool(keep)
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
-        self._decisions = (
-            DecisionDriver(self._run, self.takes is Labels.ACTION_COSTS) if self.takes.of_decisions else None
-        )
+        kind = _KINDS.get(self.takes)
+        self._decisions = None if kind is None else DecisionDriver(self._run, kind)
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
@@ -252,7 +255,7 @@ class Engine:
             The outputs, and the sum of importance at which the next row is due.
         """
         n = len(batch)
-        classes = self.score_count if scores else 0
+        classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
         if not reuse:
             outputs = _outputs(np.zeros(n * (4 + classes), np.float32), n, classes)
         else:
@@ -270,8 +273,8 @@ class Engine:
         living = self._describe(batch, outputs, holdout)
         start, at, walk = 0, self._run.ctypes.data, drive
         if self._decisions is not None:
-            outputs.ranked = np.zeros(n, np.uint32)
-            self._decisions.prepare(batch, outputs.ranked)
+            outputs.ranked = np.zeros(n * max(classes, 1), np.uint32)
+            self._decisions.prepare(batch, outputs.ranked, classes)
             at, walk = self._decisions.address, drive_decisions
         while start < n:
             self._run["dump_at"] = row_at

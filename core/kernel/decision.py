@@ -14,7 +14,7 @@ from hutch.core.kernel.decorators import helper, inlined
 
 ACTION = np.dtype(
     [
-        ("indices", "u8"),  # the first six as in EXAMPLE; the actions of a decision lie one behind the other
+        ("indices", "u8"),  # as in EXAMPLE
         ("values", "u8"),
         ("length", "u8"),
         ("namespaces", "u8"),
@@ -28,6 +28,7 @@ DECISION = np.dtype(
         ("row", "u8"),  # of its first line, in the batch
         ("actions", "u8"),  # address of ACTION[count]
         ("count", "u8"),
+        ("in_line", "u8"),  # 1 if the features and namespaces of each action lie right behind those of the one before
         ("classes", "u8"),  # address of uint32[count]: what the label calls each action
         ("importance", "u8"),  # address of float32[count]
         ("costs", "u8"),  # in: address of float32[count]; UNLABELED where a cost-sensitive layer is not to learn
@@ -60,7 +61,7 @@ def show_action(example, decision, k, ahead):
     e.indices, e.values, e.length = a.indices, a.values, a.length
     e.namespaces, e.namespace_ids, e.namespace_count = a.namespaces, a.namespace_ids, a.namespace_count
     e.next_length = uint64(0)
-    if ahead and k + uint64(1) < decision.count:
+    if ahead and decision.in_line == uint64(1) and k + uint64(1) < decision.count:
         e.next_length = actions[k + uint64(1)].length
         e.next_namespace_count = actions[k + uint64(1)].namespace_count
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
 
 
@@ -47,36 +48,64 @@ def classes_of(batch: Batch) -> list[int]:
     return found.tolist()
 
 
+def ranked_actions(batch: Batch, outputs: Outputs) -> Iterator[tuple[int, list[int], list[float]]]:
+    """Of each decision the row of its first line, its actions with the best one first, and their values by action."""
+    if outputs.scores.shape[1]:
+        ranked = outputs.ranked.reshape(outputs.scores.shape)
+        for row, (order, values) in enumerate(zip(ranked.tolist(), outputs.scores.tolist(), strict=True)):
+            yield row, order, values
+        return
+    order, values = outputs.ranked.tolist(), outputs.predictions.tolist()
+    for start, first, stop in decisions_of(batch):
+        yield start, order[first:stop], values[first:stop]
+
+
 def decision_lines(batch: Batch, outputs: Outputs) -> bytes:
     """A line `action:value,action:value` for each decision, the best action first, and an empty line."""
     found = []
-    ranked, values = outputs.ranked.tolist(), outputs.predictions.tolist()
-    for start, first, stop in decisions_of(batch):
-        pairs = (f"{k}:{number_text(values[first + k])}" for k in ranked[first:stop])
-        found.append(",".join(pairs).encode() + tail(batch, start) + b"\n")
+    for row, ranked, values in ranked_actions(batch, outputs):
+        found.append(",".join(f"{k}:{number_text(values[k])}" for k in ranked).encode() + tail(batch, row) + b"\n")
     return b"".join(found)
 
 
-def label_cell(batch: Batch, row: int, all_costs: bool) -> str | None:
+def best_actions(batch: Batch, outputs: Outputs) -> bytes:
+    """The best action of each decision, and an empty line."""
+    found = []
+    for row, ranked, _ in ranked_actions(batch, outputs):
+        found.append((b"%d" % ranked[0] if ranked else b"") + tail(batch, row) + b"\n")
+    return b"".join(found)
+
+
+def label_cell(batch: Batch, row: int, takes: Labels) -> str | None:
     """What the table says of the label of the decision to which a row belongs."""
-    _, first, stop = decision_at(batch, row)
+    _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
     low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
     known = np.flatnonzero(batch.costs[low:high] != UNLABELED) + low
-    if all_costs:
+    if takes is Labels.ACTION_COSTS:
         return "known" if len(known) == stop - first else None
     known = known[batch.probabilities[known] > 0]
     if len(known) != 1:
         return None
-    action = int(np.searchsorted(batch.cost_ptr, known[0], "right")) - 1 - first
-    return f"{action}:{batch.costs[known[0]]:.2g}:{batch.probabilities[known[0]]:.2g}"
+    at = int(known[0])
+    action = int(np.searchsorted(batch.cost_ptr, at, "right")) - 1 - first
+    if takes is Labels.LOGGED_CLASS:
+        action = int(batch.cost_classes[at]) - 1
+    return f"{action}:{batch.costs[at]:.2g}:{batch.probabilities[at]:.2g}"
 
 
-def prediction_cell(batch: Batch, row: int, outputs: Outputs, all_costs: bool) -> str:
-    """What the table says of the best action of the decision to which a row belongs: with `all_costs` its class."""
+def prediction_cell(batch: Batch, row: int, outputs: Outputs, takes: Labels) -> str:
+    """What the table says of the best action of the decision to which a row belongs; its class if all costs are known."""
+    if takes is Labels.LOGGED_CLASS:
+        best = int(outputs.ranked.reshape(outputs.scores.shape)[row, 0])
+        return _pair(best, outputs.scores[row, best])
     _, first, stop = decision_at(batch, row)
     if first == stop:
         return "none"
     best = int(outputs.ranked[first])
-    if all_costs:
+    if takes is Labels.ACTION_COSTS:
         return str(classes_of(batch)[first + best])
-    return f"{best}:" + f"{outputs.predictions[first + best]:.2f}".rstrip("0").rstrip(".")
+    return _pair(best, outputs.predictions[first + best])
+
+
+def _pair(action: int, value: float) -> str:
+    return f"{action}:" + f"{value:.2f}".rstrip("0").rstrip(".")

@@ -167,13 +167,13 @@ class Progress:
         return self._baseline.weighted_examples + self.schedule.after(now.weighted_examples)
 
     def _predicted(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
-        if self.engine.takes.of_decisions:
-            return prediction_cell(batch, i, outputs, self.engine.takes is Labels.ACTION_COSTS)
+        if self.engine.predicts.of_actions:
+            return prediction_cell(batch, i, outputs, self.engine.takes)
         return self._prediction(float(outputs.predictions[i]))
 
     def _label(self, batch: Batch, i: int) -> float | int | str | None:
-        if self.engine.takes.of_decisions:
-            return label_cell(batch, i, self.engine.takes is Labels.ACTION_COSTS)
+        if self.engine.predicts.of_actions:
+            return label_cell(batch, i, self.engine.takes)
         if self.engine.takes == Labels.COST_SENSITIVE:
             return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
         label = batch.labels[i]

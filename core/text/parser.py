@@ -24,9 +24,7 @@ from hutch.core.text.scan import scan
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
 
-LabelKind = Literal[
-    "simple", "multiclass", "cost_sensitive", "none", "action_costs", "logged_action", "logged_class"
-]
+LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none", "action_costs", "logged_action", "logged_class"]
 
 _OF_DECISIONS = ("action_costs", "logged_action")
 

@@ -55,10 +55,12 @@ class ContextualBanditParameters(Parameters):
     Attributes:
         type: how the cost of one action becomes a problem for all.
         clip: probabilities below this count as this.
+        lists: what is written of a decision: `all` actions with their scores, or only the `best` one.
     """
 
     type: Literal["mtr", "ips", "dm", "dr", "sm"] = "mtr"
     clip: Annotated[float, Field(ge=0, le=1)] = 0.0
+    lists: Literal["all", "best"] = "all"
 
 
 STATE = np.dtype(

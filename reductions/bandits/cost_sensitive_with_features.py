@@ -36,9 +36,11 @@ class CostSensitiveWithFeaturesParameters(Parameters):
 
     Attributes:
         method: `regression` of the cost, or `classification` into cheapest and others.
+        lists: what is written of a decision: `all` actions with their scores, or only the `best` one.
     """
 
     method: Literal["regression", "classification"] = "regression"
+    lists: Literal["all", "best"] = "all"
 
 
 STATE = np.dtype([("classifies", "u8")])

@@ -117,6 +117,11 @@ class Linear(Reduction):
         )
 
     @property
+    def features_address(self) -> int:
+        """Address of the FEATURES record: which interactions there are, and what is left out."""
+        return int(self._features.record.ctypes.data)
+
+    @property
     def updates_at(self) -> int:
         """Address of an int64: how often the weights have changed."""
         return int(self.state["updates"].ctypes.data)
