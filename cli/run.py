@@ -199,7 +199,13 @@ class Run:
         options = self.options
         if options.predictions is not None:
             file = stack.enter_context(open_output(options.predictions))
-            self._sinks.append(_lines_to(file, lambda outputs: outputs.predictions))
+            if self.chain.predicts.of_actions:
+                from hutch.core.run.decisions import lines_of
+
+                lines = lines_of(self.chain)
+                self._sinks.append(lambda batch, outputs: _write_now(file, lines(batch, outputs)))
+            else:
+                self._sinks.append(_lines_to(file, lambda outputs: outputs.predictions))
         if options.raw is not None:
             from hutch.core.run.predictions import score_lines
 
@@ -315,7 +321,12 @@ class Run:
             note(f"{such}: this chain is not made for them, and learned from them all the same")
 
 
-_VW_PREDICTIONS = {Predictions.SCALAR: "SCALAR", Predictions.CLASS: "MULTICLASS"}
+_VW_PREDICTIONS = {
+    Predictions.SCALAR: "SCALAR",
+    Predictions.CLASS: "MULTICLASS",
+    Predictions.ACTION_SCORES: "ACTION_SCORES",
+    Predictions.ACTION_PROBABILITIES: "ACTION_PROBS",
+}
 _BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "power_t": "power_t"}
 
 

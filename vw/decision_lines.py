@@ -6,17 +6,15 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
-from hutch.core.run.decisions import best_actions, classes_of, decision_lines, decisions_of, number_text, tail
+from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
 from hutch.vw.outputs import Lines
 
 
 def prediction_lines(chain: Chain) -> Lines:
     """What `-p` writes."""
-    best = getattr(chain.layers[0].parameters, "lists", "all") == "best"
-    if chain.takes is Labels.ACTION_COSTS:
-        return chosen_classes if best else ranked_classes
-    below = chain.layers[1].parameters if chain.takes is Labels.LOGGED_CLASS else None
-    return best_actions if best or getattr(below, "lists", "all") == "best" else decision_lines
+    if chain.takes is not Labels.ACTION_COSTS:
+        return lines_of(chain)
+    return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
 
 
 def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:

@@ -19,7 +19,23 @@ _LEARNERS = {
     "low_rank_quadratic": "lrq",
     "active": "active",
     "linear": "gd",
+    "cost_sensitive_with_features": "csoaa_ldf",
+    "contextual_bandit": "cb_adf",
+    "explore_epsilon": "cb_explore_adf_greedy",
+    "explore_first": "cb_explore_adf_first",
+    "explore_softmax": "cb_explore_adf_softmax",
+    "explore_squarecb": "cb_explore_adf_squarecb",
+    "explore_regcb": "cb_explore_adf_regcb",
+    "explore_bag": "cb_explore_adf_bag",
+    "explore_cover": "cb_explore_adf_cover",
+    "explore_rnd": "cb_explore_adf_rnd",
+    "explore_synthetic_cover": "cb_explore_adf_synthcover",
+    "sample_action": "cb_sample",
+    "action_per_class": "cb_to_cbadf",
+    "simulate_bandit": "cbify-adf",
 }
+_DECIDES = "cost_sensitive_with_features"
+_MERGER = "shared_feature_merger"
 _MULTICLASS = ("one_against_all", "error_correcting_tournament", "cost_sensitive_one_against_all")
 
 
@@ -56,6 +72,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"initial_t = {float(chain.shared[0]['time']):g}",
         f"power_t = {base.power_t:g}",
         f"decay_learning_rate = {base.decay:g}" if options.passes > 1 else "",
+        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {_output_kind(chain, given)}",
@@ -64,7 +81,13 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     return "\n".join(line for line in lines if line)
 
 
-_LABELS = {"cost_sensitive": "CS"}
+_LABELS = {
+    "cost_sensitive": "CS",
+    "action_costs": "CS",
+    "logged_action": "CB",
+    "logged_class": "CB",
+}
+_PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
 
 
 def kept_options(given: Namespace) -> str:
@@ -81,7 +104,7 @@ def kept_options(given: Namespace) -> str:
 def _output_kind(chain: Chain, given: Namespace) -> str:
     if given.scores or given.probabilities:
         return "SCALARS"
-    return "MULTICLASS" if chain.predicts.value == "class" else "SCALAR"
+    return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 
 def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
@@ -92,13 +115,17 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         name = layer.name
         if name not in _LEARNERS:
             continue
-        if name in _MULTICLASS:
+        if name in ("action_per_class", "simulate_bandit"):
+            yield _MERGER
+        if name in _MULTICLASS or name == _DECIDES:
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"
         yield _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"
+    if chain.takes.of_decisions:
+        yield _MERGER
     if chain.takes.value == "simple":
         yield scorer
         if any(layer.name == "binary" for layer in chain.layers):
@@ -110,6 +137,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
 def _suffix(layer: Any, given: Namespace) -> str:
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
+    if layer.name == _DECIDES:
+        return "-rank" if layer.parameters.lists == "all" else ""
     if layer.name != "one_against_all":
         return ""
     return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""

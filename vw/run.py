@@ -121,6 +121,8 @@ class VwRun(Run):
             self._read_lines()
 
     def _read_lines(self) -> None:
+        if self.chain.predicts.of_actions:
+            raise UsageError("--audit and --invert_hash: got a chain of decisions, wanted one of single lines")
         from hutch.vw.lines import LineFiles
 
         given, parser = self._given, replace(self.chain.parser, strict=self.options.strict)

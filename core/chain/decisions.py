@@ -173,11 +173,11 @@ def _read_choice(s, r, d, row):
     for k in range(d.count):
         for at in range(uint64(ends[row + k]), uint64(ends[row + k + uint64(1)])):
             cost, probability = float32s_at(r.costs, uint64(0))[at], float32s_at(s.probabilities, uint64(0))[at]
-            if cost != UNLABELED and probability > np.float32(0):
+            if cost != UNLABELED:
                 found += uint64(1)
                 uint32s_at(d.classes, d.count)[k] = uint32s_at(r.cost_classes, uint64(0))[at]
                 d.chosen, d.cost, d.probability = int64(k), cost, probability
-    if found != uint64(1):
+    if found != uint64(1) or not d.probability > np.float32(0):
         d.chosen = int64(-1)
     return d.chosen >= 0
 
@@ -314,8 +314,9 @@ class DecisionDriver:
             int((spaces + lines * first_spaces).max(initial=0)),
         )
         costs = batch.cost_ptr if len(batch.cost_ptr) else np.zeros(len(batch) + 1, np.int64)
-        if len(batch.probabilities) != costs[-1]:
-            raise DataError(f"got {costs[-1]} costs and {len(batch.probabilities)} probabilities, wanted as many")
+        if len(batch.probabilities) != len(batch.costs):
+            got = f"got {len(batch.costs)} costs and {len(batch.probabilities)} probabilities"
+            raise DataError(f"{got}, wanted as many")
         self._living = np.ascontiguousarray(costs), np.ascontiguousarray(batch.probabilities, np.float32)
         self._run["cost_ptr"], self._record["probabilities"] = (array.ctypes.data for array in self._living)
         self._record["ranked"] = ranked.ctypes.data

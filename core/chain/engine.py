@@ -98,12 +98,17 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
             raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
         if below is not None and reduction.is_base:
             raise ConfigError(f"chain[{position}].{name}: a base learner stands last, got {below!r} below it")
-        if reduction.asks and (takes, predicts) != reduction.asks:
-            wanted = reduction.asks
+        wanted = reduction.asks
+        if wanted and (takes != wanted[0] or wanted[1] not in (None, predicts)):
             raise ConfigError(
                 f"chain[{position}].{name} asks of the layer below labels {wanted[0].value!r} and predictions "
-                f"{wanted[1].value!r}, but chain[{position + 1}].{below} takes labels "
+                f"{wanted[1].value if wanted[1] else 'of any kind'!r}, but chain[{position + 1}].{below} takes labels "
                 f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
+            )
+        if takes is not None and takes.of_decisions and reduction.takes is None and not reduction.passes_decisions:
+            raise ConfigError(
+                f"chain[{position}].{name} reads single examples, but chain[{position + 1}].{below} takes decisions; "
+                "wanted it below the layers that decide"
             )
         takes, predicts = reduction.takes or takes, reduction.predicts or predicts
     assert takes is not None and predicts is not None

@@ -153,12 +153,14 @@ class Reduction(ABC):
         Parameters: the pydantic model of its parameters.
         takes: kind of label it takes; None: that of the layer below.
         predicts: kind of prediction it makes; None: that of the layer below.
-        asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
+        asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
         calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below; they are compiled only for
             who does.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
+        passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
+            stand above layers that take decisions.
         differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
             first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
             the two predictions, EXAMPLE.base added once.
@@ -175,11 +177,12 @@ class Reduction(ABC):
     Parameters: ClassVar["type[Parameters]"]
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
-    asks: ClassVar[tuple[Labels, Predictions] | None] = None
+    asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
     is_base: ClassVar[bool] = False
     looks_ahead: ClassVar[bool] = False
     calls: ClassVar[tuple[str, ...]] = ()
     whole_groups: ClassVar[bool] = False
+    passes_decisions: ClassVar[bool] = False
     differences: ClassVar[bool] = False
     exact_updates: ClassVar[bool] = False
     statistics: ClassVar[tuple[str, ...]] = ()

@@ -1,12 +1,12 @@
 """Decisions as text: lines of predictions, and what the progress table says of one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
-from hutch.core.chain.engine import Outputs
+from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
 
@@ -74,6 +74,12 @@ def best_actions(batch: Batch, outputs: Outputs) -> bytes:
     for row, ranked, _ in ranked_actions(batch, outputs):
         found.append((b"%d" % ranked[0] if ranked else b"") + tail(batch, row) + b"\n")
     return b"".join(found)
+
+
+def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
+    """What a chain's predictions are written as: all actions, or the best where a layer says so."""
+    layers = chain.layers[1:] if chain.takes is Labels.LOGGED_CLASS else chain.layers
+    return best_actions if getattr(layers[0].parameters, "lists", "all") == "best" else decision_lines
 
 
 def label_cell(batch: Batch, row: int, takes: Labels) -> str | None:

@@ -75,6 +75,7 @@ class ActionPerClass(Reduction):
     name: ClassVar[str] = "action_per_class"
     Parameters: ClassVar[type[Parameters]] = ActionPerClassParameters
     takes = Labels.LOGGED_CLASS
+    asks = (Labels.LOGGED_ACTION, None)
 
     def __init__(self, parameters: ActionPerClassParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -67,7 +67,7 @@ def chosen(example):
     e, d = example_at(example)[0], decision_of(example)
     best = ranked_of(d)[0]
     cost = float32s_at(d.costs, d.count)[best] if d.chosen < 0 else UNLABELED
-    e.raw, e.loss = values_of(d)[0], np.float64(cost) if cost != UNLABELED else 0.0
+    e.raw, e.loss = values_of(d)[0], np.float64(cost * e.importance) if cost != UNLABELED else 0.0
     return np.float32(best)
 
 

@@ -32,7 +32,7 @@ class ExploreFirstParameters(Parameters):
         epsilon: later, probability of choosing at random.
     """
 
-    decisions: Annotated[int, Field(ge=0, examples=[100])]
+    decisions: Annotated[int, Field(ge=0, examples=[10])]
     epsilon: Probability = 0.0
 
 

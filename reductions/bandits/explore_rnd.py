@@ -147,6 +147,7 @@ class ExploreRnd(Explorer):
 
     name: ClassVar[str] = "explore_rnd"
     Parameters: ClassVar[type[Parameters]] = ExploreRndParameters
+    known_failures = {"magnitudes": "the costs of noise are small: rates of features of 1e-20 are beyond float32"}
 
     def __init__(self, parameters: ExploreRndParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -56,7 +56,7 @@ def _two_lowest(scores):
     for k in range(2, len(scores)):
         if scores[k] < scores[first]:
             first, second = k, first
-        elif scores[k] < scores[second] or (scores[k] == scores[second] and k < second):
+        elif scores[k] < scores[second]:
             second = k
     return first, second
 
@@ -79,10 +79,12 @@ def _explore(layer, example, importance, offset):
     step, left = _1 / np.float32(state.steps), int64(state.steps)
     while left > 0:
         first, second = _two_lowest(scores)
-        while scores[second] >= scores[first] and left > 0:
+        while left > 0:
             values[first] += step
             scores[first] += step * state.psi
             left -= 1
+            if not scores[second] >= scores[first]:
+                break
     enforce_minimum(state.epsilon, True, values, scratch)
     sort_by_probability(ranked, values, order)
 

@@ -100,6 +100,11 @@ class SimulateBandit(Reduction):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
+    known_failures = {
+        "predict_changes_nothing": "every prediction is a draw, and the next one goes on from there",
+        "shuffled_features": "rounding moves the border between two draws",
+        "loss": "of two predictions of the same example each is drawn anew",
+    }
 
     def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -12,7 +12,7 @@ from typing import Any, Never, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.namespaces import NamedNamespaces
 from hutch.core.config import read as chain_config
@@ -133,7 +133,8 @@ class Chain(Engine):
                 the hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
-            The prediction of each example made before it was learned (progressive), float32 (examples).
+            The prediction of each example made before it was learned (progressive), float32 (examples). Of decisions
+            the score or the probability of each action, in the order of the lines.
 
         Raises:
             TypeError: examples of another kind.
@@ -208,7 +209,7 @@ class Chain(Engine):
         row, row_at = (progress.row, progress.row_at) if progress else (None, np.inf)
         for batch in batches:
             outputs, row_at = self.run_batch(batch, learn=learn, row=row, row_at=row_at)  # a layer may refuse a label
-            found.append(outputs.predictions)
+            found.append(outputs.predictions[~shared_rows(batch)] if self.takes.of_decisions else outputs.predictions)
             if learn and self._named:
                 self._named.see(batch)
             if learn and not self._warned and len(strange := self.strange_labels(batch)):
