@@ -78,6 +78,22 @@ _RARE = (
     ),
     ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
+    (
+        "a decision with two labels, a probability of 0 or above 1, or a cost that is no number",
+        "Hutch reports it and learns nothing from it; VW stops, cuts the probability, or takes the cost for 0",
+    ),
+    (
+        "unlabelled decisions with `--csoaa_ldf`",
+        "Hutch adds nothing to the loss and learns on; VW adds 3.4e38, and with `--sgd` learns nothing any more",
+    ),
+    ("several passes over decisions with holdout", "Hutch does not learn from what it holds out; VW does"),
+    (
+        "going on with `--bag`, `--cover` or `--rnd`",
+        "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
+    ),
+    ("the feature count at the end of `--cb_adf`", "VW counts shared features once a decision, Hutch with every action"),
+    ("`-r` of `--cb_adf` and `--cb_explore_adf`", "an empty file; VW writes the label of the first line"),
+    ("decisions below `--ngram` and `--redefine`", "made of the action's own and the shared features together"),
 )
 """Where Hutch and VW differ though neither says so, and how."""
 
@@ -89,6 +105,12 @@ _REDUCTIONS = """\
 | `--oaa` | `one_against_all` |
 | `--ect` | `error_correcting_tournament` |
 | `--csoaa` | `cost_sensitive_one_against_all` |
+| `--csoaa_ldf` | `cost_sensitive_with_features` |
+| `--cb_adf` | `contextual_bandit` above `cost_sensitive_with_features` |
+| `--cb_explore_adf` | `explore_epsilon`, `explore_squarecb`, `explore_regcb`, … above these |
+| `--cb_sample` | `sample_action` |
+| `--cb`, `--cb_explore` | `action_per_class` |
+| `--cbify` | `simulate_bandit` |
 | `--ngram --skips` | `ngrams` |
 | `--redefine` | `merge_namespaces` |
 | `--lrq` | `low_rank_quadratic` |
