@@ -91,7 +91,10 @@ _RARE = (
         "going on with `--bag`, `--cover` or `--rnd`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
     ),
-    ("the feature count at the end of `--cb_adf`", "VW counts shared features once a decision, Hutch with every action"),
+    (
+        "the feature count at the end of `--cb_adf`",
+        "VW counts shared features once a decision, Hutch with every action",
+    ),
     ("`-r` of `--cb_adf` and `--cb_explore_adf`", "an empty file; VW writes the label of the first line"),
     ("decisions below `--ngram` and `--redefine`", "made of the action's own and the shared features together"),
 )
