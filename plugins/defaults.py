@@ -33,6 +33,9 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.reductions.crowd_em.layer": {"reductions": ("crowd_em",)},
     "hutch.reductions.error_correcting_tournament": {"reductions": ("error_correcting_tournament",)},
     "hutch.reductions.dyadic.layer": {"reductions": ("dyadic",)},
+    "hutch.reductions.ftrl.coin_betting": {"reductions": ("coin_betting",)},
+    "hutch.reductions.ftrl.ftrl_proximal": {"reductions": ("ftrl_proximal",)},
+    "hutch.reductions.ftrl.pistol": {"reductions": ("pistol",)},
     "hutch.reductions.filter_tree": {"reductions": ("filter_tree", "cost_sensitive_filter_tree")},
     "hutch.reductions.linear.layer": {"reductions": ("linear",)},
     "hutch.reductions.scoring_filter_tree": {

@@ -107,6 +107,7 @@ _REDUCTIONS = """\
 |---|---|
 | `--oaa` | `one_against_all` |
 | `--ect` | `error_correcting_tournament` |
+| `--ftrl`, `--pistol`, `--coin` | `ftrl_proximal`, `pistol`, `coin_betting` |
 | `--csoaa` | `cost_sensitive_one_against_all` |
 | `--csoaa_ldf` | `cost_sensitive_with_features` |
 | `--cb_adf` | `contextual_bandit` above `cost_sensitive_with_features` |

@@ -19,6 +19,9 @@ _LEARNERS = {
     "low_rank_quadratic": "lrq",
     "active": "active",
     "linear": "gd",
+    "coin_betting": "ftrl-Coin Betting",
+    "ftrl_proximal": "ftrl-Proximal-FTRL",
+    "pistol": "ftrl-PiSTOL",
     "cost_sensitive_with_features": "csoaa_ldf",
     "contextual_bandit": "cb_adf",
     "explore_epsilon": "cb_explore_adf_greedy",
@@ -49,7 +52,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         cached: the data comes from a cache that was there.
     """
     base = chain.layers[-1].parameters
-    testing = "" if options.learn and base.learning_rate else "only testing"
+    testing = "" if options.learn and getattr(base, "learning_rate", 1) else "only testing"
     named = given.quadratic or given.cubic or given.interactions
     lines = [
         *_given_interactions(given),
@@ -62,16 +65,17 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"predictions = {given.predictions}" if given.predictions else "",
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
         *_low_rank_lines(chain),
+        *_sums_lines(chain),
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
         "" if options.cache else "using no cache",
         *(f"Reading datafile = {source}" for source in options.data),
         f"num sources = {len(options.data)}",
         f"Num weight bits = {chain.config.weights.bits}",
-        f"learning rate = {float(chain.layers[-1].state['learning_rate'][0]):g}",
+        f"learning rate = {_learning_rate(chain):g}",
         f"initial_t = {float(chain.shared[0]['time']):g}",
-        f"power_t = {base.power_t:g}",
-        f"decay_learning_rate = {base.decay:g}" if options.passes > 1 else "",
+        f"power_t = {getattr(base, 'power_t', 0.5):g}",
+        f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
         *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
@@ -88,6 +92,22 @@ _LABELS = {
     "logged_class": "CB",
 }
 _PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
+
+
+_SUMS = {"coin_betting": "Coin Betting", "ftrl_proximal": "Proximal-FTRL", "pistol": "PiSTOL"}
+
+
+def _learning_rate(chain: Chain) -> float:
+    state = chain.layers[-1].state
+    return float(state["learning_rate"][0]) if "learning_rate" in (state.dtype.names or ()) else 0.5
+
+
+def _sums_lines(chain: Chain) -> list[str]:
+    base = chain.layers[-1]
+    if base.name not in _SUMS:
+        return []
+    names = [f"ftrl_{name} = {getattr(base.parameters, name):g}" for name in ("alpha", "beta")]
+    return ["Enabling FTRL based optimization", f"Algorithm used: {_SUMS[base.name]}", *names]
 
 
 def kept_options(given: Namespace) -> str:
@@ -175,7 +195,7 @@ def _namespace_lines(given: Namespace) -> Iterator[str]:
 
 def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
     for name in ("l1", "l2"):
-        if getattr(base, name) and (not given.initial_regressor or getattr(given, name) is not None):
+        if getattr(base, name, 0) and (not given.initial_regressor or getattr(given, name) is not None):
             yield f"using {name} regularization = {getattr(base, name):g}"
 
 

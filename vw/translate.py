@@ -56,7 +56,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         *_grams(options),
         *_multiclass(options),
         *_scalar_layers(options),
-        {"linear": linear} if linear else "linear",
+        _base(options, linear),
     ]
     full_names = bool(options.experimental_full_name_interactions)
     given = {
@@ -73,6 +73,41 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     if options.random_seed is not None:
         chain["seed"] = options.random_seed
     return chain
+
+
+_SUMS = {"coin": "coin_betting", "ftrl": "ftrl_proximal", "pistol": "pistol"}
+_SHARED = (
+    "loss",
+    "min_prediction",
+    "max_prediction",
+    "interactions",
+    "permutations",
+    "duplicate_interactions",
+    "ignore_linear",
+)
+_UNUSED = ("learning_rate", "power_t", "initial_t", "decay", "adaptive", "normalized", "invariant")
+
+
+def _base(options: Namespace, linear: dict[str, Any]) -> Any:
+    """The base learner.
+
+    Raises:
+        UsageError: more than one, or parameters that it does not have.
+    """
+    asked = [name for name in _SUMS if getattr(options, name)]
+    if len(asked) > 1:
+        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+    sums = _given({"alpha": options.ftrl_alpha, "beta": options.ftrl_beta})
+    if not asked:
+        if sums and options.initial_regressor is None:
+            raise UsageError("--ftrl_alpha and --ftrl_beta need --ftrl, --coin or --pistol")
+        return {"linear": linear} if linear else "linear"
+    known = (*_SHARED, "l1", "l2") if asked == ["ftrl"] else _SHARED
+    for name in linear:
+        if name not in (*known, *_UNUSED):
+            raise UsageError(f"--{name}: --{asked[0]} does not have it")
+    parameters = {name: value for name, value in linear.items() if name in known} | sums
+    return {_SUMS[asked[0]]: parameters} if parameters else _SUMS[asked[0]]
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

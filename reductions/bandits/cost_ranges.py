@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.reduction import Context
+from hutch.core.chain.reduction import Context, Labels
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import call, example_at, layer_at
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
@@ -112,6 +112,20 @@ def teach_as_certain(layer, example, importance, offset):
         d.probability = _1
     teach_next(layer, example, importance, offset)
     d.probability = probability
+
+
+def require_sensitivity(name: str, context: Context) -> None:
+    """Refuse a chain whose learner cannot say how its predictions change with importance.
+
+    Raises:
+        ConfigError: it names the layer.
+    """
+    layer = context.below
+    while layer is not None and layer.takes is not Labels.SIMPLE:
+        layer = layer.context.below
+    if layer is None or layer.kernels.sensitivity is None:
+        got = layer.name if layer else None
+        raise ConfigError(f"{name} needs a learner with ranges of costs, such as linear: got {got!r}")
 
 
 def require_mtr(name: str, context: Context) -> None:

@@ -21,7 +21,14 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.reductions.bandits.cost_ranges import RANGE_FIELDS, delta_of, require_mtr, set_ranges, teach_as_certain
+from hutch.reductions.bandits.cost_ranges import (
+    RANGE_FIELDS,
+    delta_of,
+    require_mtr,
+    require_sensitivity,
+    set_ranges,
+    teach_as_certain,
+)
 from hutch.reductions.bandits.explorer import Explorer, Finite, NonNegative
 from hutch.reductions.bandits.probabilities import conclude
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -119,6 +126,7 @@ class ExploreRegCb(Explorer):
     def __init__(self, parameters: ExploreRegCbParameters, context: Context) -> None:
         super().__init__(parameters, context)
         require_mtr(self.name, context)
+        require_sensitivity(self.name, context)
         self._scratch = Buffer()
         self.state = np.zeros(1, STATE)
         state = self.state[0]

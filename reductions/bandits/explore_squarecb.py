@@ -22,7 +22,14 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.reductions.bandits.cost_ranges import RANGE_FIELDS, delta_of, require_mtr, set_ranges, teach_as_certain
+from hutch.reductions.bandits.cost_ranges import (
+    RANGE_FIELDS,
+    delta_of,
+    require_mtr,
+    require_sensitivity,
+    set_ranges,
+    teach_as_certain,
+)
 from hutch.reductions.bandits.explorer import Explorer, Finite, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -150,6 +157,7 @@ class ExploreSquareCb(Explorer):
         for name in ("scale", "exponent", "epsilon", "eliminate", "mellowness"):
             state[name] = getattr(parameters, name)
         if parameters.eliminate:
+            require_sensitivity(self.name, context)
             self.calls = ("sensitivity",)  # type: ignore[misc]
 
     @property

@@ -13,11 +13,9 @@ OUT_OF_SCOPE = (
     "cb/b1[6-9]",
     "cb/b2[01]",
     "cbify/c1*",
-    "explore/e6[013]_*",
     "json/*",
     "ldf/l0[5689]",
     "cb_adf/a13",
-    "optimizer/*",
 )
 """What Hutch refuses by name."""
 

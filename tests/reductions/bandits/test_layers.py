@@ -130,6 +130,12 @@ def test_importance_is_that_of_the_line():
     assert not np.array_equal(heavy.predict([decision]), twice.predict([decision]))
 
 
+@pytest.mark.parametrize("name", ["explore_regcb", {"explore_squarecb": {"eliminate": True}}])
+def test_ranges_need_a_learner_that_has_them(name):
+    with pytest.raises(ConfigError, match="needs a learner with ranges of costs"):
+        Chain.from_config({"chain": [name, "contextual_bandit", "cost_sensitive_with_features", "pistol"]})
+
+
 @pytest.mark.parametrize(
     ("layers", "text"),
     [

@@ -1,0 +1,169 @@
+"""What the learners of this folder have in common: features as `linear` makes them, and a dot product as the score."""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions, Reduction
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    call_loss,
+    example_at,
+    float32s_at,
+    kernel,
+    layer_at,
+    loss_at,
+    shared_at,
+    view,
+)
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.loss.kernels import value_of
+from hutch.core.loss.losses import LossChoice
+from hutch.reductions.linear.features import features_at, gather, rows_of, values_of
+from hutch.reductions.linear.layer import Linear
+
+_0 = np.float32(0)
+
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+_LOSS = "`hinge`, or `{quantile: {tau: 0.9}}`."
+_RANGE = "clip predictions to it; None: to the range of the labels seen."
+_TERMS = "products of namespaces, each a list of names; `:` stands for every namespace, and a string of letters is a term too where namespaces go by letter."  # noqa: E501
+_PAIRS = "a namespace with itself gives all pairs instead of those in order."
+
+
+class SumsParameters(Parameters):
+    """What the learners of this folder can be told in common."""
+
+    loss: Annotated[LossChoice, Field(description=_LOSS)] = LossChoice(name="squared")
+    min_prediction: Annotated[Finite | None, Field(description=_RANGE)] = None
+    max_prediction: Annotated[Finite | None, Field(description=_RANGE)] = None
+    interactions: Annotated[tuple[str | tuple[str, ...], ...], Field(description=_TERMS)] = ()
+    permutations: Annotated[bool, Field(description=_PAIRS)] = False
+    duplicate_interactions: Annotated[bool, Field(description="keep terms that are permutations of each other.")] = (
+        False
+    )
+    ignore_linear: Annotated[
+        tuple[str, ...], Field(description="namespaces of which only the interactions are used.")
+    ] = ()
+
+
+SUMS = np.dtype(
+    [
+        ("loss", "u8"),  # address of the LOSS record
+        ("features", "u8"),  # address of the FEATURES record
+        ("norm", "f8"),  # coin betting: sum of importance times Σ (x / max |x|)²
+        ("importance", "f8"),  # coin betting: sum of importance
+        ("alpha", "f4"),
+        ("beta", "f4"),
+        ("l1", "f4"),
+        ("l2", "f4"),
+    ]
+)
+sums_at = view(SUMS)
+
+
+@inlined
+def weights_of(shared):
+    """The whole weight table, float32."""
+    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+
+
+@inlined
+def clipped(shared, p):
+    """A prediction within the range of the labels; 0 for NaN."""
+    return _0 if math.isnan(p) else min(max(p, shared.min_label), shared.max_label)
+
+
+@helper
+def score(layer, example, offset):
+    """Gather the features; returns base + w·x."""
+    state, e = sums_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    n = uint64(gather(features, example, offset))
+    rows, values, weights, p = rows_of(features, n), values_of(features, n), weights_of(shared), e.base
+    for i in range(n):
+        p += weights[uint64(rows[i]) * shared.stride] * values[i]
+    return p
+
+
+@helper
+def predicted(layer, example, label, importance, raw):
+    """Write what a score means for the example: the prediction and its loss; returns the prediction."""
+    state, e = sums_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    prediction = clipped(shared_at(e.shared)[0], raw)
+    e.raw, e.updated, e.loss = raw, prediction, 0.0
+    if label != UNLABELED and importance > _0:
+        e.loss = np.float64(value_of(state.loss, prediction, label) * importance)
+    return prediction
+
+
+@helper
+def judge(layer, example, label, importance, p, before, raw):
+    """Write the loss of the prediction that is learned from, but the score and the prediction made before."""
+    prediction, e = predicted(layer, example, label, importance, p), example_at(example)[0]
+    e.raw, e.updated = raw, before
+    return prediction
+
+
+@helper
+def gradient(state, prediction, label, importance):
+    """Slope of the loss at a prediction, times the importance."""
+    slope = call_loss(
+        loss_at(state.loss)[0].derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss
+    )
+    return np.float32(slope) * importance
+
+
+@helper
+def widen(shared, label):
+    """Take a label into the range that predictions are clipped to."""
+    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+
+
+@inlined
+def learns(shared, label, importance):
+    """Whether there is anything to learn."""
+    return label != UNLABELED and importance > _0 and shared.testing == 0
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Predict only; a label without importance still says what range labels have."""
+    if not importance > _0:
+        widen(shared_at(example_at(example)[0].shared)[0], label)
+    return predicted(layer, example, label, importance, score(layer, example, offset))
+
+
+class Sums(Reduction):
+    """A linear learner whose weights follow from sums over the gradients of each feature."""
+
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+    namespaces = Linear.namespaces
+    gathered = Linear.gathered
+    _make_features, _set_range = Linear._make_features, Linear._set_range
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._loss, self._features = self.loss(parameters.loss), self._make_features()  # type: ignore[misc]
+        self.state = np.zeros(1, SUMS)
+        self.state["loss"], self.state["features"] = self._loss.ctypes.data, self._features.record.ctypes.data
+        for name in ("alpha", "beta", "l1", "l2"):
+            self.state[name] = getattr(parameters, name, 0.0)
+        self._set_range(context.shared)  # type: ignore[misc]
+
+    begin_batch = Linear.begin_batch
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Sums that belong to no single feature."""
+        return {"norm": self.state["norm"], "importance": self.state["importance"]}
