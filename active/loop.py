@@ -73,7 +73,7 @@ def labels_of(chain: "Chain") -> list[str]:
 
 def threshold_of(chain: "Chain") -> float | None:
     """The threshold of a chain's scalar predictions; None if it predicts classes."""
-    return None if chain.predicts == Predictions.CLASS else float(active_layer(chain).parameters.threshold)
+    return None if chain.predicts == Predictions.CLASS else float(active_layer(chain).threshold)
 
 
 def split_line(line: str) -> tuple[str, str, str]:

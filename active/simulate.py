@@ -109,7 +109,7 @@ def run(name: str, chain: "Chain", data: Batches, test: Batches | None, examples
             chain.run_batch(piece)
             seen += len(piece)
             if len(piece) == step or seen == examples:
-                curve.append(_stand(chain, trace[:seen], test, layer.parameters.threshold))
+                curve.append(_stand(chain, trace[:seen], test, layer.threshold))
     layer.trace(0)
     bought = trace[trace["asked"] == 1]
     classes = Counter(canonical_label(float(label)) or "?" for label in bought["label"])

@@ -200,7 +200,7 @@ soft_at = view(SOFT)
 
 
 @kernel
-def soft_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def soft_learn(layer, example, label, importance, offset):
     """Learn with the soft label of the example's number."""
     s, e = soft_at(layer_at(layer)[0].state)[0], example_at(example)[0]
     e.targets = s.targets + np.uint64(4) * s.classes * np.uint64(e.group)
@@ -210,7 +210,7 @@ def soft_learn(layer, example, label, importance, offset):  # type: ignore[no-un
 
 
 @kernel
-def soft_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def soft_predict(layer, example, label, importance, offset):
     """Predict."""
     return predict_next(layer, example, label, importance, offset)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.text.parser import TextParser
-from hutch.reductions.dyadic.layer import dyad
+from hutch.reductions.dyadic import dyad
 from hutch.reproduce.dyadic_evaluation import RATING_LEARNERS, build, rating_error, rating_lines, split
 
 

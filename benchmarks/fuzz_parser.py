@@ -31,11 +31,10 @@ import fuzz_inputs
 import fuzz_reference
 import numpy as np
 from fuzz_reference import Options, Result
-from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
-from hutch.core.kernel.decorators import intrinsic
+from hutch.core.kernel.decorators import helper, intrinsic
 from hutch.core.text.label import parse_label
 from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
 from hutch.core.text.slow import parse_line
@@ -68,7 +67,7 @@ class Guarded:
                 raise OSError(ctypes.get_errno(), "mprotect failed")
 
 
-@njit
+@helper
 def same(ours, theirs, length):
     """Whether an array of ours begins as theirs; numbers by value, NaN never occurs."""
     for i in range(length):
@@ -77,7 +76,7 @@ def same(ours, theirs, length):
     return True
 
 
-@njit
+@helper
 def agrees(state, out):
     """Whether a state holds what the reference has found."""
     s = state_at(state)[0]
@@ -114,7 +113,7 @@ def agrees(state, out):
     return good
 
 
-@njit
+@helper
 def first_difference(parser, state, counters, found, memory, texts, ends, out, options):
     """Number of the first input on which parser and reference differ; the number of inputs if there is none.
 

@@ -15,6 +15,7 @@ class Commands(LazyGroup):
         "demo": ("hutch.cli.demo:demo", "Simulate noisy ratings, learn from them, show the table of errors."),
         "train": ("hutch.cli.train:train", "Learn from data."),
         "predict": ("hutch.cli.predict:predict", "Predict with a model."),
+        "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
         "active": ("hutch.cli.active:app", "Ask for the labels that are worth it."),
         "crowd": ("hutch.cli.crowd:crowd", "Find the truth behind the labels of many workers."),

@@ -133,7 +133,7 @@ class Run:
         UsageError: options that contradict each other.
     """
 
-    tells_strange_labels = True
+    tells_unexpected_labels = True
 
     def __init__(self, chain: Chain, options: RunOptions) -> None:
         self.chain = chain
@@ -162,8 +162,8 @@ class Run:
         self.progress = Progress(chain, schedule, [chain.plugins.on_progress], holdout=bool(options.holdout))
         self._sinks: list[Callable[[Batch, Outputs], Any]] = []
         self._named = NamedNamespaces(chain.layers, chain.parser.namespaces)
-        self._strange_labels = 0
-        self._strange_label: float | None = None  # the first that the chain is not made for
+        self._unexpected_labels = 0
+        self._unexpected_label: float | None = None  # the first that the chain is not made for
         self._scores = options.raw is not None and chain.predicts == Predictions.CLASS and chain.score_count > 0
 
     def __call__(self) -> Outcome:
@@ -190,7 +190,7 @@ class Run:
         self._say = note
         if self.options.model is not None:
             self.chain.save(self.options.model)
-        problems = (self.files.problems.errors if self.files.problems else 0) + self._strange_labels
+        problems = (self.files.problems.errors if self.files.problems else 0) + self._unexpected_labels
         outcome = Outcome(done, self.progress.seconds, problems, interruption.exit_code)
         self._report(outcome)
         return outcome
@@ -233,7 +233,7 @@ class Run:
         if self.progress.pass_number == 1:
             self.progress.best_constant.observe(batch.labels)
             if self.options.learn:
-                self._look_for_strange(batch)
+                self._look_for_unexpected(batch)
         sinks = self._sinks
         if self.chain.whole_groups:
             from hutch.core.run.predictions import of_groups
@@ -245,12 +245,12 @@ class Run:
             sink(batch, outputs)
         self._draw()
 
-    def _look_for_strange(self, batch: Batch) -> None:
-        strange = self.chain.strange_labels(batch)
+    def _look_for_unexpected(self, batch: Batch) -> None:
+        strange = self.chain.unexpected_labels(batch)
         self._named.see(batch)
-        self._strange_labels += len(strange)
-        if len(strange) and self._strange_label is None:
-            self._strange_label = float(strange[0])
+        self._unexpected_labels += len(strange)
+        if len(strange) and self._unexpected_label is None:
+            self._unexpected_label = float(strange[0])
 
     def _header(self) -> str:
         """What VW prints before the table, as far as it has a meaning here."""
@@ -301,23 +301,23 @@ class Run:
             )
         for line in self.files.problems.summary() if self.files.problems else ():
             note(line)
-        if self.tells_strange_labels:
-            self._report_strange(done)
+        if self.tells_unexpected_labels:
+            self._report_unexpected(done)
         if self.options.learn and done.statistics.examples and not done.statistics.weighted_labeled:
             note("no example had a label: nothing was learned")
         if outcome.exit_code:
             saved = f"saved {self.options.model}" if self.options.model else "no model was asked for"
             note(f"interrupted after {done.statistics.examples} examples: {saved}")
 
-    def _report_strange(self, done: PassesDone) -> None:
+    def _report_unexpected(self, done: PassesDone) -> None:
         """Say what is not wrong, but most likely not meant."""
         if not done.statistics.examples:
             note("no example was read")
         elif self.options.learn:
             for line in self._named.missing():
                 note(line)
-        if self._strange_label is not None:
-            such = f"{self._strange_labels} labels such as {self._strange_label:g}"
+        if self._unexpected_label is not None:
+            such = f"{self._unexpected_labels} labels such as {self._unexpected_label:g}"
             note(f"{such}: this chain is not made for them, and learned from them all the same")
 
 

@@ -57,7 +57,7 @@ def installed_kernels() -> set[str]:
     for name, module in sorted(sys.modules.items()):
         if name.partition(".")[0] in tops:
             for attribute, value in vars(module).items():
-                if isinstance(value, AddressKernel):
+                if isinstance(value, AddressKernel) and (id(value) not in found or value.function.__module__ == name):
                     found[id(value)] = f"{name}:{attribute}"
     return set(found.values())
 

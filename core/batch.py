@@ -121,7 +121,7 @@ class Seen(NamedTuple):
         return cls(arrays, [array.ctypes.data for array in arrays])
 
 
-class KeptBatch(Batch):
+class PinnedBatch(Batch):
     """A batch for several passes: nobody exchanges its arrays, so where they lie is asked once."""
 
     @cached_property

@@ -1,13 +1,14 @@
-"""Modules that stand elsewhere since version 0.2: what documentation showed under the old names works for one version."""
+"""Modules that stand elsewhere since version 0.2; the old names that documentation showed work for one version."""
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
+from typing import Any
 
 KEPT = {"hutch.core.dyad": "hutch.reductions.dyadic.dyad"}
 """Names that stay, beside the place where the code is."""
@@ -43,6 +44,24 @@ def current(name: str) -> str:
     return KEPT.get(name) or MOVED.get(name, name)
 
 
+def _warn(old: str, new: str) -> None:
+    """Warn the line that imports; Python passes over the frames of its own machinery."""
+    text = f"{old} is now {new}; plugins import hutch.plugin; the old name goes in version 0.3"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+
+
+def names_of(package: str, module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that was a module: what that defined is found in one of its modules now."""
+
+    def find(name: str) -> Any:
+        if name.startswith("__") or not hasattr(import_module(module), name):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        _warn(f"{package}.{name}", f"{module}.{name}")
+        return getattr(import_module(module), name)
+
+    return find
+
+
 class _Alias(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(current(spec.name))
@@ -59,8 +78,7 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname in MOVED:
-            text = f"{fullname} is now {MOVED[fullname]}; plugins import hutch.plugin; the old name goes in version 0.3"
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            _warn(fullname, MOVED[fullname])
         elif fullname not in KEPT:
             return None
         return spec_from_loader(fullname, _Alias())

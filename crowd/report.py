@@ -124,7 +124,7 @@ def _lgamma(values: Array) -> Array:
 
 
 @compiled
-def others_say(item_ptr, workers, labels, posterior, confusions, counts):  # type: ignore[no-untyped-def]
+def others_say(item_ptr, workers, labels, posterior, confusions, counts):
     """Add to counts[worker, k, label] what the other labels of the item say of class k: q_k / c_w[k, label]."""
     classes = posterior.shape[1]
     others = np.empty(classes)

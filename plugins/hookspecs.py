@@ -27,7 +27,7 @@ def hutch_register_readers(register: Callable[..., None]) -> None:
 
 @hookspec
 def hutch_register_crowd_models(register: Callable[..., None]) -> None:
-    """Register crowd models: call `register(model)` with a subclass of `hutch.crowd.models.model.CrowdModel` for each."""
+    """Register crowd models: call `register(model)` with a subclass of `hutch.plugin.CrowdModel` for each."""
 
 
 @hookspec

@@ -7,51 +7,32 @@ import numpy as np
 
 from hutch.core.chain.reduction import DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import (
-    UNLABELED,
-    example_at,
-    importance_to_next,
-    kernel,
-    learn_next,
-    predict_next,
-    sensitivity_next,
-)
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 
 _0, _1 = np.float32(0), np.float32(1)
 
 
-@njit
-def _decide(example, below, label, importance):  # type: ignore[no-untyped-def]
+@helper
+def _decide(example, below, label, importance):
     """The sign of the prediction; 0 counts as -1."""
     sign = _1 if below > _0 else -_1
     wrong = label != UNLABELED and importance > _0 and label != sign
-    example_at(example)[0].loss = np.float64(importance) if wrong else 0.0
+    example_of(example).loss = np.float64(importance) if wrong else 0.0
     return sign
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layer below learn."""
     return _decide(example, learn_next(layer, example, label, importance, offset), label, importance)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The sign of the prediction below."""
     return _decide(example, predict_next(layer, example, label, importance, offset), label, importance)
-
-
-@kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
-    """h_min of the layer below."""
-    return importance_to_next(layer, example, label, target, offset)
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Sensitivity of the layer below."""
-    return sensitivity_next(layer, example, label, importance, offset)
 
 
 class Binary(Reduction):
@@ -66,7 +47,7 @@ class Binary(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
 
 
 @hookimpl

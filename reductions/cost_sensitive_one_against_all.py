@@ -11,16 +11,17 @@ from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Pred
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
+    state_of,
+    submodel,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 
 if TYPE_CHECKING:
     from hutch.reductions.one_against_all_parameters import CostSensitiveParameters
@@ -35,17 +36,11 @@ COST_SENSITIVE = np.dtype(
         ("first", "i8"),  # the smallest class, or 2 while that is undecided
     ]
 )
-state_at = view(COST_SENSITIVE)
+own = state_of(COST_SENSITIVE)
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
-    """Rows of sub-model k of the layer below."""
-    return offset + uint64(k) * layer_at(layer)[0].step
-
-
-@njit
-def _settle(state, classes):  # type: ignore[no-untyped-def]
+@helper
+def _settle(state, classes):
     """Detect the smallest class, and take classes that there are not for the nearest bound, as VW does."""
     for j in range(len(classes)):
         if state.first == _UNDECIDED and (classes[j] == uint32(0) or int64(classes[j]) == state.classes):
@@ -56,8 +51,8 @@ def _settle(state, classes):  # type: ignore[no-untyped-def]
             classes[j] = uint32(state.classes)
 
 
-@njit
-def _loss_of(prediction, classes, costs):  # type: ignore[no-untyped-def]
+@helper
+def _loss_of(prediction, classes, costs):
     """The cost of the prediction above that of the cheapest class; 0 where it is not known."""
     least = chosen = UNLABELED
     for j in range(len(costs)):
@@ -67,10 +62,10 @@ def _loss_of(prediction, classes, costs):  # type: ignore[no-untyped-def]
     return np.float64(chosen - least) if chosen != UNLABELED else 0.0
 
 
-@njit
-def _run(layer, example, importance, offset, learning):  # type: ignore[no-untyped-def]
+@helper
+def _run(layer, example, importance, offset, learning):
     """Go over the classes of the label, or over all if it has none; returns the cheapest."""
-    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    state, e = own(layer), example_of(example)
     classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
     _settle(state, classes)
     first = 0 if state.first == 0 else 1
@@ -80,7 +75,7 @@ def _run(layer, example, importance, offset, learning):  # type: ignore[no-untyp
         k = int64(classes[j]) if listed > 0 else int64(j + first)
         if not first <= k < first + state.classes:
             continue
-        at = _offset(layer, offset, k - first)
+        at = submodel(layer, offset, k - first)
         if learning and listed > 0:
             e.importance = _0 if costs[j] == UNLABELED else importance  # that of the last class counts, as in VW
             learn_next(layer, example, costs[j], e.importance, at)
@@ -96,13 +91,13 @@ def _run(layer, example, importance, offset, learning):  # type: ignore[no-untyp
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class predicted cheapest, among those of the label if it names any."""
     return _run(layer, example, importance, offset, False)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, and teach each class of the label its cost."""
     return _run(layer, example, importance, offset, True)
 
@@ -118,13 +113,12 @@ class CostSensitiveOneAgainstAll(Reduction):
 
     def __init__(self, parameters: "CostSensitiveParameters", context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = np.zeros(1, COST_SENSITIVE)
-        self.state["classes"] = parameters.classes
-        self.state["first"] = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
+        first = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
+        self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first)
 
     @classmethod
     def width(cls, parameters: "CostSensitiveParameters") -> int:
-        """One sub-model a class."""
+        """One sub-model per class."""
         return parameters.classes
 
     @property
@@ -134,7 +128,7 @@ class CostSensitiveOneAgainstAll(Reduction):
 
     @property
     def score_count(self) -> int:
-        """One score a class: its predicted cost."""
+        """One score per class: its predicted cost."""
         return int(self.parameters.classes)
 
     def saved(self) -> dict[str, NDArray[np.int64]]:

@@ -21,20 +21,21 @@ from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Pred
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
-    foreseeable,
     int64s_at,
     kernel,
-    layer_at,
     learn_next,
+    likely,
     predict_many_next,
     predict_next,
-    shared_at,
-    view,
+    record_of,
+    shared_of,
+    state_of,
+    submodel,
 )
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.layer import Linear
+from hutch.core.kernel.record import Record
 
 if TYPE_CHECKING:
     from hutch.reductions.tournament_parameters import TournamentParameters
@@ -68,7 +69,7 @@ TOURNAMENT = np.dtype(
         ("at_once", "i8"),  # 1: the learner below predicts all problems at once
     ]
 )
-tournament_at, player_at = view(TOURNAMENT), view(PLAYER)
+tournament_of, player_of = state_of(TOURNAMENT), record_of(PLAYER)
 
 _PLAYER_SIZE = PLAYER.itemsize
 
@@ -119,35 +120,24 @@ def draw_up(classes: int, errors: int) -> tuple[NDArray[Any], NDArray[np.int64]]
 
 
 @inlined
-def _tournament(layer):  # type: ignore[no-untyped-def]
-    return tournament_at(layer_at(layer)[0].state)[0]
+def _player(state, k):
+    return player_of(state.players + uint64(k * _PLAYER_SIZE))
 
 
 @inlined
-def _player(state, k):  # type: ignore[no-untyped-def]
-    return player_at(state.players + uint64(k * _PLAYER_SIZE))[0]
-
-
-@inlined
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
-    """Rows of sub-model k of the layer below."""
-    return offset + uint64(k) * layer_at(layer)[0].step
-
-
-@inlined
-def _scores(state):  # type: ignore[no-untyped-def]
+def _scores(state):
     return float32s_at(state.scores, state.problems)
 
 
 @inlined
-def _decide(layer, example, importance, problem, offset):  # type: ignore[no-untyped-def]
-    return predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, problem))
+def _decide(layer, example, importance, problem, offset):
+    return predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, problem))
 
 
 @inlined
-def _score_all(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+def _score_all(layer, example, importance, offset):
     """Predict all problems, if the learner below does so at once and will not change its mind; returns whether."""
-    state, shared = _tournament(layer), shared_at(example_at(example)[0].shared)[0]
+    state, shared = tournament_of(layer), shared_of(example_of(example).shared)
     settled = shared.fixed_range == 1 or (shared.min_label <= -_1 and shared.max_label >= _1)
     if state.at_once == 0 or not (settled or shared.testing == 1):
         return False
@@ -156,24 +146,24 @@ def _score_all(layer, example, importance, offset):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _instruct(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
+def _instruct(layer, example, side, importance, problem, offset, known):
     """Teach a match which side wins; returns what it predicted before."""
     if not known:
-        return learn_next(layer, example, side, importance, _offset(layer, offset, problem))
-    e = example_at(example)[0]
-    e.is_predicted, e.predicted = uint64(2), _scores(_tournament(layer))[problem]
-    score = learn_next(layer, example, side, importance, _offset(layer, offset, problem))
+        return learn_next(layer, example, side, importance, submodel(layer, offset, problem))
+    e = example_of(example)
+    e.is_predicted, e.predicted = uint64(2), _scores(tournament_of(layer))[problem]
+    score = learn_next(layer, example, side, importance, submodel(layer, offset, problem))
     e.is_predicted = uint64(0)
     return score
 
 
 @inlined
-def _teach(layer, example, side, importance, problem, offset, known):  # type: ignore[no-untyped-def]
+def _teach(layer, example, side, importance, problem, offset, known):
     """Teach a match which side wins; returns what it then predicts."""
     if known:
         _instruct(layer, example, side, importance, problem, offset, known)
-        return example_at(example)[0].updated
-    at = _tournament(layer).updates
+        return example_of(example).updated
+    at = tournament_of(layer).updates
     before = int64s_at(at, uint64(1))[0] if at != uint64(0) else 0
     score = _instruct(layer, example, side, importance, problem, offset, known)
     if at != uint64(0) and int64s_at(at, uint64(1))[0] == before:
@@ -182,9 +172,9 @@ def _teach(layer, example, side, importance, problem, offset, known):  # type: i
 
 
 @helper
-def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+def _winner(layer, example, importance, offset):
     """The class, from 0, that the matches choose, from the finals down."""
-    state = _tournament(layer)
+    state = tournament_of(layer)
     champion = 0
     for i in range(state.height - 1, -1, -1):
         right = champion | (1 << i)
@@ -195,12 +185,12 @@ def _winner(layer, example, importance, offset):  # type: ignore[no-untyped-def]
     while k >= state.classes:
         match = _player(state, k)
         score = _decide(layer, example, importance, k - state.classes, offset)
-        k = match.right if foreseeable(score > state.boundary) else match.left
+        k = match.right if likely(score > state.boundary) else match.left
     return k
 
 
 @inlined
-def _winner_by(scores, state):  # type: ignore[no-untyped-def]
+def _winner_by(scores, state):
     """The same from known predictions of all problems."""
     champion = 0
     for i in range(state.height - 1, -1, -1):
@@ -215,18 +205,18 @@ def _winner_by(scores, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _choose(layer, example, importance, offset):  # type: ignore[no-untyped-def]
+def _choose(layer, example, importance, offset):
     """The class, from 1, that wins, and whether the predictions of all problems are known now."""
-    state = _tournament(layer)
+    state = tournament_of(layer)
     if _score_all(layer, example, importance, offset):
         return np.float32(_winner_by(_scores(state), state) + 1), True
     return np.float32(_winner(layer, example, importance, offset) + 1), False
 
 
 @inlined
-def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-untyped-def]
+def _climb(layer, example, k, importance, offset, known):
     """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
-    state = _tournament(layer)
+    state = tournament_of(layer)
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
     count, match = 0, _player(state, k).winner_to
     left = _player(state, match).left == k
@@ -234,7 +224,7 @@ def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-unt
         side = -_1 if left else _1
         problem = match - state.classes
         score = _teach(layer, example, side, importance, problem, offset, known)
-        wins = foreseeable((score - state.boundary) * side > _0)
+        wins = likely((score - state.boundary) * side > _0)
         here = _player(state, match)
         coming = here.winner_to if wins else here.loser_to
         if here.last == 1 or (not wins and coming == 0):
@@ -247,9 +237,9 @@ def _climb(layer, example, k, importance, offset, known):  # type: ignore[no-unt
 
 
 @inlined
-def _play_finals(layer, example, count, offset, known):  # type: ignore[no-untyped-def]
+def _play_finals(layer, example, count, offset, known):
     """Teach the finals in which a champion that should win meets one that should not."""
-    state, e = _tournament(layer), example_at(example)[0]
+    state, e = tournament_of(layer), example_of(example)
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
     for i in range(state.height):
         j = 0
@@ -271,29 +261,29 @@ def _play_finals(layer, example, count, offset, known):  # type: ignore[no-untyp
 
 
 @helper
-def _judge(example, label, prediction):  # type: ignore[no-untyped-def]
-    e = example_at(example)[0]
+def _judge(example, label, prediction):
+    e = example_of(example)
     e.raw, e.loss = prediction, np.float64(e.importance) if label != UNLABELED and label != prediction else 0.0
     return prediction
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class that wins."""
     return _judge(example, label, _choose(layer, example, importance, offset)[0])
 
 
 @inlined
-def _train(layer, example, label, importance, offset, known):  # type: ignore[no-untyped-def]
+def _train(layer, example, label, importance, offset, known):
     """Teach the matches in which a class plays."""
     count = _climb(layer, example, np.int64(label) - 1, importance, offset, known)
     _play_finals(layer, example, count, offset, known)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then teach the matches in which the class of the example plays."""
-    state = _tournament(layer)
+    state = tournament_of(layer)
     prediction, known = _choose(layer, example, importance, offset)
     if label != UNLABELED and _1 <= label <= np.float32(state.classes):
         if known:  # two copies of the code, each without the other's questions
@@ -311,30 +301,33 @@ class ErrorCorrectingTournament(Reduction):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    calls = ("predict_many",)
 
     def __init__(self, parameters: "TournamentParameters", context: Context) -> None:
         super().__init__(parameters, context)
         classes, errors = parameters.classes, parameters.errors
-        self._players, self._champions = draw_up(classes, errors)
-        self._won = np.zeros(2 * errors + 4, np.int64)
-        self.state = np.zeros(1, TOURNAMENT)
-        state = self.state[0]
-        state["classes"], state["errors"], state["height"] = classes, errors, errors.bit_length()
-        state["matches"] = (classes - 1) * (errors + 1)
-        state["players"], state["champions"] = self._players.ctypes.data, self._champions.ctypes.data
-        state["won"] = self._won.ctypes.data
-        linked = context.below and getattr(context.below.parameters, "function", None) == "logistic"
-        state["boundary"] = 0.5 if linked else 0.0
-        state["updates"] = context.below.updates_at if isinstance(context.below, Linear) else 0
-        self._scores = np.zeros(self.width(parameters), np.float32)
-        state["scores"], state["problems"] = self._scores.ctypes.data, len(self._scores)
-        many = context.below and context.below.kernels.predict_many
-        state["at_once"] = bool(many) and len(self._scores) <= _MOST_AT_ONCE
+        players, champions = draw_up(classes, errors)
+        problems, below = self.width(parameters), context.below
+        at_once = below is not None and below.lacking("predict_many") is None and problems <= _MOST_AT_ONCE
+        self.calls = ("predict_many",) if at_once else ()
+        self.state = Record(
+            TOURNAMENT,
+            classes=classes,
+            errors=errors,
+            matches=(classes - 1) * (errors + 1),
+            height=errors.bit_length(),
+            boundary=below.decision_threshold if below else 0.0,
+            players=players,
+            champions=champions,
+            won=np.zeros(2 * errors + 4, np.int64),
+            updates=below.updates_at if below else 0,
+            scores=np.zeros(problems, np.float32),
+            problems=problems,
+            at_once=at_once,
+        )
 
     @classmethod
     def width(cls, parameters: "TournamentParameters") -> int:
-        """One sub-model a match, the finals included."""
+        """One sub-model per match, the finals included."""
         return (parameters.classes - 1) * (parameters.errors + 1) + parameters.errors
 
     @property

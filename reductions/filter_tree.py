@@ -22,19 +22,20 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Pre
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     importance_to_next,
     int64s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
+    state_of,
+    submodel,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 
 Shape = Literal["balanced", "chain"]
 
@@ -114,43 +115,34 @@ TREE = np.dtype(
         ("parents", "u8"),  # address of int64[2 classes - 1]: the match a player plays, -1 for the champion
         ("exact_updates", "i8"),  # of the layer below
         ("differences", "i8"),  # of the layer below
+        ("threshold", "f4"),  # of the layer below: the prediction at which a match is even
+        ("unused", "f4"),
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
         ("scores", "u8"),  # address of float64[classes]: scratch
     ]
 )
-tree_at = view(TREE)
+tree_of = state_of(TREE)
 
 _0, _1, _INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
 
 
-@njit(inline="always")
-def _tree(layer):  # type: ignore[no-untyped-def]
-    return tree_at(layer_at(layer)[0].state)[0]
-
-
-@njit(inline="always")
-def _players(tree):  # type: ignore[no-untyped-def]
+@inlined
+def _players(tree):
     return int64s_at(tree.matches, uint64(2 * (tree.classes - 1)))
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
-    """Rows of sub-model k of the layer below."""
-    return offset + uint64(k) * layer_at(layer)[0].step
-
-
-@njit
-def _score(layer, example, k, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score(layer, example, k, offset):
     """The raw prediction of sub-model k."""
-    predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
-    return np.float64(example_at(example)[0].raw)
+    predict_next(layer, example, UNLABELED, _1, submodel(layer, offset, k))
+    return np.float64(example_of(example).raw)
 
 
-@njit
-def _descend(layer, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def _descend(layer, example, offset):
     """The class, from 0, that wins when every match is decided by its own problem."""
-    tree = _tree(layer)
+    tree = tree_of(layer)
     players = _players(tree)
     player = 2 * tree.classes - 2
     while player >= tree.classes:
@@ -159,21 +151,21 @@ def _descend(layer, example, offset):  # type: ignore[no-untyped-def]
     return player
 
 
-@njit
-def _score_again(layer, example, k, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score_again(layer, example, k, offset):
     """The raw prediction of sub-model k, which has just learned."""
-    if _tree(layer).exact_updates == 1:
-        return np.float64(example_at(example)[0].updated)
+    if tree_of(layer).exact_updates == 1:
+        return np.float64(example_of(example).updated)
     return _score(layer, example, k, offset)
 
 
-@njit
-def _tournament(layer, example, costs, offset, learning, importance):  # type: ignore[no-untyped-def]
+@helper
+def _tournament(layer, example, costs, offset, learning, importance):
     """Play all matches from the leaves up among the classes of finite cost; returns the champion, from 0.
 
     Learning, each match first learns that the cheaper of its players should win.
     """
-    tree = _tree(layer)
+    tree = tree_of(layer)
     players, winners = _players(tree), int64s_at(tree.winners, uint64(tree.classes - 1))
     for match in range(tree.classes - 1):
         left, right = players[2 * match], players[2 * match + 1]
@@ -185,7 +177,7 @@ def _tournament(layer, example, costs, offset, learning, importance):  # type: i
         weight = importance * abs(costs[left] - costs[right])
         if learning and weight > _0:
             cheaper = _1 if costs[right] < costs[left] else -_1
-            learn_next(layer, example, cheaper, weight, _offset(layer, offset, match))
+            learn_next(layer, example, cheaper, weight, submodel(layer, offset, match))
             score = _score_again(layer, example, match, offset)
         else:
             score = _score(layer, example, match, offset)
@@ -193,8 +185,8 @@ def _tournament(layer, example, costs, offset, learning, importance):  # type: i
     return winners[tree.classes - 2]
 
 
-@njit
-def listed_costs(tree, e):  # type: ignore[no-untyped-def]
+@helper
+def listed_costs(tree, e):
     """Fill in the costs of all classes, infinite if not listed; returns the least, infinite if none is given."""
     costs = float32s_at(tree.costs, uint64(tree.classes))
     costs[:] = _INFINITE if e.cost_count > uint64(0) else _0
@@ -209,30 +201,30 @@ def listed_costs(tree, e):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class, from 1."""
-    e = example_at(example)[0]
+    e = example_of(example)
     winner = _descend(layer, example, offset)
     e.loss = np.float64(importance) if label != UNLABELED and label != winner + 1 else 0.0
     e.raw = np.float32(winner + 1)
     return e.raw
 
 
-@njit
-def _train(layer, example, player, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _train(layer, example, player, importance, offset):
     """Learn the matches of a class, from its leaf up to the first that it loses.
 
     Returns:
         How many they are, and whether the class would have won them before. `winners` holds the matches, `scores` what
         decided them then.
     """
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     players, parents = _players(tree), int64s_at(tree.parents, uint64(2 * tree.classes - 1))
     learned, before = int64s_at(tree.winners, uint64(tree.classes - 1)), float64s_at(tree.scores, uint64(tree.classes))
     match, count, won = parents[player], 0, True
     while match >= 0:
         right = players[2 * match + 1] == player
-        learn_next(layer, example, _1 if right else -_1, importance, _offset(layer, offset, match))
+        learn_next(layer, example, _1 if right else -_1, importance, submodel(layer, offset, match))
         learned[count], before[count] = match, np.float64(e.raw)
         won &= (before[count] > 0.0) == right
         count += 1
@@ -244,10 +236,10 @@ def _train(layer, example, player, importance, offset):  # type: ignore[no-untyp
     return count, won
 
 
-@njit
-def _descend_again(layer, example, count, offset):  # type: ignore[no-untyped-def]
+@helper
+def _descend_again(layer, example, count, offset):
     """What `_descend` would have returned before the matches that `_train` has learned."""
-    tree = _tree(layer)
+    tree = tree_of(layer)
     players, player = _players(tree), 2 * tree.classes - 2
     learned, before = int64s_at(tree.winners, uint64(tree.classes - 1)), float64s_at(tree.scores, uint64(tree.classes))
     while player >= tree.classes:
@@ -262,12 +254,12 @@ def _descend_again(layer, example, count, offset):  # type: ignore[no-untyped-de
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then learn the matches of the label, or all of them from a soft label.
 
     Where the layer below allows it, the matches on the label's way are predicted when they are learned, not before.
     """
-    e, tree = example_at(example)[0], _tree(layer)
+    e, tree = example_of(example), tree_of(layer)
     known = e.targets == uint64(0) and _1 <= label <= np.float32(tree.classes) and label == np.floor(label)
     if known and tree.exact_updates == 1:
         winner = int64(label) - 1
@@ -288,17 +280,17 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     return e.raw
 
 
-@njit
-def regret(tree, winner, least, importance):  # type: ignore[no-untyped-def]
+@helper
+def regret(tree, winner, least, importance):
     """The loss: what the class costs more than the cheapest, 0 if no cost is given."""
     costs = float32s_at(tree.costs, uint64(tree.classes))
     return np.float64(importance) * np.float64(costs[winner] - least) if least < _INFINITE else 0.0
 
 
 @kernel
-def predict_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict_costs(layer, example, label, importance, offset):
     """The class, from 1, that wins among those listed, or among all."""
-    e, tree = example_at(example)[0], _tree(layer)
+    e, tree = example_of(example), tree_of(layer)
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     listed = e.cost_count > uint64(0)
@@ -308,9 +300,9 @@ def predict_costs(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn_costs(layer, example, label, importance, offset):
     """Predict, then learn every match with the difference of its players' costs."""
-    e, tree = example_at(example)[0], _tree(layer)
+    e, tree = example_of(example), tree_of(layer)
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     winner = _tournament(layer, example, costs, offset, False, _0)
@@ -321,16 +313,16 @@ def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """The least importance of a label that turns one of the matches on the predicted class's way."""
-    tree = _tree(layer)
+    tree = tree_of(layer)
     players = _players(tree)
     player, least = 2 * tree.classes - 2, _INFINITE
     while player >= tree.classes:
         match = player - tree.classes
         right = _score(layer, example, match, offset) > 0.0
         player = players[2 * match + (1 if right else 0)]
-        turn = importance_to_next(layer, example, -_1 if right else _1, _0, _offset(layer, offset, match))
+        turn = importance_to_next(layer, example, -_1 if right else _1, tree.threshold, submodel(layer, offset, match))
         least = min(least, turn)
     return least
 
@@ -351,15 +343,18 @@ class FilterTree(Reduction):
         self._parents = np.full(2 * n - 1, -1, np.int64)
         for match, players in enumerate(self._matches):
             self._parents[players] = match
-        self._winners, self._costs, self._scores = np.zeros(n - 1, np.int64), np.zeros(n, np.float32), np.zeros(n)
-        self.state = np.zeros(1, TREE)
-        record = self.state[0]
-        record["classes"] = n
-        record["matches"], record["parents"] = self._matches.ctypes.data, self._parents.ctypes.data
-        if context.below is not None:
-            record["exact_updates"], record["differences"] = context.below.exact_updates, context.below.differences
-        for name, array in (("winners", self._winners), ("costs", self._costs), ("scores", self._scores)):
-            record[name] = array.ctypes.data
+        self.state = Record(
+            TREE,
+            classes=n,
+            matches=self._matches,
+            parents=self._parents,
+            exact_updates=context.below is not None and context.below.exact_updates,
+            differences=context.below is not None and context.below.differences,
+            threshold=self.decision_threshold,
+            winners=np.zeros(n - 1, np.int64),
+            costs=np.zeros(n, np.float32),
+            scores=np.zeros(n),
+        )
 
     @classmethod
     def width(cls, parameters: FilterTreeParameters) -> int:

@@ -8,8 +8,10 @@ import numpy as np
 
 from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import importance_to_next, kernel, layer_at, learn_next, predict_next, sensitivity_next, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.passing import pass_sensitivity
+from hutch.core.kernel.record import Record
 
 if TYPE_CHECKING:
     from hutch.reductions.link_parameters import LinkParameters
@@ -20,16 +22,16 @@ _1, _2 = np.float32(1), np.float32(2)
 
 
 LINK = np.dtype([("function", "i8")])
-link_at = view(LINK)
+link_of = state_of(LINK)
 
 
-@njit(inline="always")
-def _function(layer):  # type: ignore[no-untyped-def]
-    return link_at(layer_at(layer)[0].state)[0].function
+@inlined
+def _function(layer):
+    return link_of(layer).function
 
 
-@njit(error_model="numpy")
-def _apply(function, p):  # type: ignore[no-untyped-def]
+@helper
+def _apply(function, p):
     if function == 1:
         return _1 / (_1 + math.exp(-p))
     if function == 2:
@@ -39,8 +41,8 @@ def _apply(function, p):  # type: ignore[no-untyped-def]
     return p
 
 
-@njit(error_model="numpy")
-def _invert(function, q):  # type: ignore[no-untyped-def]
+@helper
+def _invert(function, q):
     """The prediction that the link turns into q; NaN or infinite where none does."""
     share = q if function == 1 else (q + _1) / _2
     if function == 1 or function == 2:
@@ -49,28 +51,22 @@ def _invert(function, q):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layer below learn; returns its prediction through the link."""
     return _apply(_function(layer), learn_next(layer, example, label, importance, offset))
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The prediction of the layer below, through the link."""
     return _apply(_function(layer), predict_next(layer, example, label, importance, offset))
 
 
 @kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, target, offset):
     """h_min of the layer below to the prediction that the link turns into `target`."""
     below = _invert(_function(layer), target)
     return importance_to_next(layer, example, label, below, offset) if math.isfinite(below) else np.float32(np.inf)
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Sensitivity of the layer below: that of the prediction before the link."""
-    return sensitivity_next(layer, example, label, importance, offset)
 
 
 class Link(Reduction):
@@ -82,13 +78,19 @@ class Link(Reduction):
 
     def __init__(self, parameters: "LinkParameters", context: Context) -> None:
         super().__init__(parameters, context)
-        self.state: Any = np.zeros(1, LINK)
-        self.state["function"] = FUNCTIONS.index(parameters.function)
+        self.state = Record(LINK, function=FUNCTIONS.index(parameters.function))
+
+    @property
+    def decision_threshold(self) -> float:
+        """That of the layer below, through the link."""
+        below = super().decision_threshold
+        rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
+        return rises.get(self.parameters.function, below)
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        return Kernels(learn, predict, importance_to, pass_sensitivity)
 
 
 @hookimpl

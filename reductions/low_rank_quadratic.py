@@ -8,7 +8,7 @@ Source: VW 9.11.9 (lrq.cc).
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
@@ -20,18 +20,19 @@ from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     int64s_at,
     kernel,
-    layer_at,
+    layer_of,
     learn_next,
     predict_next,
-    shared_at,
+    shared_of,
+    state_of,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.linear.memory import Buffer, reserve
@@ -71,11 +72,11 @@ LOW_RANK = np.dtype(
         ("ends", "u8"),  # address of int64[pair_count]: where the new features of each pair end
     ]
 )
-low_rank_at = view(LOW_RANK)
+low_rank_of = state_of(LOW_RANK)
 
 
-@njit
-def _find(e, name):  # type: ignore[no-untyped-def]
+@helper
+def _find(e, name):
     """First and last feature of a namespace; both 0 if it is not there."""
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
     ids = uint32s_at(e.namespace_ids, e.namespace_count)
@@ -85,10 +86,10 @@ def _find(e, name):  # type: ignore[no-untyped-def]
     return int64(0), int64(0)
 
 
-@njit
-def _make(state, layer, e, offset, turn, learning):  # type: ignore[no-untyped-def]
+@helper
+def _make(state, layer, e, offset, turn, learning):
     """Write the new features of all pairs; returns how many, and for how many there is room."""
-    shared = shared_at(e.shared)[0]
+    shared = shared_of(e.shared)
     pairs, ends = int64s_at(state.pairs, state.pair_count * 3), int64s_at(state.ends, state.pair_count)
     room = 0
     for p in range(state.pair_count):
@@ -101,7 +102,7 @@ def _make(state, layer, e, offset, turn, learning):  # type: ignore[no-untyped-d
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     scale = _1 if state.dropout == 0 or learning else np.float32(0.5)
-    step, n = layer_at(layer)[0].step, 0
+    step, n = layer_of(layer).step, 0
     for p in range(state.pair_count):
         left, left_end = _find(e, pairs[3 * p + turn])
         right, right_end = _find(e, pairs[3 * p + 1 - turn])
@@ -123,10 +124,10 @@ def _make(state, layer, e, offset, turn, learning):  # type: ignore[no-untyped-d
     return n, room
 
 
-@njit
-def _build(state, e, room, made, turn):  # type: ignore[no-untyped-def]
+@helper
+def _build(state, e, room, made, turn):
     """Write the example anew, as rows, each namespace followed by the new features it gets; False without memory."""
-    shared = shared_at(e.shared)[0]
+    shared = shared_of(e.shared)
     count, length = int64(e.namespace_count), int64(e.length)
     total = length + made
     address = reserve(state.built, uint64(8 * total + 8 * (count + 1)))
@@ -156,11 +157,11 @@ def _build(state, e, room, made, turn):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _round(layer, example, label, importance, offset, turn, learning):  # type: ignore[no-untyped-def]
+@helper
+def _round(layer, example, label, importance, offset, turn, learning):
     """Predict, or learn, with the latent weights of one side as numbers."""
-    state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    state, e = low_rank_of(layer), example_of(example)
+    shared = shared_of(e.shared)
     namespaces, indices, values, length, multiplier = e.namespaces, e.indices, e.values, e.length, shared.multiplier
     made, room = _make(state, layer, e, offset, turn, learning)
     if _build(state, e, room, made, turn):
@@ -175,33 +176,33 @@ def _round(layer, example, label, importance, offset, turn, learning):  # type: 
     return prediction
 
 
-@njit
-def _count(state, e):  # type: ignore[no-untyped-def]
+@helper
+def _count(state, e):
     """Count an example once, however many sub-models see it."""
     if e.line == uint64(0) or e.line != state.line:
         state.seen += uint64(1)
         state.line = e.line
 
 
-@njit
-def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    if shared_at(e.shared)[0].testing == 0:
+@helper
+def _predict(layer, example, label, importance, offset):
+    state, e = low_rank_of(layer), example_of(example)
+    if shared_of(e.shared).testing == 0:
         _count(state, e)
     return _round(layer, example, label, importance, offset, 0, False)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Predict only."""
     return _predict(layer, example, label, importance, offset)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Learn twice, from either side; returns the prediction made before."""
-    state, e = low_rank_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    if label == UNLABELED or shared_at(e.shared)[0].testing == 1:
+    state, e = low_rank_of(layer), example_of(example)
+    if label == UNLABELED or shared_of(e.shared).testing == 1:
         return _predict(layer, example, label, importance, offset)
     _count(state, e)
     turn = int64((state.seen + uint64(1)) % uint64(2))
@@ -226,23 +227,24 @@ class LowRankQuadratic(Reduction):
         super().__init__(parameters, context)
         below = context.below
         while below is not None and not below.is_base:
-            if below.namespaces:
+            if below.namespaces or below.reads_features:
                 raise ConfigError(
                     f"low_rank_quadratic hands down rows of the weight table, in which {below.name!r} below it cannot "
-                    f"find its namespaces; wanted {below.name!r} above it"
+                    f"find its features; wanted {below.name!r} above it"
                 )
             below = below.context.below
         mode = context.parser.namespaces
         pairs = [[*(namespace_id(name, mode) for name in p.namespaces), p.rank] for p in parameters.pairs]
-        self._pairs = np.array(pairs, np.int64)
-        self._ends = np.zeros(len(pairs), np.int64)
-        self._buffers = Buffer(), Buffer()
-        self.state: NDArray[Any] = np.zeros(1, LOW_RANK)
-        state = self.state[0]
-        state["pairs"], state["pair_count"], state["ends"] = self._pairs.ctypes.data, len(pairs), self._ends.ctypes.data
-        state["dropout"] = parameters.dropout
-        state["seed"] = context.seed | 8675309
-        state["made"], state["built"] = (buffer.at for buffer in self._buffers)
+        self.state = Record(
+            LOW_RANK,
+            pairs=np.array(pairs, np.int64),
+            pair_count=len(pairs),
+            dropout=parameters.dropout,
+            seed=context.seed | 8675309,
+            made=Buffer(),
+            built=Buffer(),
+            ends=np.zeros(len(pairs), np.int64),
+        )
 
     @classmethod
     def width(cls, parameters: LowRankParameters) -> int:
@@ -261,7 +263,7 @@ class LowRankQuadratic(Reduction):
 
     def end_pass(self) -> None:
         """The end of a pass takes a turn, as in VW."""
-        self.state["seen"] += np.uint64(1)
+        self.state["seen"][0] += np.uint64(1)
 
     def saved(self) -> dict[str, NDArray[np.uint64]]:
         """Whose turn it is, and the state of the dropout."""

@@ -7,28 +7,30 @@ Source: VW 9.11.9, `--redefine`.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 from pydantic import Field
 
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
-    example_at,
+    example_of,
     float32s_at,
+    importance_to_next,
     int64s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
+    sensitivity_next,
+    state_of,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import show, shown_by
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -54,11 +56,11 @@ MERGE = np.dtype(
         ("built", "u8"),  # BUFFER of the example anew: starts int64, ids uint32, indices uint32, values float32
     ]
 )
-merge_at = view(MERGE)
+merge_of = state_of(MERGE)
 
 
-@njit
-def _new_id(state, name):  # type: ignore[no-untyped-def]
+@helper
+def _new_id(state, name):
     """The id of a namespace below this layer; the constant stays what it is."""
     found = state.others if state.others >= 0 and name != CONSTANT_NAMESPACE else int64(name)
     for k in range(int64(state.count)):
@@ -67,10 +69,10 @@ def _new_id(state, name):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit
-def _build(layer, example):  # type: ignore[no-untyped-def]
+@helper
+def _build(layer, e):
     """Write the example anew; leaves it as it is without memory."""
-    state, e = merge_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    state = merge_of(layer)
     count, length = int64(e.namespace_count), int64(e.length)
     address = reserve(state.built, uint64(8 * (count + 1) + 8 * count + 8 * length))
     if address == uint64(0):
@@ -101,21 +103,51 @@ def _build(layer, example):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layers below learn from the example with its new namespaces."""
-    _build(layer, example)
-    return learn_next(layer, example, label, importance, offset)
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    prediction = learn_next(layer, example, label, importance, offset)
+    show(e, read)
+    return prediction
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Let the layers below predict the example with its new namespaces."""
-    _build(layer, example)
-    return predict_next(layer, example, label, importance, offset)
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    prediction = predict_next(layer, example, label, importance, offset)
+    show(e, read)
+    return prediction
+
+
+@kernel
+def importance_to(layer, example, label, target, offset):
+    """h_min of the layers below for the example with its new namespaces."""
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    needed = importance_to_next(layer, example, label, target, offset)
+    show(e, read)
+    return needed
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):
+    """Sensitivity of the layers below for the example with its new namespaces."""
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    found = sensitivity_next(layer, example, label, importance, offset)
+    show(e, read)
+    return found
 
 
 class MergeNamespaces(Reduction):
-    """Namespaces under other names; stands at the top of a chain."""
+    """Namespaces under other names."""
 
     name: ClassVar[str] = "merge_namespaces"
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
@@ -125,14 +157,14 @@ class MergeNamespaces(Reduction):
         mode = context.parser.namespaces
         names = dict(parameters.names)
         others = names.pop(OTHERS, None)
-        self._old = np.array([namespace_id(name, mode) for name in names], np.uint32)
-        self._new = np.array([namespace_id(name, mode) for name in names.values()], np.uint32)
-        self._built = Buffer()
-        self.state: NDArray[Any] = np.zeros(1, MERGE)
-        state = self.state[0]
-        state["old"], state["new"], state["count"] = self._old.ctypes.data, self._new.ctypes.data, len(names)
-        state["others"] = -1 if others is None else namespace_id(others, mode)
-        state["built"] = self._built.at
+        self.state = Record(
+            MERGE,
+            old=np.array([namespace_id(name, mode) for name in names], np.uint32),
+            new=np.array([namespace_id(name, mode) for name in names.values()], np.uint32),
+            count=len(names),
+            others=-1 if others is None else namespace_id(others, mode),
+            built=Buffer(),
+        )
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -147,7 +179,7 @@ class MergeNamespaces(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, importance_to, sensitivity)
 
 
 @hookimpl

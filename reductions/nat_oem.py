@@ -20,17 +20,8 @@ from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import (
-    UNLABELED,
-    example_at,
-    importance_to_next,
-    kernel,
-    layer_at,
-    learn_next,
-    predict_next,
-    sensitivity_next,
-    shared_at,
-)
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, learn_next, predict_next, shared_of
+from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.em.constrained.boundary import Boundaries, Source, after_example, before_example
 from hutch.em.constrained.record import (
     CLASS,
@@ -97,10 +88,10 @@ class NatOEMParameters(Parameters):
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Pass the example on; in a run that learns, one without a label may open a class, too."""
-    at, e = layer_at(layer)[0].state, example_at(example)[0]
-    if shared_at(e.shared)[0].testing == 1 or label != UNLABELED:
+    at, e = layer_of(layer).state, example_of(example)
+    if shared_of(e.shared).testing == 1 or label != UNLABELED:
         return predict_next(layer, example, label, importance, offset)
     before_example(at, e, label)
     prediction = predict_next(layer, example, label, importance, offset)
@@ -109,25 +100,13 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Pass the example on, behind the boundary if it opens a class."""
-    at, e = layer_at(layer)[0].state, example_at(example)[0]
+    at, e = layer_of(layer).state, example_of(example)
     before_example(at, e, label)
     prediction = learn_next(layer, example, label, importance, offset)
     after_example(at, e)
     return prediction
-
-
-@kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """h_min of the layer below."""
-    return importance_to_next(layer, example, label, importance, offset)
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    """Sensitivity of the layer below."""
-    return sensitivity_next(layer, example, label, importance, offset)
 
 
 class NatOEMLayer(Reduction):
@@ -140,7 +119,6 @@ class NatOEMLayer(Reduction):
 
     name: ClassVar[str] = "nat_oem"
     Parameters: ClassVar[type[Parameters]] = NatOEMParameters
-    calls = ("importance_to", "sensitivity")
 
     def __init__(self, parameters: NatOEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -149,7 +127,7 @@ class NatOEMLayer(Reduction):
         self.constraint["beta"], self.constraint["mode"] = p.weight, CLASS if p.mode == "class" else STEP
         self.constraint["form"], self.constraint["metric"] = _FORMS[p.form], _METRICS[p.metric or "complete"]
         self._boundaries = Boundaries(self.constraint, p.source, p.namespace, p.threshold, context.parser)
-        self.state: NDArray[Any] = self._boundaries.record
+        self.state = self._boundaries.record
         if below is None:
             return  # the chain says so in its own words
         if not below.statistics:
@@ -172,7 +150,7 @@ class NatOEMLayer(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+        return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
 
     @property
     def boundaries(self) -> int:

@@ -9,29 +9,31 @@ Source: VW 9.11.9 (kskip_ngram_transformer.cc).
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 from pydantic import Field
 
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
-    example_at,
+    example_of,
     float32s_at,
+    importance_to_next,
     int64s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
-    shared_at,
+    sensitivity_next,
+    shared_of,
+    state_of,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import show, shown_by
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -62,7 +64,7 @@ NGRAMS = np.dtype(
         ("built", "u8"),  # BUFFER of the example with its grams: starts int64, indices uint32, values float32
     ]
 )
-ngrams_at = view(NGRAMS)
+ngrams_of = state_of(NGRAMS)
 
 
 def gram_masks(size: int, skips: int) -> list[tuple[int, ...]]:
@@ -81,19 +83,19 @@ def gram_masks(size: int, skips: int) -> list[tuple[int, ...]]:
     return found
 
 
-@njit
-def _is_listed(state, name):  # type: ignore[no-untyped-def]
+@helper
+def _is_listed(state, name):
     listed = state.name_count == 0
     for k in range(state.name_count):
         listed = listed or uint32s_at(state.names, state.name_count)[k] == name
     return listed and name != CONSTANT_NAMESPACE
 
 
-@njit
-def _build(layer, example):  # type: ignore[no-untyped-def]
+@helper
+def _build(layer, e):
     """Write the example anew with its grams; leaves it as it is without memory."""
-    state, e = ngrams_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    mask, size = shared_at(e.shared)[0].mask, state.size
+    state = ngrams_of(layer)
+    mask, size = shared_of(e.shared).mask, state.size
     count, length = int64(e.namespace_count), int64(e.length)
     room = length * (1 + state.mask_count)
     address = reserve(state.built, uint64(8 * (count + 1) + 8 * room))
@@ -124,40 +126,74 @@ def _build(layer, example):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layers below learn from the example with its grams."""
-    _build(layer, example)
-    return learn_next(layer, example, label, importance, offset)
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    prediction = learn_next(layer, example, label, importance, offset)
+    show(e, read)
+    return prediction
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Let the layers below predict the example with its grams."""
-    _build(layer, example)
-    return predict_next(layer, example, label, importance, offset)
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    prediction = predict_next(layer, example, label, importance, offset)
+    show(e, read)
+    return prediction
+
+
+@kernel
+def importance_to(layer, example, label, target, offset):
+    """h_min of the layers below for the example with its grams."""
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    needed = importance_to_next(layer, example, label, target, offset)
+    show(e, read)
+    return needed
+
+
+@kernel
+def sensitivity(layer, example, label, importance, offset):
+    """Sensitivity of the layers below for the example with its grams."""
+    e = example_of(example)
+    read = shown_by(e)
+    _build(layer, e)
+    found = sensitivity_next(layer, example, label, importance, offset)
+    show(e, read)
+    return found
 
 
 class Ngrams(Reduction):
-    """Features of neighbouring features; stands at the top of a chain."""
+    """Features of neighbouring features."""
 
     name: ClassVar[str] = "ngrams"
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
+    reads_features = True
     known_failures = {"shuffled_features": "its grams are made of neighbours"}
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:
         super().__init__(parameters, context)
         masks = gram_masks(parameters.size, parameters.skips)
-        self._masks = np.zeros((len(masks), parameters.size), np.int64)
-        for row, places in zip(self._masks, masks, strict=True):
+        table = np.zeros((len(masks), parameters.size), np.int64)
+        for row, places in zip(table, masks, strict=True):
             row[: len(places)] = (len(places) - 1, *places[1:])
         mode = context.parser.namespaces
-        self._names = np.array([namespace_id(name, mode) for name in parameters.namespaces], np.uint32)
-        self._built = Buffer()
-        self.state: NDArray[Any] = np.zeros(1, NGRAMS)
-        state = self.state[0]
-        state["masks"], state["mask_count"], state["size"] = self._masks.ctypes.data, len(masks), parameters.size
-        state["names"], state["name_count"] = self._names.ctypes.data, len(self._names)
-        state["built"] = self._built.at
+        names = np.array([namespace_id(name, mode) for name in parameters.namespaces], np.uint32)
+        self.state = Record(
+            NGRAMS,
+            masks=table,
+            mask_count=len(masks),
+            size=parameters.size,
+            names=names,
+            name_count=len(names),
+            built=Buffer(),
+        )
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -167,7 +203,7 @@ class Ngrams(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, importance_to, sensitivity)
 
 
 @hookimpl

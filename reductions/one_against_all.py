@@ -12,16 +12,17 @@ from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Pred
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     importance_to_next,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
-    view,
+    state_of,
+    submodel,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 from hutch.core.loss.kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
 
 if TYPE_CHECKING:
@@ -43,17 +44,11 @@ ONE_AGAINST_ALL = np.dtype(
         ("predictions", "u8"),  # address of float32[classes]: scratch
     ]
 )
-state_at = view(ONE_AGAINST_ALL)
+own = state_of(ONE_AGAINST_ALL)
 
 
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
-    """Rows of sub-model k of the layer below."""
-    return offset + uint64(k) * layer_at(layer)[0].step
-
-
-@njit(error_model="numpy")
-def _write_scores(state, e, predictions):  # type: ignore[no-untyped-def]
+@helper
+def _write_scores(state, e, predictions):
     if e.scores == uint64(0) or int64(e.score_count) < state.classes:
         return
     scores, total = float32s_at(e.scores, state.classes), _0
@@ -66,8 +61,8 @@ def _write_scores(state, e, predictions):  # type: ignore[no-untyped-def]
             scores[k] *= scale
 
 
-@njit
-def _judge(state, e, label, importance, first):  # type: ignore[no-untyped-def]
+@helper
+def _judge(state, e, label, importance, first):
     """The label of the highest prediction, the first of equals; writes scores and loss."""
     predictions, best = float32s_at(state.predictions, state.classes), 0
     for k in range(state.classes):
@@ -79,23 +74,23 @@ def _judge(state, e, label, importance, first):  # type: ignore[no-untyped-def]
     return prediction
 
 
-@njit(inline="always")
-def _first(state):  # type: ignore[no-untyped-def]
+@inlined
+def _first(state):
     return _0 if state.first == 0 else _1
 
 
-@njit
-def _best(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _best(layer, example, label, importance, offset):
     """Predict with every sub-model; returns the label of the highest."""
-    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    state, e = own(layer), example_of(example)
     predictions = float32s_at(state.predictions, state.classes)
     for k in range(state.classes):
-        predictions[k] = predict_next(layer, example, UNLABELED, importance, _offset(layer, offset, k))
+        predictions[k] = predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, k))
     return _judge(state, e, label, importance, _first(state))
 
 
-@njit
-def _teach(layer, example, share, importance, split, offset):  # type: ignore[no-untyped-def]
+@helper
+def _teach(layer, example, share, importance, split, offset):
     """Teach one sub-model that its class holds with probability `share`; returns its prediction made before."""
     if split == 0:
         return learn_next(layer, example, share + share - _1, importance, offset)
@@ -108,18 +103,18 @@ def _teach(layer, example, share, importance, split, offset):  # type: ignore[no
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class with the highest prediction."""
     return _best(layer, example, label, importance, offset)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Teach every sub-model whether its class holds; `targets` of the example are soft labels.
 
     The sub-models do not see each other, so each may learn right after it has predicted.
     """
-    state, e = state_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    state, e = own(layer), example_of(example)
     shown, soft = _first(state), e.targets != uint64(0)
     if state.first == _UNDECIDED and not soft and (label == _0 or label == np.float32(state.classes)):
         state.first = 0 if label == _0 else 1
@@ -133,22 +128,22 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     for k in range(state.classes):
         share = targets[k] if soft else (_1 if label == first + np.float32(k) else _0)
         e.is_predicted, e.predicted = uint64(state.predict_first), predictions[k]
-        prediction = _teach(layer, example, share, importance, state.split, _offset(layer, offset, k))
+        prediction = _teach(layer, example, share, importance, state.split, submodel(layer, offset, k))
         if state.predict_first == 0:
             predictions[k] = prediction
     e.is_predicted = uint64(0)
     return _judge(state, e, label, importance, shown)
 
 
-@njit
-def _overtake(layer, example, winner, rival, offset):  # type: ignore[no-untyped-def]
+@helper
+def _overtake(layer, example, winner, rival, offset):
     """The importance with which a rival's label makes its prediction meet the winner's, and where they meet."""
-    predictions = float32s_at(state_at(layer_at(layer)[0].state)[0].predictions, uint64(max(winner, rival) + 1))
+    predictions = float32s_at(own(layer).predictions, uint64(max(winner, rival) + 1))
     low, high, least = predictions[rival], predictions[winner], _0
     for _ in range(_HALVINGS):
         middle = np.float32(0.5) * (low + high)
-        rises = importance_to_next(layer, example, _1, middle, _offset(layer, offset, rival))
-        falls = importance_to_next(layer, example, -_1, middle, _offset(layer, offset, winner))
+        rises = importance_to_next(layer, example, _1, middle, submodel(layer, offset, rival))
+        falls = importance_to_next(layer, example, -_1, middle, submodel(layer, offset, winner))
         least = max(rises, falls)
         if rises < falls:
             low = middle
@@ -158,12 +153,12 @@ def _overtake(layer, example, winner, rival, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """The least importance of another class's label that makes that class's prediction the highest.
 
     The runner-up comes first; of the others only those are looked at that get to where it meets the winner sooner.
     """
-    state = state_at(layer_at(layer)[0].state)[0]
+    state = own(layer)
     prediction = _best(layer, example, UNLABELED, _1, offset)
     winner = int64(prediction) - (0 if state.first == 0 else 1)
     predictions = float32s_at(state.predictions, state.classes)
@@ -174,7 +169,7 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
     least, meeting = _overtake(layer, example, winner, second, offset)
     for k in range(state.classes):
         if k != winner and k != second:
-            if importance_to_next(layer, example, _1, meeting, _offset(layer, offset, k)) < least:
+            if importance_to_next(layer, example, _1, meeting, submodel(layer, offset, k)) < least:
                 found, where = _overtake(layer, example, winner, k, offset)
                 if found < least:
                     least, meeting = found, where
@@ -192,24 +187,21 @@ class OneAgainstAll(Reduction):
 
     def __init__(self, parameters: "OneAgainstAllParameters", context: Context) -> None:
         super().__init__(parameters, context)
-        self._predictions = np.zeros(parameters.classes, np.float32)
-        self.state = np.zeros(1, ONE_AGAINST_ALL)
         detect = parameters.first_class == "detect"
-        self.state["classes"], self.state["probabilities"] = parameters.classes, parameters.probabilities
-        self.state["first"], self.state["detect"] = _UNDECIDED if detect else parameters.first_class, detect
-        self.state["predict_first"] = parameters.predict_first
-        self.state["split"] = self._loss_kind() in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE)
-        self.state["predictions"] = self._predictions.ctypes.data
-
-    def _loss_kind(self) -> int | None:
-        below = self.context.below
-        while below is not None and not hasattr(below.parameters, "loss"):
-            below = below.context.below
-        return self.context.losses[below.parameters.loss.name].kind if below else None
+        self.state = Record(
+            ONE_AGAINST_ALL,
+            classes=parameters.classes,
+            first=_UNDECIDED if detect else parameters.first_class,
+            detect=detect,
+            probabilities=parameters.probabilities,
+            predict_first=parameters.predict_first,
+            split=self.loss_kind in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE),
+            predictions=np.zeros(parameters.classes, np.float32),
+        )
 
     @classmethod
     def width(cls, parameters: "OneAgainstAllParameters") -> int:
-        """One sub-model a class."""
+        """One sub-model per class."""
         return parameters.classes
 
     @property
@@ -219,8 +211,13 @@ class OneAgainstAll(Reduction):
 
     @property
     def score_count(self) -> int:
-        """One score a class."""
+        """One score per class."""
         return int(self.parameters.classes)
+
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """If its parameters ask for it."""
+        return bool(self.parameters.probabilities)
 
     def saved(self) -> dict[str, NDArray[np.int64]]:
         """The smallest label, where it was detected."""

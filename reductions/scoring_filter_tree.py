@@ -14,54 +14,44 @@ from typing import ClassVar
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.chain.reduction import Context, Kernels, Labels
+from hutch.core.chain.reduction import Kernels, Labels
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     importance_to_next,
     int64s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
+    submodel,
 )
-from hutch.core.kernel.decorators import njit
-from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_at
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, listed_costs, regret, tree_of
 
 _0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.inf)
 
 
-@njit(inline="always")
-def _tree(layer):  # type: ignore[no-untyped-def]
-    return tree_at(layer_at(layer)[0].state)[0]
-
-
-@njit(inline="always")
-def _offset(layer, offset, k):  # type: ignore[no-untyped-def]
-    return offset + uint64(k) * layer_at(layer)[0].step
-
-
-@njit(inline="always")
-def _pair(layer, offset, first, second):  # type: ignore[no-untyped-def]
+@inlined
+def _pair(layer, offset, first, second):
     """The offset that names two sub-models, of which the second's prediction is subtracted."""
-    return _offset(layer, offset, first) | ((_offset(layer, offset, second) + uint64(1)) << uint64(32))
+    return submodel(layer, offset, first) | ((submodel(layer, offset, second) + uint64(1)) << uint64(32))
 
 
-@njit
-def _rescore(layer, example, k, offset):  # type: ignore[no-untyped-def]
+@helper
+def _rescore(layer, example, k, offset):
     """Compute one score anew."""
-    tree, e = _tree(layer), example_at(example)[0]
-    predict_next(layer, example, UNLABELED, _1, _offset(layer, offset, k))
+    tree, e = tree_of(layer), example_of(example)
+    predict_next(layer, example, UNLABELED, _1, submodel(layer, offset, k))
     float64s_at(tree.scores, uint64(tree.classes))[k] = np.float64(e.raw)
 
 
-@njit
-def _score_all(layer, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score_all(layer, example, offset):
     """Compute all scores."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     scores = float64s_at(tree.scores, uint64(tree.classes))
     for k in range(tree.classes):
         _rescore(layer, example, k, offset)
@@ -71,8 +61,8 @@ def _score_all(layer, example, offset):  # type: ignore[no-untyped-def]
             out[k] = np.float32(scores[k])
 
 
-@njit
-def _best(tree, costs):  # type: ignore[no-untyped-def]
+@helper
+def _best(tree, costs):
     """The class, from 0, of the greatest score among those of finite cost; the first of equals."""
     scores, best = float64s_at(tree.scores, uint64(tree.classes)), -1
     for k in range(tree.classes):
@@ -81,21 +71,21 @@ def _best(tree, costs):  # type: ignore[no-untyped-def]
     return max(best, 0)
 
 
-@njit
-def _step(layer, example, k, opponent, direction, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _step(layer, example, k, opponent, direction, importance, offset):
     """Move the score of class k against the opponent's, which stays; keeps the score up to date."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     e.base = np.float32(-float64s_at(tree.scores, uint64(tree.classes))[opponent])
-    learn_next(layer, example, direction, importance, _offset(layer, offset, k))
+    learn_next(layer, example, direction, importance, submodel(layer, offset, k))
     e.base = _0
     _rescore(layer, example, k, offset)
 
 
-@njit
-def _match(layer, example, winner, loser, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _match(layer, example, winner, loser, importance, offset):
     """Learn that the first class should beat the second; of split steps, the first is the other's each second time."""
-    e = example_at(example)[0]
-    if _tree(layer).differences == 1:
+    e = example_of(example)
+    if tree_of(layer).differences == 1:
         learn_next(layer, example, _1, importance, _pair(layer, offset, winner, loser))
         if e.updated != e.raw:
             _rescore(layer, example, winner, offset)
@@ -110,10 +100,10 @@ def _match(layer, example, winner, loser, importance, offset):  # type: ignore[n
         _step(layer, example, loser, winner, -_1, _HALF * importance, offset)
 
 
-@njit
-def _tournament(layer, example, costs, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _tournament(layer, example, costs, importance, offset):
     """Play all matches from the leaves up, learning each first."""
-    tree = _tree(layer)
+    tree = tree_of(layer)
     players, winners = (
         int64s_at(tree.matches, uint64(2 * (tree.classes - 1))),
         int64s_at(tree.winners, uint64(tree.classes - 1)),
@@ -133,10 +123,10 @@ def _tournament(layer, example, costs, importance, offset):  # type: ignore[no-u
         winners[match] = right if scores[right] > scores[left] else left
 
 
-@njit
-def _learn_from_costs(layer, example, costs, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _learn_from_costs(layer, example, costs, importance, offset):
     """Predict with all scores, then learn; returns the class, from 0."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     base = e.base
     e.base = _0
     _score_all(layer, example, offset)
@@ -148,9 +138,9 @@ def _learn_from_costs(layer, example, costs, importance, offset):  # type: ignor
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The class, from 1, of the greatest score."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     costs[:] = _0
     _score_all(layer, example, offset)
@@ -160,9 +150,9 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then learn from the label, or from a soft one."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     known = _1 <= label <= np.float32(tree.classes) and label == np.floor(label)
     for k in range(tree.classes):
@@ -177,9 +167,9 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def predict_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict_costs(layer, example, label, importance, offset):
     """The class, from 1, of the greatest score among those listed, or among all."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     least = listed_costs(tree, e)
     _score_all(layer, example, offset)
     winner = _best(tree, float32s_at(tree.costs, uint64(tree.classes)))
@@ -188,9 +178,9 @@ def predict_costs(layer, example, label, importance, offset):  # type: ignore[no
 
 
 @kernel
-def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn_costs(layer, example, label, importance, offset):
     """Predict, then learn from costs."""
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     winner = _learn_from_costs(layer, example, costs, importance if least < _INFINITE else _0, offset)
@@ -199,13 +189,13 @@ def learn_costs(layer, example, label, importance, offset):  # type: ignore[no-u
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """The least importance of a label that lifts another class to the best score.
 
     Both scores move. Where steps are split, with h and g to move either alone, it is taken for 1 / (1/h + 1/g): exact
     where they move at constant speed.
     """
-    tree, e = _tree(layer), example_at(example)[0]
+    tree, e = tree_of(layer), example_of(example)
     scores, costs = float64s_at(tree.scores, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
     costs[:] = _0
     base, least = e.base, _INFINITE
@@ -216,12 +206,12 @@ def importance_to(layer, example, label, importance, offset):  # type: ignore[no
         if k == best:
             continue
         if tree.differences == 1:
-            least = min(least, importance_to_next(layer, example, _1, _0, _pair(layer, offset, k, best)))
+            least = min(least, importance_to_next(layer, example, _1, tree.threshold, _pair(layer, offset, k, best)))
         else:
             e.base = np.float32(-scores[best])
-            up = importance_to_next(layer, example, _1, _0, _offset(layer, offset, k))
+            up = importance_to_next(layer, example, _1, tree.threshold, submodel(layer, offset, k))
             e.base = np.float32(-scores[k])
-            down = importance_to_next(layer, example, -_1, _0, _offset(layer, offset, best))
+            down = importance_to_next(layer, example, -_1, tree.threshold, submodel(layer, offset, best))
             least = min(least, _0 if up * down == _0 else _1 / (_1 / up + _1 / down))
     e.base = base
     return least
@@ -231,11 +221,6 @@ class ScoringFilterTree(FilterTree):
     """Multiclass by one score a class, trained in a tournament."""
 
     name: ClassVar[str] = "scoring_filter_tree"
-
-    def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self._scores = np.zeros(parameters.classes)
-        self.state["scores"] = self._scores.ctypes.data
 
     @classmethod
     def width(cls, parameters: FilterTreeParameters) -> int:

@@ -117,7 +117,7 @@ def size_run(write: Callable[[str], None], items: int = 9859, passes: int = 40, 
     stream = model.stream(crowd.labels.classes, DEFAULT_SLOTS)
     begin = time.process_time()
 
-    def report(labels, progress):  # type: ignore[no-untyped-def]
+    def report(labels, progress):
         table(labels, progress)
         means.append(float(progress.objective.mean()))
 

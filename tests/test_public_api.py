@@ -1,5 +1,6 @@
 """What users import: cheap, complete, typed."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hutch
+from hutch import plugin
 
 ROOT = Path(__file__).parents[1]
 HEAVY = (
@@ -42,12 +44,30 @@ def test_exported_names_are_there_and_sorted() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["import hutch; hutch.__version__, dir(hutch)", "from hutch.cli.commands import app", "import hutch.core.hooks"],
+    [
+        "import hutch; hutch.__version__, dir(hutch)",
+        "import hutch.plugin; dir(hutch.plugin)",
+        "from hutch.plugin import ConfigError, hookimpl",
+        "from hutch.cli.commands import app",
+        "import hutch.core.hooks",
+    ],
 )
 def test_importing_is_cheap(code: str) -> None:
     loaded = modules_after(code)
-    allowed = {"pluggy"} if "hooks" in code else set()
+    allowed = {"pluggy"} if "hook" in code else set()
     assert not {module for module in HEAVY if module in loaded} - allowed
+
+
+def test_all_that_an_author_needs_is_in_one_place() -> None:
+    """The table of names and the imports that type checkers read say the same, and every name is there."""
+    source = Path(plugin.__file__).read_text()
+    found = {name: module for module, name in re.findall(r"^    from ([\w.]+) import (\w+)", source, re.M)}
+    aliases = {"CrowdState": "State", "EMModel": "Model"}
+    assert {aliases.get(name, name): plugin._FOUND[name][0] for name in dir(plugin)} == found
+    for name in dir(plugin):
+        assert getattr(plugin, name) is not None
+    with pytest.raises(AttributeError, match="module 'hutch.plugin' has no attribute 'kernle'"):
+        plugin.kernle  # noqa: B018
 
 
 def test_help_is_cheap() -> None:
@@ -66,11 +86,21 @@ from typing import ClassVar
 
 import hutch
 import numpy as np
-from hutch.core.loss.losses import Loss
-from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.chain.registry import Registry
-from hutch.core.data.sources import to_batches
-from hutch.plugins.checks import check_loss
+from hutch.plugin import (
+    CrowdModel,
+    CrowdState,
+    EMModel,
+    Kernels,
+    Labels,
+    Loss,
+    Parameters,
+    Predictions,
+    Record,
+    Reduction,
+    check_loss,
+    hookimpl,
+    to_batches,
+)
 from hutch.sklearn import HutchClassifier
 from numpy.typing import NDArray
 
@@ -91,13 +121,14 @@ class Nothing(Reduction):
     Parameters: ClassVar[type[Parameters]] = NothingParameters
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
+    state: Record
 
     @property
     def kernels(self) -> Kernels:
         raise AssertionError("it is registered only, and never runs")
 
 
-@hutch.hookimpl
+@hookimpl
 def hutch_register_losses(register: Callable[..., None]) -> None:
     register(SQUARE)
 
@@ -108,6 +139,16 @@ def learn(lines: list[str]) -> NDArray[np.float32]:
     chain.learn(batch)
     reveal_type(chain.predict(lines))
     return chain.predict(lines)
+
+
+class Everybody(CrowdModel):
+    def posterior(self, state: CrowdState) -> NDArray[np.float64]:
+        return state.items["posterior"]
+
+
+class Means(EMModel[float]):
+    def maximise(self, statistics: NDArray[np.float64]) -> float:
+        return float(statistics.mean())
 
 
 names: list[str] = [check.name for check in check_loss(SQUARE)]

@@ -52,7 +52,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         cached: the data comes from a cache that was there.
     """
     base = chain.layers[-1].parameters
-    testing = "" if options.learn and getattr(base, "learning_rate", 1) else "only testing"
+    testing = "" if options.learn and getattr(base, "learning_rate", True) else "only testing"
     named = given.quadratic or given.cubic or given.interactions
     lines = [
         *_given_interactions(given),

@@ -99,7 +99,7 @@ class VwRun(Run):
         given: the command line.
     """
 
-    tells_strange_labels = False  # its report is VW's, to the line
+    tells_unexpected_labels = False  # its report is VW's, to the line
 
     def __init__(self, chain: Chain, options: RunOptions, given: Namespace) -> None:
         super().__init__(chain, replace(options, predictions=None, raw=None))

@@ -12,18 +12,18 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
-from hutch.core.chain.driver import run_at
+from hutch.core.chain.driver import run_of
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
     UNLABELED,
     call,
-    example_at,
+    example_of,
     float32s_at,
     int64s_at,
-    layer_at,
-    shared_at,
+    layer_of,
+    record_of,
+    shared_of,
     uint32s_at,
-    view,
 )
 from hutch.core.kernel.cache import entry
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, values_of
@@ -48,7 +48,7 @@ DECISIONS = np.dtype(
         ("ids", "u8"),
     ]
 )
-decisions_at = view(DECISIONS)
+decisions_of = record_of(DECISIONS)
 
 
 @inlined
@@ -234,11 +234,11 @@ def drive_decisions(decisions, start):
     Returns:
         The row of the next decision.
     """
-    s = decisions_at(decisions)[0]
-    r, d = run_at(s.run)[0], decision_at(s.decision)[0]
+    s = decisions_of(decisions)
+    r, d = run_of(s.run), decision_at(s.decision)
     top, example, learning, row = r.top, r.example, r.learning != 0, uint64(start)
-    e, layer = example_at(example)[0], layer_at(top)[0]
-    shared = shared_at(e.shared)[0]
+    e, layer = example_of(example), layer_of(top)
+    shared = shared_of(e.shared)
     importance, group = float32s_at(r.importance, r.size), int64s_at(r.group, r.size)
     e.score_count, e.decision = uint64(0), s.decision
     while row < r.size:

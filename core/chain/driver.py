@@ -7,15 +7,15 @@ from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import (
     UNLABELED,
     call,
-    example_at,
+    example_of,
     float32s_at,
     int64s_at,
-    layer_at,
+    layer_of,
+    no_unroll,
     prefetch,
-    rolled,
-    shared_at,
+    record_of,
+    shared_of,
     uint32s_at,
-    view,
 )
 from hutch.core.kernel.cache import entry
 from hutch.core.kernel.decorators import helper, inlined
@@ -65,11 +65,11 @@ RUN = np.dtype(
 )
 """What `drive` is told; the arrays behind the addresses must live while it runs."""
 
-run_at = view(RUN)
+run_of = record_of(RUN)
 
 
 @helper
-def _keep(r, e, first, last):  # type: ignore[no-untyped-def]
+def _keep(r, e, first, last):
     """Point the example to copies of the features of the namespaces that stay."""
     indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
     starts, ids = int64s_at(r.namespace_ptr, last + uint64(1)), uint32s_at(r.namespace_id, last)
@@ -92,7 +92,7 @@ def _keep(r, e, first, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fetch(r, shared, i):  # type: ignore[no-untyped-def]
+def _fetch(r, shared, i):
     """Ask for the rows of an example's features, so that they are at hand when its turn comes."""
     row_ptr, size = int64s_at(r.row_ptr, uint64(0)), shared.stride * uint64(4)
     first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
@@ -103,20 +103,20 @@ def _fetch(r, shared, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _show_costs(r, e, i):  # type: ignore[no-untyped-def]
+def _show_costs(r, e, i):
     """Point the example to its costs; returns whether one is given."""
     ends = int64s_at(r.cost_ptr, uint64(0))
     first, last, given = uint64(ends[i]), uint64(ends[i + uint64(1)]), False
     e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
     e.cost_count = last - first
     for k in range(first, last):
-        rolled()
+        no_unroll()
         given |= float32s_at(r.costs, last)[k] != UNLABELED
     return given
 
 
 @inlined
-def _show(r, e, i):  # type: ignore[no-untyped-def]
+def _show(r, e, i):
     """Let the EXAMPLE record be example `i`; returns whether it has a label."""
     row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
     start, first, last = uint64(row_ptr[i]), uint64(row_namespaces[i]), uint64(row_namespaces[i + uint64(1)])
@@ -141,7 +141,7 @@ def _show(r, e, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _count(r, e, shared, labeled, held_out):  # type: ignore[no-untyped-def]
+def _count(r, e, shared, labeled, held_out):
     """Take the example into the statistics."""
     weight = e.importance  # a layer may have changed it: an active layer's decision, a tournament's last match
     shared.time += weight
@@ -161,7 +161,7 @@ def _count(r, e, shared, labeled, held_out):  # type: ignore[no-untyped-def]
 
 
 @entry("int64(uint64, int64)")
-def drive(run, start):  # type: ignore[no-untyped-def]
+def drive(run, start):
     """Run examples `start`, `start + 1`, … of a batch through the chain.
 
     Args:
@@ -171,11 +171,11 @@ def drive(run, start):  # type: ignore[no-untyped-def]
     Returns:
         The number of the next example.
     """
-    r = run_at(run)[0]
+    r = run_of(run)
     size, learning, top, example = r.size, r.learning != 0, r.top, r.example
     period, after, counter = r.period, r.after, r.counter + start
-    e, layer = example_at(example)[0], layer_at(top)[0]
-    shared = shared_at(e.shared)[0]
+    e, layer = example_of(example), layer_of(top)
+    shared = shared_of(e.shared)
     predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
     queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
     e.score_count = r.classes

@@ -7,18 +7,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import SEEN, Batch, KeptBatch, Seen
+from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
-from hutch.core.chain.reduction import Context, Kernels, Labels, LayerConfig, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.statistics import Statistics
-from hutch.core.errors import ConfigError, ModelError
+from hutch.core.errors import ConfigError, ModelError, PluginError
 from hutch.core.kernel.abi import EXAMPLE, LAYER, SHARED, UNLABELED
-from hutch.core.loss.losses import LossChoice
+from hutch.core.kernel.passing import missing
+from hutch.core.kernel.record import address_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
+KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many")
 _ADDRESSES = ("weights",)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
@@ -115,6 +117,20 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
     return takes, predicts
 
 
+def _check_calls(layer: Reduction, position: int) -> None:
+    """Check that the layer below offers the kernels that a layer calls.
+
+    Raises:
+        ConfigError: it names the layer and the one that lacks a kernel.
+    """
+    below = layer.context.below
+    for name in layer.calls:
+        if below is not None and (lacking := below.lacking(name)) is not None:
+            raise ConfigError(
+                f"chain[{position}].{layer.name} asks of the layers below it their {name}, which {lacking.name!r} lacks"
+            )
+
+
 class Engine:
     """A built chain: layers, weight table, shared state, and the loop over batches.
 
@@ -171,13 +187,14 @@ class Engine:
                 shared=self.shared,
             )
             below = classes[k](layers[k].parameters, context)
+            _check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
         self.weights = _table(1 << bits, base.stride)
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
-        self._kernels = [layer.kernels for layer in self.layers]
-        self._records = np.zeros(len(self.layers), LAYER)
+        self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
+        self._missed = np.zeros(1, np.uint64)
         self._link_layers()
         self._example = np.zeros(1, EXAMPLE)
         self._example["shared"] = self.shared.ctypes.data
@@ -196,17 +213,38 @@ class Engine:
         self._size_scratch(0, 0)
 
     def _link_layers(self) -> None:
-        def address(kernels: Kernels, name: str) -> int:
-            found = getattr(kernels, name)
-            return found.address if found else 0
-
-        size, wanted = LAYER.itemsize, {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
-        for k, (layer, kernels) in enumerate(zip(self.layers, self._kernels, strict=True)):
-            record = self._records[k]
+        """Let the layers meet by address; what is not there is `missing`, so that no address of a kernel is 0."""
+        wanted = {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
+        first, size = self._records.ctypes.data, LAYER.itemsize
+        for name in KERNELS:
+            self._records[name] = missing.address
+        self._records["missed"] = self._missed.ctypes.data
+        for k, layer in enumerate(self.layers):
+            record, kernels = self._records[k], layer.kernels
             for name in wanted:
-                record[name] = address(kernels, name)
-            record["next"] = self._records.ctypes.data + (k + 1) * size if k + 1 < len(self.layers) else 0
-            record["state"], record["step"] = layer.state.ctypes.data, layer.context.step
+                if layer.lacking(name) is None:
+                    record[name] = getattr(kernels, name).address
+            record["next"], record["state"], record["step"] = (
+                first + (k + 1) * size,
+                address_of(layer.state),
+                layer.context.step,
+            )
+
+    def _report_missing(self) -> None:
+        """Say which layer has called a kernel that is not there.
+
+        Raises:
+            PluginError: always.
+        """
+        k = (int(self._missed[0]) - self._records.ctypes.data) // LAYER.itemsize
+        self._missed[0] = 0
+        caller = f"chain[{k - 1}].{self.layers[k - 1].name}"
+        if k == len(self.layers):
+            raise PluginError(f"{caller}: called a layer below it, but a base learner has none")
+        raise PluginError(
+            f"{caller}: called a kernel of {self.layers[k].name!r} below it that is not there, or that it does not "
+            "name in its `calls`"
+        )
 
     def _size_scratch(self, features: int, namespaces: int) -> None:
         if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
@@ -288,12 +326,14 @@ class Engine:
             if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
                 row_at = row(batch, start - 1, outputs, self.statistics)
         del living
+        if self._missed[0]:
+            self._report_missing()
         return outputs, row_at
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver of a batch; returns the arrays that must live while it runs."""
         run, size = self._run, len(batch)
-        seen = batch.seen if isinstance(batch, KeptBatch) else Seen.of(batch)
+        seen = batch.seen if isinstance(batch, PinnedBatch) else Seen.of(batch)
         self._seen[:] = seen.addresses
         if self.takes is not Labels.COST_SENSITIVE or len(batch.cost_ptr) <= 1:
             run["cost_ptr"] = 0
@@ -331,17 +371,10 @@ class Engine:
                 sink(batch, outputs)
         return row_at
 
-    def strange_labels(self, batch: Batch) -> NDArray[np.float32]:
+    def unexpected_labels(self, batch: Batch) -> NDArray[np.float32]:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
-        if self.takes is Labels.MULTICLASS:
-            classes = next((n for layer in self.layers if (n := getattr(layer.parameters, "classes", None))), None)
-            return labels[:0] if classes is None else labels[(labels < 0) | (labels > classes)]
-        choice = getattr(self.layers[-1].parameters, "loss", None)
-        if self.takes is not Labels.SIMPLE or not isinstance(choice, LossChoice):
-            return labels[:0]
-        loss = choice.resolve(self.layers[-1].context.losses)
-        return labels[~loss.accepts(labels, choice.parameters)]
+        return labels[~self.layers[0].accepts(labels)]
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""

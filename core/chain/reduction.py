@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.kernel.abi import SHARED
 from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.record import Record
 from hutch.core.loss.losses import Loss, LossChoice
 from hutch.core.text.parser import ParserOptions
 
@@ -81,16 +82,6 @@ class Kernels:
     sensitivity: AddressKernel | None = None
     predict_many: AddressKernel | None = None
 
-    def as_far_as(self, below: "Reduction | None") -> "Kernels":
-        """These, for a layer that hands h_min and sensitivity on: without what the layer below lacks."""
-        theirs = below.kernels if below else None
-        return Kernels(
-            self.learn,
-            self.predict,
-            self.importance_to if theirs and theirs.importance_to else None,
-            self.sensitivity if theirs and theirs.sensitivity else None,
-        )
-
 
 @dataclass(slots=True)
 class Context:
@@ -143,6 +134,9 @@ class DefinedIn:
         return getattr(import_module(module), name)
 
 
+_NO_STATE = np.dtype([("unused", "u8")])
+
+
 class Reduction(ABC):
     """A layer of a chain.
 
@@ -156,8 +150,11 @@ class Reduction(ABC):
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
-        calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below; they are compiled only for
-            who does.
+        calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below of its own accord, not only
+            when it is asked for its own; the chain is refused where the layer below does not offer them.
+        self_contained: which of its own `importance_to` and `sensitivity` call nothing below but `learn` and `predict`;
+            the others call the kernel of their own name, and are offered only where the layer below offers that.
+        reads_features: True if it makes features of those it is shown, which must then be hashed ones.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
             stand above layers that take decisions.
@@ -170,7 +167,7 @@ class Reduction(ABC):
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
         parameters: the validated parameters of this layer.
         context: the chain around it.
-        state: structured array of length 1 that the kernels see through the layer's `state` address.
+        state: the record that the kernels see through the layer's `state` address; or a structured array of length 1.
     """
 
     name: ClassVar[str]
@@ -180,7 +177,9 @@ class Reduction(ABC):
     asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
     is_base: ClassVar[bool] = False
     looks_ahead: ClassVar[bool] = False
-    calls: ClassVar[tuple[str, ...]] = ()
+    calls: tuple[str, ...] = ()
+    self_contained: ClassVar[tuple[str, ...]] = ()
+    reads_features: ClassVar[bool] = False
     whole_groups: ClassVar[bool] = False
     passes_decisions: ClassVar[bool] = False
     differences: ClassVar[bool] = False
@@ -190,12 +189,12 @@ class Reduction(ABC):
 
     parameters: Any
     context: Context
-    state: NDArray[Any]
+    state: Record | NDArray[Any]
 
     def __init__(self, parameters: Any, context: Context) -> None:
         self.parameters = parameters
         self.context = context
-        self.state = np.zeros(1, "u8")
+        self.state = Record(_NO_STATE)
 
     @classmethod
     def width(cls, parameters: Any) -> int:
@@ -227,6 +226,72 @@ class Reduction(ABC):
         """How many scores it writes per example when they are asked for; 0 if it has none."""
         return self.context.below.score_count if self.context.below else 0
 
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """Whether these scores are probabilities of the classes; as the layer below says if it says nothing else."""
+        return self.context.below is not None and self.context.below.scores_are_probabilities
+
+    @property
+    def classes(self) -> int | None:
+        """How many classes it tells apart: its parameter `classes`, else what the layer below says; None if unknown."""
+        own: int | None = getattr(self.parameters, "classes", None)
+        return self.context.below.classes if own is None and self.context.below else own
+
+    @property
+    def loss_choice(self) -> LossChoice | None:
+        """The loss by which it learns: its parameter `loss`, else what the layer below says; None if unknown."""
+        own = getattr(self.parameters, "loss", None)
+        if isinstance(own, LossChoice):
+            return own
+        return self.context.below.loss_choice if self.context.below else None
+
+    @property
+    def loss_kind(self) -> int | None:
+        """Of that loss, one of `hutch.core.loss.kinds`; None if unknown."""
+        choice = self.loss_choice
+        return choice.resolve(self.context.losses).kind if choice else None
+
+    @property
+    def decision_threshold(self) -> float:
+        """The prediction above which it means the upper of two labels: that of the layer below, or 0."""
+        return self.context.below.decision_threshold if self.context.below else 0.0
+
+    @property
+    def updates_at(self) -> int:
+        """Address of an int64 that grows whenever its predictions may change by learning; 0 if there is none."""
+        return 0
+
+    def declared(self, attribute: str) -> Any:
+        """Its `takes` or `predicts`, or that of the nearest layer below that says it."""
+        own = getattr(self, attribute)
+        return self.context.below.declared(attribute) if own is None and self.context.below else own
+
+    def accepts(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Which labels it is made for, bool (labels); it learns from the others all the same."""
+        takes, below = self.declared("takes"), self.context.below
+        if takes is Labels.MULTICLASS and self.classes is not None:
+            return ~((labels < 0) | (labels > self.classes))
+        if takes is Labels.SIMPLE and below is not None and below.declared("takes") is takes:
+            return below.accepts(labels)
+        choice = self.loss_choice
+        if takes is Labels.SIMPLE and choice is not None:
+            return choice.resolve(self.context.losses).accepts(labels, choice.parameters)
+        return np.ones(len(labels), np.bool_)
+
+    def lacking(self, name: str) -> "Reduction | None":
+        """The layer, this one or one below, for whose lack of a kernel a layer above cannot call it here.
+
+        Args:
+            name: `importance_to`, `sensitivity` or `predict_many`.
+
+        Returns:
+            None if the kernel is offered.
+        """
+        if getattr(self.kernels, name) is None:
+            return self
+        own = self.context.below is None or name in self.self_contained
+        return None if own or self.context.below is None else self.context.below.lacking(name)
+
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first values of the weight table, shape (rows, stride); it comes as zeros. Base learners only."""
 
@@ -248,7 +313,10 @@ class Reduction(ABC):
         """Called after a model's arrays have been copied in."""
 
     def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold every M-step near an anchor, as a record of `hutch.em.constrained.record` says; for layers with `statistics`.
+        """Hold every M-step near an anchor, for layers with `statistics`.
+
+        Args:
+            constraint: a CONSTRAINT record, of `hutch.em.constrained.record`.
 
         Raises:
             ConfigError: this layer's parameters leave no room for the constraint.

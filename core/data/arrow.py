@@ -53,7 +53,7 @@ def arrow() -> ModuleType:
 
 
 @compiled
-def _take(codes, hashes, first, stride, indices, values):  # type: ignore[no-untyped-def]
+def _take(codes, hashes, first, stride, indices, values):
     """Column `first` of the row-major features: hashes of the codes; a negative code is a missing word."""
     for row in range(len(codes)):
         if codes[row] >= 0:

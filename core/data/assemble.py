@@ -11,7 +11,7 @@ from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, namespace_id
 from hutch.core.text.parser import ParserOptions
 
@@ -47,7 +47,7 @@ class Namespaces:
 
 
 @compiled
-def hash_texts(data, offsets, seeds, hash_all, mask, out):  # type: ignore[no-untyped-def]
+def hash_texts(data, offsets, seeds, hash_all, mask, out):
     """Hash text i, `data[offsets[i]:offsets[i + 1]]`, with seed i (or the only one) into out[i].
 
     An empty text leaves the seed as it is: `name:` is the feature `name`. Three bytes beyond the last text are loaded.
@@ -70,8 +70,8 @@ def hash_names(names: Sequence[str], seeds: NDArray[np.uint32], options: ParserO
     return out
 
 
-@njit
-def _first_seen(values, numbers, start, stop, sizes, order):  # type: ignore[no-untyped-def]
+@helper
+def _first_seen(values, numbers, start, stop, sizes, order):
     """Sizes of a row's namespaces and their order; returns how many there are, or the first bad feature as -1 - i."""
     count = 0
     for i in range(start, stop):
@@ -87,7 +87,7 @@ def _first_seen(values, numbers, start, stop, sizes, order):  # type: ignore[no-
 
 
 @compiled
-def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, out):  # type: ignore[no-untyped-def]
+def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, out):
     out_row_ptr, out_indices, out_values, row_namespaces, namespace_ptr, namespace_id, sizes, order = out
     feature, namespace = 0, 0
     for row in range(len(row_ptr) - 1):

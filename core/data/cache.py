@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.atomic import atomic_write
-from hutch.core.batch import Batch, KeptBatch, joined
+from hutch.core.batch import Batch, PinnedBatch, joined
 from hutch.core.errors import DataError, at
 from hutch.core.text.parser import ParserOptions
 
@@ -61,7 +61,7 @@ class BatchMemory:
         if self._room < 0:
             self._copies.clear()
         else:
-            self._copies.append(KeptBatch(**{name: getattr(batch, name).copy() for name in _NAMES}))
+            self._copies.append(PinnedBatch(**{name: getattr(batch, name).copy() for name in _NAMES}))
 
     def finish(self) -> None:
         """All batches of the pass have been added."""
@@ -142,7 +142,7 @@ class BatchCache:
 
     def _view(self, mapped: mmap.mmap, arrays: dict[str, tuple[int, int, str]]) -> Batch:
         try:
-            batch = KeptBatch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
+            batch = PinnedBatch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
             _check(batch, int(self._options["bits"]))
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(at(self.path, None, None, f"is damaged, delete it: {error}")) from None

@@ -18,7 +18,7 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, hash_namespace
 from hutch.core.text.numbers import has_digit, read_float
 from hutch.core.text.parser import ParserOptions
@@ -28,7 +28,7 @@ _NUMERIC_ROLES = ("label", "importance", "base")
 
 
 @compiled
-def _split(text, delimiter, clean, cells, records, lines):  # type: ignore[no-untyped-def]
+def _split(text, delimiter, clean, cells, records, lines):
     """Split whole records into cells: `clean[cells[2c]:cells[2c + 1]]`, unquoted and followed by a blank.
 
     Record r has the cells from `records[r]` to `records[r + 1]` and begins on line `lines[r]` (from 0). Blank lines are
@@ -77,8 +77,8 @@ def _split(text, delimiter, clean, cells, records, lines):  # type: ignore[no-un
     return record, used, lines_used
 
 
-@njit
-def _number(clean, start, stop):  # type: ignore[no-untyped-def]
+@helper
+def _number(clean, start, stop):
     """The cell as a number, blanks around it allowed, and whether it is one."""
     while stop > start and clean[stop - 1] == _BLANK:
         stop -= 1
@@ -88,7 +88,7 @@ def _number(clean, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):  # type: ignore[no-untyped-def]
+def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):
     """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number."""
     address = int64(clean.ctypes.data)
     for feature in range(len(values)):
@@ -105,7 +105,7 @@ def _features(clean, cells, width, positions, hashes, words, hash_all, mask, ind
 
 
 @compiled
-def _numbers(clean, cells, width, position, missing, out):  # type: ignore[no-untyped-def]
+def _numbers(clean, cells, width, position, missing, out):
     """A column of numbers; returns the first row that holds something else, -1 if none does."""
     for row in range(len(out)):
         start, stop = cells[2 * (row * width + position)], cells[2 * (row * width + position) + 1]

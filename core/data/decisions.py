@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ class DecisionReader(RecordReader):
         Raises:
             DataError: a decision that cannot be used, by its number.
         """
-        first, self._places = self._row, []
+        first = self._row
+        self._places: list[int] = []
         self._labels: list[_Label | None] = []
         rows: list[Mapping[str, Any]] = []
         for i, record in enumerate(records):
@@ -82,7 +83,7 @@ class DecisionReader(RecordReader):
             if len(costs) != count or not all(_is_finite(cost) for cost in costs):
                 raise self._wrong(number, f"costs: got {costs!r:.60}, wanted a number for each of {count} actions")
             return [_Label(k + 1, float(cost), 0.0) for k, cost in enumerate(costs)]
-        chosen, cost, probability = (record.get(name) for name in ("chosen", "cost", "probability"))
+        chosen, cost, probability = record.get("chosen"), record.get("cost"), record.get("probability")
         if chosen is None and cost is None:
             return [None] * count
         if not isinstance(chosen, int | np.integer) or not 0 <= chosen < count:
@@ -109,5 +110,5 @@ class DecisionReader(RecordReader):
         return self._wrong(self._places[i], text)
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: Any) -> TypeGuard[float]:
     return isinstance(value, Real) and abs(float(value)) < float(UNLABELED)

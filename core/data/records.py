@@ -188,7 +188,7 @@ class RecordReader:
         for i, record in enumerate(records):
             given = record.get(self._label)
             if given is not None:
-                values = [given.get(name) for name in _CHOICE] if isinstance(given, Mapping) else []
+                values: list[Any] = [given.get(name) for name in _CHOICE] if isinstance(given, Mapping) else []
                 good = len(values) == 3 and all(isinstance(value, Real) for value in values)
                 if not good or not 0 < values[2] <= 1 or not math.isfinite(values[1]) or values[0] < 0:
                     wanted = "{'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0"

@@ -16,7 +16,7 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, hash_namespace, namespace_id
 from hutch.core.text.numbers import has_digit, read_float
 from hutch.core.text.parser import ParserOptions
@@ -30,15 +30,15 @@ _WANTED = {
 }
 
 
-@njit
-def _word_end(text, at, stop):  # type: ignore[no-untyped-def]
+@helper
+def _word_end(text, at, stop):
     while at < stop and text[at] > _BLANK and text[at] != _HASH:
         at += 1
     return at
 
 
-@njit
-def _number(text, at, stop):  # type: ignore[no-untyped-def]
+@helper
+def _number(text, at, stop):
     """The whole of `text[at:stop]` as a number, and whether it is one."""
     start, end = int64(text.ctypes.data) + at, int64(text.ctypes.data) + stop
     number, used = read_float(start, end)
@@ -46,7 +46,7 @@ def _number(text, at, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _parse(text, seed, hash_all, mask, groups, out):  # type: ignore[no-untyped-def]
+def _parse(text, seed, hash_all, mask, groups, out):
     """Parse whole lines; returns rows, features, lines, and kind, first and last byte of what is malformed.
 
     `groups` is (number of the group, its qid, whether any row has been seen) and goes on from chunk to chunk.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.kernel.cache import AddressKernel
-from hutch.core.kernel.decorators import intrinsic, njit
+from hutch.core.kernel.decorators import inlined, intrinsic
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""
@@ -28,6 +28,7 @@ LAYER = np.dtype(
         ("next", "u8"),  # address of the LAYER below, 0 for a base learner
         ("step", "u8"),  # rows between two sub-models of the layer below: product of the widths below it
         ("state", "u8"),  # address of this layer's own record, its dtype declared in the reduction's file
+        ("missed", "u8"),  # address of uint64: the layer whose kernel was called last without being there
     ]
 )
 
@@ -55,6 +56,7 @@ EXAMPLE = np.dtype(
         ("prediction_count", "u8"),
         ("group", "i8"),  # number of the block of lines this one belongs to
         ("last", "u8"),  # 1 on the last line of its block
+        ("decision", "u8"),  # address of the DECISION that the example belongs to; 0 if it stands alone
         ("features", "u8"),  # out: features used, interactions included
         ("loss", "f8"),  # out: loss times importance; multiclass layers overwrite it
         ("base", "f4"),  # added to the prediction before any feature
@@ -63,7 +65,6 @@ EXAMPLE = np.dtype(
         ("raw", "f4"),  # out: prediction before clipping and link
         ("query", "f4"),  # out: importance of the label an active layer asks for, -1 if it does not ask
         ("predicted", "f4"),  # in: the prediction that the base learner is to learn from
-        ("decision", "u8"),  # address of the DECISION that the row belongs to (`hutch.core.kernel.decision`), 0 if none
         ("updated", "f4"),  # out: the base learner's prediction after the update; to first order if nobody asks for it
     ]
 )
@@ -184,9 +185,44 @@ def array_at(element: Any) -> Any:
     return at
 
 
+def record_of(dtype: np.dtype[Any]) -> Any:
+    """An intrinsic `of(address)` for kernels: the record of `dtype` that lies there."""
+
+    @intrinsic
+    def of(typing_context: Any, address: Any) -> Any:
+        from numba import from_dtype, types
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return from_dtype(dtype)(types.uint64), generate
+
+    return of
+
+
+def state_of(dtype: np.dtype[Any]) -> Any:
+    """An intrinsic `state(layer)` for kernels: the layer's own record, which is of `dtype`; `layer` is its address."""
+    field = LAYER.fields["state"][1]  # type: ignore[index]
+
+    @intrinsic
+    def state(typing_context: Any, layer: Any) -> Any:
+        from llvmlite import ir
+        from numba import from_dtype, types
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = ir.IntType(64)
+            place = builder.inttoptr(builder.add(arguments[0], word(field)), word.as_pointer())
+            return builder.inttoptr(builder.load(place), context.get_value_type(signature.return_type))
+
+        return from_dtype(dtype)(types.uint64), generate
+
+    return state
+
+
+layer_of, example_of, shared_of, loss_of = record_of(LAYER), record_of(EXAMPLE), record_of(SHARED), record_of(LOSS)
 layer_at, example_at, shared_at, loss_at = view(LAYER), view(EXAMPLE), view(SHARED), view(LOSS)
 float32s_at, float64s_at = array_at(np.float32), array_at(np.float64)
-uint32s_at, int64s_at = array_at(np.uint32), array_at(np.int64)
+uint32s_at, uint64s_at, int64s_at = array_at(np.uint32), array_at(np.uint64), array_at(np.int64)
 
 
 def caller_of(signature: str) -> Any:
@@ -238,7 +274,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def rolled(typing_context: Any) -> Any:
+def no_unroll(typing_context: Any) -> Any:
     """Keep LLVM from unrolling the loop this stands in: where sums wait for each other that only adds loop ends."""
     from llvmlite import ir
     from numba.core import types
@@ -252,7 +288,7 @@ def rolled(typing_context: Any) -> Any:
 
 
 @intrinsic
-def foreseeable(typing_context: Any, condition: Any) -> Any:
+def likely(typing_context: Any, condition: Any) -> Any:
     """The condition; a branch on it is worth guessing: what follows need not wait for what it depends on.
 
     Without it LLVM turns a choice between two values into a selection, and a walk down a tree into a chain of waits.
@@ -269,40 +305,46 @@ def foreseeable(typing_context: Any, condition: Any) -> Any:
     return types.boolean(types.boolean), generate
 
 
-@njit(inline="always")
-def learn_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@inlined
+def learn_next(layer, example, label, importance, offset):
     """Let the layer below learn; returns its prediction made before."""
-    below = layer_at(layer)[0].next
-    return call(layer_at(below)[0].learn, below, example, label, importance, offset)
+    below = layer_of(layer).next
+    return call(layer_of(below).learn, below, example, label, importance, offset)
 
 
-@njit(inline="always")
-def predict_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@inlined
+def predict_next(layer, example, label, importance, offset):
     """Let the layer below predict."""
-    below = layer_at(layer)[0].next
-    return call(layer_at(below)[0].predict, below, example, label, importance, offset)
+    below = layer_of(layer).next
+    return call(layer_of(below).predict, below, example, label, importance, offset)
 
 
-@njit(inline="always")
-def predict_many_next(layer, example, importance, offset, predictions, count):  # type: ignore[no-untyped-def]
+@inlined
+def predict_many_next(layer, example, importance, offset, predictions, count):
     """Let `count` sub-models of the base learner below predict at once; `predictions` is the address they go to."""
-    below, e = layer_at(layer)[0].next, example_at(example)[0]
+    below, e = layer_of(layer).next, example_of(example)
     e.predictions, e.prediction_count = predictions, count
-    call(layer_at(below)[0].predict_many, below, example, UNLABELED, importance, offset)
+    call(layer_of(below).predict_many, below, example, UNLABELED, importance, offset)
 
 
-@njit(inline="always")
-def importance_to_next(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+@inlined
+def importance_to_next(layer, example, label, target, offset):
     """h_min of the layer below: the importance of (example, label) that moves its prediction to `target`."""
-    below = layer_at(layer)[0].next
-    return call(layer_at(below)[0].importance_to, below, example, label, target, offset)
+    below = layer_of(layer).next
+    return call(layer_of(below).importance_to, below, example, label, target, offset)
 
 
-@njit(inline="always")
-def sensitivity_next(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@inlined
+def sensitivity_next(layer, example, label, importance, offset):
     """Sensitivity of the layer below."""
-    below = layer_at(layer)[0].next
-    return call(layer_at(below)[0].sensitivity, below, example, label, importance, offset)
+    below = layer_of(layer).next
+    return call(layer_of(below).sensitivity, below, example, label, importance, offset)
+
+
+@inlined
+def submodel(layer, offset, k):
+    """The offset of sub-model `k` of the layer below."""
+    return offset + np.uint64(k) * layer_of(layer).step
 
 
 def kernel(function: Callable[..., Any]) -> AddressKernel:

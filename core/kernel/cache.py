@@ -23,6 +23,7 @@ from hutch.core.moved import current
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: begins with plain letters
+_HANDED_ON = re.compile(r"from hutch\.([\w.]+) import (\w+)")
 _OWN_FILE = os.path.realpath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
@@ -52,12 +53,27 @@ def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
         return digest, ()
     found = []
     for dotted, names in _IMPORTS.findall(content.decode("utf-8")):
-        place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
-        if _is_file(f"{place}.py"):
-            found.append(f"{place}.py")
-        else:  # a package: its names may be modules, or come from its own file
-            found += [f"{place}{os.sep}{name}.py" for name in ("__init__", *re.findall(r"\w+", names))]
+        found += _files_of(dotted, re.findall(r"\w+", names))
     return digest, tuple(filter(_is_file, found))
+
+
+def _files_of(dotted: str, names: list[str]) -> list[str]:
+    """The files that some names of a module of Hutch may come from."""
+    if dotted == "plugin":  # it only hands on what others define
+        return [file for name in names for file in _files_of(_handed_on().get(name, ""), [])]
+    place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
+    if _is_file(f"{place}.py"):
+        return [f"{place}.py"]
+    return [f"{place}{os.sep}{name}.py" for name in ("__init__", *names)]  # a package: its names may be modules
+
+
+@cache
+def _handed_on() -> dict[str, str]:
+    """The module of Hutch, without `hutch.`, that defines each name of `hutch.plugin`."""
+    from hutch import plugin  # not at the top: who uses no plugin need not
+
+    with open(plugin.__file__, encoding="utf-8") as file:
+        return {name: dotted for dotted, name in _HANDED_ON.findall(file.read())}
 
 
 _is_file = cache(os.path.isfile)

@@ -9,7 +9,7 @@ first, and their scores or probabilities in `values`, in the same order.
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.kernel.abi import array_at, example_at, float32s_at, uint32s_at, view
+from hutch.core.kernel.abi import array_at, example_of, float32s_at, record_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
 
 ACTION = np.dtype(
@@ -42,20 +42,20 @@ DECISION = np.dtype(
     ]
 )
 
-action_at, decision_at = view(ACTION), view(DECISION)
+decision_at = record_of(DECISION)
 actions_at = array_at(ACTION)
 
 
 @inlined
 def decision_of(example):
     """The DECISION record of an example."""
-    return decision_at(example_at(example)[0].decision)[0]
+    return decision_at(example_of(example).decision)
 
 
 @inlined
 def show_action(example, decision, k, ahead):
     """Let the example be action k; `ahead` says that the next one is likely to be shown after it."""
-    e, k = example_at(example)[0], uint64(k)
+    e, k = example_of(example), uint64(k)
     actions = actions_at(decision.actions, decision.count)
     a = actions[k]
     e.indices, e.values, e.length = a.indices, a.values, a.length

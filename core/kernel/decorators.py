@@ -15,12 +15,16 @@ class Deferred:
     Args:
         function: the plain function.
         make: makes Numba's.
+        callable_from_python: False for a function that only kernels can call.
     """
 
-    def __init__(self, function: Callable[..., Any], make: Callable[[], Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], make: Callable[[], Any], callable_from_python: bool = True
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self._make = make
+        self._callable = callable_from_python
 
     @cached_property
     def made(self) -> Any:
@@ -38,6 +42,8 @@ class Deferred:
         return options
 
     def __call__(self, *arguments: Any) -> Any:
+        if not self._callable:
+            raise TypeError(f"{self.py_func.__name__} is called by kernels only: decorate it with `compiled` instead")
         return self.made(*arguments)
 
 
@@ -51,7 +57,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
         return decorator(**options)(function)
 
-    return Deferred(function, make)
+    return Deferred(function, make, not options.get("no_cpython_wrapper", False))
 
 
 def helper(function: Callable[..., Any]) -> Any:
@@ -89,5 +95,5 @@ def intrinsic(define: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """`helper` for what LLVM shall put in line wherever it is called."""
+    """Decorate a `helper` that LLVM always inlines."""
     return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)

@@ -12,8 +12,8 @@ Source: N. Karampatziakis and J. Langford, "Online importance weight aware updat
 
 import math
 
-from hutch.core.kernel.abi import call_loss, loss_at
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import call_loss, loss_of
+from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import (
     KIND_CLASSIC,
     KIND_EXPECTILE,
@@ -36,13 +36,13 @@ _LAST = 1e-4  # the last panel is no wider than this, so that a kink in it does 
 _NEAR = 27.0  # -log of the part of the way at which the optimum counts as reached
 
 
-@njit(error_model="numpy")
-def _slope(p, y, loss):  # type: ignore[no-untyped-def]
-    return call_loss(loss_at(loss)[0].derivative, p, y, 0.0, 0.0, loss)
+@helper
+def _slope(p, y, loss):
+    return call_loss(loss_of(loss).derivative, p, y, 0.0, 0.0, loss)
 
 
-@njit(error_model="numpy")
-def _optimum(p, y, loss, downhill):  # type: ignore[no-untyped-def]
+@helper
+def _optimum(p, y, loss, downhill):
     """The last point before l' changes its sign or vanishes; infinite if it never does."""
     near, width = p, 1.0
     far = p + downhill * width
@@ -62,8 +62,8 @@ def _optimum(p, y, loss, downhill):  # type: ignore[no-untyped-def]
     return near
 
 
-@njit(error_model="numpy")
-def _point(u, p, optimum, downhill):  # type: ignore[no-untyped-def]
+@helper
+def _point(u, p, optimum, downhill):
     """The prediction at the variable u, and |dp/du|."""
     if math.isinf(optimum):
         return p + downhill * u, 1.0
@@ -71,8 +71,8 @@ def _point(u, p, optimum, downhill):  # type: ignore[no-untyped-def]
     return optimum - gap, abs(gap)
 
 
-@njit(error_model="numpy")
-def _panel(u, width, p, y, loss, optimum, downhill):  # type: ignore[no-untyped-def]
+@helper
+def _panel(u, width, p, y, loss, optimum, downhill):
     """The price of the way from u to u + width by one rule."""
     centre, half, total = u + 0.5 * width, 0.5 * width, 0.0
     for k in range(3):
@@ -82,8 +82,8 @@ def _panel(u, width, p, y, loss, optimum, downhill):  # type: ignore[no-untyped-
     return total * half
 
 
-@njit(error_model="numpy")
-def _fraction(u, width, price, p, y, loss, optimum, downhill):  # type: ignore[no-untyped-def]
+@helper
+def _fraction(u, width, price, p, y, loss, optimum, downhill):
     """The part of a panel that costs `price`: Newton's method within a shrinking bracket."""
     low, high = 0.0, width
     x = 0.5 * width
@@ -103,11 +103,11 @@ def _fraction(u, width, price, p, y, loss, optimum, downhill):  # type: ignore[n
     return x
 
 
-@njit(error_model="numpy")
-def _march(p, y, loss, optimum, downhill, end, budget):  # type: ignore[no-untyped-def]
+@helper
+def _march(p, y, loss, optimum, downhill, end, budget):
     """Spend `budget` on the way from u = 0 to `end`; returns the u that is reached and what was spent."""
     u, spent, width = 0.0, 0.0, min(0.25, end)
-    exact = loss_at(loss)[0].kind == KIND_GENERIC
+    exact = loss_of(loss).kind == KIND_GENERIC
     while u < end:
         width = min(width, end - u)
         whole = _panel(u, width, p, y, loss, optimum, downhill)
@@ -128,8 +128,8 @@ def _march(p, y, loss, optimum, downhill, end, budget):  # type: ignore[no-untyp
     return end, spent
 
 
-@njit(error_model="numpy")
-def flow_to(p, y, budget, loss):  # type: ignore[no-untyped-def]
+@helper
+def flow_to(p, y, budget, loss):
     """Where the prediction p arrives when it spends `budget`.
 
     Args:
@@ -149,8 +149,8 @@ def flow_to(p, y, budget, loss):  # type: ignore[no-untyped-def]
     return optimum if u >= end else _point(u, p, optimum, downhill)[0]
 
 
-@njit(error_model="numpy")
-def flow_budget(p, target, y, loss):  # type: ignore[no-untyped-def]
+@helper
+def flow_budget(p, target, y, loss):
     """The budget that carries the prediction p to `target`: 0 if it is there, inf if it never gets there."""
     if p == target:
         return 0.0
@@ -165,28 +165,28 @@ def flow_budget(p, target, y, loss):  # type: ignore[no-untyped-def]
     return _march(p, y, loss, optimum, downhill, end, math.inf)[1]
 
 
-@njit(error_model="numpy")
-def _share_budget(share):  # type: ignore[no-untyped-def]
+@helper
+def _share_budget(share):
     """-log(1 - share): the price of a share of the way to an optimum that is approached exponentially."""
     return -math.log1p(-share) if 0.0 <= share < 1.0 else math.inf
 
 
-@njit(error_model="numpy")
-def _straight_budget(p, target, end, speed):  # type: ignore[no-untyped-def]
+@helper
+def _straight_budget(p, target, end, speed):
     """The price of a way to `end` that is walked at constant speed."""
     towards = (target - p) * (end - p) >= 0.0 and abs(target - p) <= abs(end - p)
     return abs(target - p) / speed if towards else math.inf
 
 
-@njit(error_model="numpy")
-def budget_to(p, target, y, loss):  # type: ignore[no-untyped-def]
+@helper
+def budget_to(p, target, y, loss):
     """`flow_budget` in closed form where the kind of the loss has one.
 
     Args:
         p, target, y: prediction, wanted prediction and label, float64.
         loss: address of the LOSS record.
     """
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     kind, tau = record.kind, record.parameter
     if p == target:
         return 0.0

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from hutch.core.kernel.abi import call_loss, loss_at, loss_kernel, shared_at
-from hutch.core.kernel.decorators import inlined, njit
+from hutch.core.kernel.abi import call_loss, loss_kernel, loss_of, shared_of
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_HINGE, KIND_LOGISTIC
 
 _0, _1, _2, _4 = np.float32(0), np.float32(1), np.float32(2), np.float32(4)
@@ -19,17 +19,17 @@ _SMALL_STEP = 1e-6  # below this the exact step is replaced by the gradient step
 _MAX_LOG_RATE = np.float32(44)  # predictions of a Poisson model are log rates within ±44
 
 
-@njit(inline="always")
-def _singles(prediction, label):  # type: ignore[no-untyped-def]
+@inlined
+def _singles(prediction, label):
     return np.float32(prediction), np.float32(label)
 
 
 # Squared loss. The prediction is expected within the label range; beyond it the loss goes on as its tangent.
 
 
-@njit(error_model="numpy")
-def _squared_value(p, y, loss):  # type: ignore[no-untyped-def]
-    shared = shared_at(loss_at(loss)[0].shared)[0]
+@helper
+def _squared_value(p, y, loss):
+    shared = shared_of(loss_of(loss).shared)
     low, high = shared.min_label, shared.max_label
     if low <= p <= high:
         return np.float64((p - y) * (p - y))
@@ -40,49 +40,49 @@ def _squared_value(p, y, loss):  # type: ignore[no-untyped-def]
     return np.float64(np.float32(np.float64(gap * gap) + 2.0 * np.float64(gap) * np.float64(excess)))
 
 
-@njit(error_model="numpy")
-def _squared_derivative(p, y, loss):  # type: ignore[no-untyped-def]
-    shared = shared_at(loss_at(loss)[0].shared)[0]
+@helper
+def _squared_derivative(p, y, loss):
+    shared = shared_of(loss_of(loss).shared)
     return _2 * (min(max(p, shared.min_label), shared.max_label) - y)
 
 
-@njit(error_model="numpy")
-def _squared_update(p, y, scale, norm):  # type: ignore[no-untyped-def]
+@helper
+def _squared_update(p, y, scale, norm):
     if scale * norm < _SMALL_STEP:
         return _2 * (y - p) * scale
     return (y - p) * (_1 - math.exp(-_2 * scale * norm)) / norm
 
 
 @loss_kernel
-def squared_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def squared_value(prediction, label, scale, norm, loss):
     """(p - y)² within the label range, tangents beyond it."""
     p, y = _singles(prediction, label)
     return _squared_value(p, y, loss)
 
 
 @loss_kernel
-def squared_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def squared_derivative(prediction, label, scale, norm, loss):
     """2 (p - y) with p clipped to the label range."""
     p, y = _singles(prediction, label)
     return np.float64(_squared_derivative(p, y, loss))
 
 
 @loss_kernel
-def squared_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def squared_update(prediction, label, scale, norm, loss):
     """(y - p)(1 - e^(-2 s q)) / q."""
     p, y = _singles(prediction, label)
     return np.float64(_squared_update(p, y, np.float32(scale), np.float32(norm)))
 
 
 @loss_kernel
-def squared_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def squared_unsafe_update(prediction, label, scale, norm, loss):
     """2 (y - p) s."""
     p, y = _singles(prediction, label)
     return np.float64(_2 * (y - p) * np.float32(scale))
 
 
 @loss_kernel
-def squared_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def squared_square_gradient(prediction, label, scale, norm, loss):
     """4 (p - y)²."""
     p, y = _singles(prediction, label)
     return np.float64(_4 * (p - y) * (p - y))
@@ -92,14 +92,14 @@ def squared_square_gradient(prediction, label, scale, norm, loss):  # type: igno
 
 
 @loss_kernel
-def classic_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def classic_value(prediction, label, scale, norm, loss):
     """(p - y)²."""
     p, y = _singles(prediction, label)
     return np.float64((p - y) * (p - y))
 
 
 @loss_kernel
-def classic_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def classic_derivative(prediction, label, scale, norm, loss):
     """2 (p - y)."""
     p, y = _singles(prediction, label)
     return np.float64(_2 * (p - y))
@@ -109,17 +109,17 @@ def classic_derivative(prediction, label, scale, norm, loss):  # type: ignore[no
 
 
 @inlined
-def _hinge_value(p, y):  # type: ignore[no-untyped-def]
+def _hinge_value(p, y):
     return max(_1 - y * p, _0)
 
 
 @inlined
-def _hinge_derivative(p, y):  # type: ignore[no-untyped-def]
+def _hinge_derivative(p, y):
     return _0 if y * p >= _1 else -y
 
 
 @inlined
-def _hinge_update(p, y, s, q):  # type: ignore[no-untyped-def]
+def _hinge_update(p, y, s, q):
     if y * p >= _1:
         return _0
     gap = _1 - y * p
@@ -127,35 +127,35 @@ def _hinge_update(p, y, s, q):  # type: ignore[no-untyped-def]
 
 
 @loss_kernel
-def hinge_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def hinge_value(prediction, label, scale, norm, loss):
     """max(0, 1 - y p)."""
     p, y = _singles(prediction, label)
     return np.float64(_hinge_value(p, y))
 
 
 @loss_kernel
-def hinge_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def hinge_derivative(prediction, label, scale, norm, loss):
     """-y within the margin, else 0."""
     p, y = _singles(prediction, label)
     return np.float64(_hinge_derivative(p, y))
 
 
 @loss_kernel
-def hinge_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def hinge_update(prediction, label, scale, norm, loss):
     """y min(s, (1 - y p) / q) within the margin."""
     p, y = _singles(prediction, label)
     return np.float64(_hinge_update(p, y, np.float32(scale), np.float32(norm)))
 
 
 @loss_kernel
-def hinge_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def hinge_unsafe_update(prediction, label, scale, norm, loss):
     """y s within the margin."""
     p, y = _singles(prediction, label)
     return 0.0 if y * p >= _1 else np.float64(y * np.float32(scale))
 
 
 @loss_kernel
-def hinge_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def hinge_square_gradient(prediction, label, scale, norm, loss):
     """y² within the margin."""
     p, y = _singles(prediction, label)
     d = _hinge_derivative(p, y)
@@ -165,25 +165,25 @@ def hinge_square_gradient(prediction, label, scale, norm, loss):  # type: ignore
 # Logistic loss. A label between `lower` (-1) and `upper` (+1) is a mixture of the two.
 
 
-@njit
-def _share_of_upper(y, loss):  # type: ignore[no-untyped-def]
-    record = loss_at(loss)[0]
+@helper
+def _share_of_upper(y, loss):
+    record = loss_of(loss)
     lower, upper = np.float32(record.lower), np.float32(record.upper)
     return (y - lower) / (upper - lower)
 
 
-@njit
-def _logistic_value(p, y):  # type: ignore[no-untyped-def]
+@helper
+def _logistic_value(p, y):
     return math.log(_1 + math.exp(-y * p))
 
 
-@njit
-def _logistic_derivative(p, y):  # type: ignore[no-untyped-def]
+@helper
+def _logistic_derivative(p, y):
     return -y / (_1 + math.exp(y * p))
 
 
-@njit
-def _lambert(x):  # type: ignore[no-untyped-def]
+@helper
+def _lambert(x):
     """W(e^x) - x to 9e-5: VW's first guess and one step of Fritsch, Shafer and Crowley's iteration."""
     z = np.float64(x)
     w = 0.86 * z + 0.01 if z >= 1.0 else math.exp(0.8 * z - 0.65)
@@ -193,8 +193,8 @@ def _lambert(x):  # type: ignore[no-untyped-def]
     return np.float32(w * (1.0 + r / t * (u - r) / (u - 2.0 * r)) - z)
 
 
-@njit
-def _logistic_update(p, y, s, q):  # type: ignore[no-untyped-def]
+@helper
+def _logistic_update(p, y, s, q):
     d = math.exp(y * p)
     if s * q < _SMALL_STEP:
         return y * s / (_1 + d)
@@ -202,7 +202,7 @@ def _logistic_update(p, y, s, q):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _logistic_mixed_value(p, y, loss):  # type: ignore[no-untyped-def]
+def _logistic_mixed_value(p, y, loss):
     share = _share_of_upper(y, loss)
     if share == _1 or share == _0:
         return _logistic_value(p, _1 if share == _1 else -_1)
@@ -210,14 +210,14 @@ def _logistic_mixed_value(p, y, loss):  # type: ignore[no-untyped-def]
 
 
 @loss_kernel
-def logistic_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def logistic_value(prediction, label, scale, norm, loss):
     """log(1 + e^(-y p))."""
     p, y = _singles(prediction, label)
     return np.float64(_logistic_mixed_value(p, y, loss))
 
 
 @inlined
-def _logistic_mixed_derivative(p, y, loss):  # type: ignore[no-untyped-def]
+def _logistic_mixed_derivative(p, y, loss):
     share = _share_of_upper(y, loss)
     if share == _1 or share == _0:
         return _logistic_derivative(p, _1 if share == _1 else -_1)
@@ -225,7 +225,7 @@ def _logistic_mixed_derivative(p, y, loss):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _logistic_mixed_update(p, y, s, q, loss):  # type: ignore[no-untyped-def]
+def _logistic_mixed_update(p, y, s, q, loss):
     share = _share_of_upper(y, loss)
     if share == _1 or share == _0:
         return _logistic_update(p, _1 if share == _1 else -_1, s, q)
@@ -233,21 +233,21 @@ def _logistic_mixed_update(p, y, s, q, loss):  # type: ignore[no-untyped-def]
 
 
 @loss_kernel
-def logistic_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def logistic_derivative(prediction, label, scale, norm, loss):
     """-y / (1 + e^(y p))."""
     p, y = _singles(prediction, label)
     return np.float64(_logistic_mixed_derivative(p, y, loss))
 
 
 @loss_kernel
-def logistic_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def logistic_update(prediction, label, scale, norm, loss):
     """-(y W(e^(s q + y p + e^(y p))) - y (s q + y p + e^(y p)) + p) / q."""
     p, y = _singles(prediction, label)
     return np.float64(_logistic_mixed_update(p, y, np.float32(scale), np.float32(norm), loss))
 
 
 @loss_kernel
-def logistic_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def logistic_unsafe_update(prediction, label, scale, norm, loss):
     """y s / (1 + e^(y p))."""
     p, y = _singles(prediction, label)
     s, share = np.float32(scale), _share_of_upper(y, loss)
@@ -258,7 +258,7 @@ def logistic_unsafe_update(prediction, label, scale, norm, loss):  # type: ignor
 
 
 @loss_kernel
-def logistic_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def logistic_square_gradient(prediction, label, scale, norm, loss):
     """Square of the derivative."""
     p, y = _singles(prediction, label)
     d = _logistic_mixed_derivative(p, y, loss)
@@ -268,20 +268,20 @@ def logistic_square_gradient(prediction, label, scale, norm, loss):  # type: ign
 # Quantile (pinball) loss; the record's parameter is tau.
 
 
-@njit
-def _tau(loss):  # type: ignore[no-untyped-def]
-    return np.float32(loss_at(loss)[0].parameter)
+@helper
+def _tau(loss):
+    return np.float32(loss_of(loss).parameter)
 
 
-@njit
-def _quantile_derivative(p, y, tau):  # type: ignore[no-untyped-def]
+@helper
+def _quantile_derivative(p, y, tau):
     if y == p:
         return _0
     return -tau if y - p > _0 else _1 - tau
 
 
 @loss_kernel
-def quantile_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def quantile_value(prediction, label, scale, norm, loss):
     """tau e where e = y - p > 0, else (tau - 1) e."""
     p, y = _singles(prediction, label)
     tau, e = _tau(loss), y - p
@@ -289,14 +289,14 @@ def quantile_value(prediction, label, scale, norm, loss):  # type: ignore[no-unt
 
 
 @loss_kernel
-def quantile_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def quantile_derivative(prediction, label, scale, norm, loss):
     """-tau below the label, 1 - tau above."""
     p, y = _singles(prediction, label)
     return np.float64(_quantile_derivative(p, y, _tau(loss)))
 
 
 @loss_kernel
-def quantile_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def quantile_update(prediction, label, scale, norm, loss):
     """The gradient step, or the step to the label where that is nearer."""
     p, y = _singles(prediction, label)
     s, q = np.float32(scale), np.float32(norm)
@@ -310,14 +310,14 @@ def quantile_update(prediction, label, scale, norm, loss):  # type: ignore[no-un
 
 
 @loss_kernel
-def quantile_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def quantile_unsafe_update(prediction, label, scale, norm, loss):
     """The gradient step."""
     p, y = _singles(prediction, label)
     return np.float64(-_quantile_derivative(p, y, _tau(loss)) * np.float32(scale))
 
 
 @loss_kernel
-def quantile_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def quantile_square_gradient(prediction, label, scale, norm, loss):
     """Square of the derivative."""
     p, y = _singles(prediction, label)
     d = _quantile_derivative(p, y, _tau(loss))
@@ -327,28 +327,28 @@ def quantile_square_gradient(prediction, label, scale, norm, loss):  # type: ign
 # Expectile loss: squared loss weighted by tau below the label and by 1 - tau above it.
 
 
-@njit
-def _expectile_weight(p, y, loss):  # type: ignore[no-untyped-def]
-    tau = loss_at(loss)[0].parameter
+@helper
+def _expectile_weight(p, y, loss):
+    tau = loss_of(loss).parameter
     return np.float32(1.0 - tau) if y - p < _0 else np.float32(tau)
 
 
 @loss_kernel
-def expectile_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def expectile_value(prediction, label, scale, norm, loss):
     """Weighted squared loss."""
     p, y = _singles(prediction, label)
     return np.float64(np.float32(_squared_value(p, y, loss)) * _expectile_weight(p, y, loss))
 
 
 @loss_kernel
-def expectile_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def expectile_derivative(prediction, label, scale, norm, loss):
     """Weighted derivative of squared loss."""
     p, y = _singles(prediction, label)
     return np.float64(_squared_derivative(p, y, loss) * _expectile_weight(p, y, loss))
 
 
 @loss_kernel
-def expectile_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def expectile_update(prediction, label, scale, norm, loss):
     """The update of squared loss at the weighted scale."""
     p, y = _singles(prediction, label)
     s = _expectile_weight(p, y, loss) * np.float32(scale)
@@ -356,14 +356,14 @@ def expectile_update(prediction, label, scale, norm, loss):  # type: ignore[no-u
 
 
 @loss_kernel
-def expectile_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def expectile_unsafe_update(prediction, label, scale, norm, loss):
     """The gradient step of squared loss at the weighted scale."""
     p, y = _singles(prediction, label)
     return np.float64(_2 * (y - p) * (_expectile_weight(p, y, loss) * np.float32(scale)))
 
 
 @loss_kernel
-def expectile_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def expectile_square_gradient(prediction, label, scale, norm, loss):
     """4 (p - y)² times the weight squared."""
     p, y = _singles(prediction, label)
     weight = _expectile_weight(p, y, loss)
@@ -373,32 +373,32 @@ def expectile_square_gradient(prediction, label, scale, norm, loss):  # type: ig
 # Poisson loss on the log rate; its value is the deviance.
 
 
-@njit
-def _log_rate(p):  # type: ignore[no-untyped-def]
+@helper
+def _log_rate(p):
     return max(min(p, _MAX_LOG_RATE), -_MAX_LOG_RATE)
 
 
-@njit
-def _poisson_derivative(p, y):  # type: ignore[no-untyped-def]
+@helper
+def _poisson_derivative(p, y):
     return math.exp(_log_rate(p)) - y
 
 
 @loss_kernel
-def poisson_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def poisson_value(prediction, label, scale, norm, loss):
     """2 (y (log y - p) - (y - e^p))."""
     p, y = _singles(prediction, label)
     return np.float64(_2 * (y * (math.log(y + np.float32(1e-6)) - _log_rate(p)) - (y - math.exp(_log_rate(p)))))
 
 
 @loss_kernel
-def poisson_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def poisson_derivative(prediction, label, scale, norm, loss):
     """e^p - y, half the deviance's."""
     p, y = _singles(prediction, label)
     return np.float64(_poisson_derivative(p, y))
 
 
 @loss_kernel
-def poisson_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def poisson_update(prediction, label, scale, norm, loss):
     """y s - log(1 + e^p (e^(y s q) - 1) / y) / q."""
     p, y = _singles(prediction, label)
     s, q = np.float32(scale), np.float32(norm)
@@ -412,14 +412,14 @@ def poisson_update(prediction, label, scale, norm, loss):  # type: ignore[no-unt
 
 
 @loss_kernel
-def poisson_unsafe_update(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def poisson_unsafe_update(prediction, label, scale, norm, loss):
     """(y - e^p) s."""
     p, y = _singles(prediction, label)
     return np.float64(-_poisson_derivative(p, y) * np.float32(scale))
 
 
 @loss_kernel
-def poisson_square_gradient(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+def poisson_square_gradient(prediction, label, scale, norm, loss):
     """Square of the derivative."""
     p, y = _singles(prediction, label)
     d = _poisson_derivative(p, y)
@@ -430,9 +430,9 @@ def poisson_square_gradient(prediction, label, scale, norm, loss):  # type: igno
 
 
 @inlined
-def value_of(loss, p, y):  # type: ignore[no-untyped-def]
+def value_of(loss, p, y):
     """Loss of prediction p and label y, float32; `loss` is the address of the LOSS record."""
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     if record.kind == KIND_HINGE:
         return _hinge_value(p, y)
     if record.kind == KIND_LOGISTIC:
@@ -441,9 +441,9 @@ def value_of(loss, p, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def square_gradient_of(loss, p, y):  # type: ignore[no-untyped-def]
+def square_gradient_of(loss, p, y):
     """What the adaptive rates accumulate."""
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     if record.kind == KIND_HINGE:
         d = _hinge_derivative(p, y)
         return d * d
@@ -454,9 +454,9 @@ def square_gradient_of(loss, p, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def update_of(loss, p, y, scale, norm, invariant):  # type: ignore[no-untyped-def]
+def update_of(loss, p, y, scale, norm, invariant):
     """The importance-aware update, or the gradient step where not `invariant`."""
-    record = loss_at(loss)[0]
+    record = loss_of(loss)
     if invariant and record.kind == KIND_HINGE:
         return _hinge_update(p, y, scale, norm)
     if invariant and record.kind == KIND_LOGISTIC:

@@ -45,15 +45,16 @@ def classes_of(batch: Batch) -> list[int]:
     found: NDArray[np.int64] = np.zeros(len(batch), np.int64)
     given = np.flatnonzero(np.diff(batch.cost_ptr))
     found[given] = batch.cost_classes[batch.cost_ptr[given]]
-    return found.tolist()
+    classes: list[int] = found.tolist()
+    return classes
 
 
 def ranked_actions(batch: Batch, outputs: Outputs) -> Iterator[tuple[int, list[int], list[float]]]:
     """Of each decision the row of its first line, its actions with the best one first, and their values by action."""
     if outputs.scores.shape[1]:
         ranked = outputs.ranked.reshape(outputs.scores.shape)
-        for row, (order, values) in enumerate(zip(ranked.tolist(), outputs.scores.tolist(), strict=True)):
-            yield row, order, values
+        for row, (actions, scores) in enumerate(zip(ranked.tolist(), outputs.scores.tolist(), strict=True)):
+            yield row, actions, scores
         return
     order, values = outputs.ranked.tolist(), outputs.predictions.tolist()
     for start, first, stop in decisions_of(batch):

@@ -10,7 +10,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import array_at, float32s_at, int64s_at
 from hutch.core.kernel.cache import entry
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
 _LARGEST = np.float32(2.0**62)
 """Above it the kernel's integers end; Python writes those predictions."""
@@ -20,8 +20,8 @@ _ROOM = 32
 _uint8s_at = array_at(np.uint8)
 
 
-@njit
-def _write_digits(out, at, number, least):  # type: ignore[no-untyped-def]
+@helper
+def _write_digits(out, at, number, least):
     """Write a non-negative integer with at least so many digits; returns where it ends."""
     count, rest = 1, number // 10
     while rest > 0:
@@ -34,8 +34,8 @@ def _write_digits(out, at, number, least):  # type: ignore[no-untyped-def]
     return end
 
 
-@njit
-def _write_word(out, at, word):  # type: ignore[no-untyped-def]
+@helper
+def _write_word(out, at, word):
     for letter in word:
         out[at] = letter
         at += 1
@@ -43,7 +43,7 @@ def _write_word(out, at, word):  # type: ignore[no-untyped-def]
 
 
 @entry("int64(uint64, int64, uint64, uint64, int64, uint64, int64)")
-def _write(values_at, count, tag_ptr_at, tags_at, tag_bytes, out_at, room):  # type: ignore[no-untyped-def]
+def _write(values_at, count, tag_ptr_at, tags_at, tag_bytes, out_at, room):
     values, tag_ptr = float32s_at(values_at, count), int64s_at(tag_ptr_at, count + 1)
     tags, out = _uint8s_at(tags_at, tag_bytes), _uint8s_at(out_at, room)
     nan, infinite = (110, 97, 110), (105, 110, 102)

@@ -19,7 +19,7 @@ _WORD = b"shared"
 
 
 @helper
-def next_word(at, stop):  # type: ignore[no-untyped-def]
+def next_word(at, stop):
     """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
     while at < stop and byte_at(at) == BLANK:
         at += 1

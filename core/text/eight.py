@@ -267,13 +267,13 @@ _short_values, _long_values = _numbers(SHORT), _numbers(LONG)
 
 
 @inlined
-def first_of(found, kind):  # type: ignore[no-untyped-def]
+def first_of(found, kind):
     """Number of the first feature, from 0, whose bit of a kind is set in a result of `eight_valued`; else above 7."""
     return uint64(trailing_zeros(found >> uint64(kind)))
 
 
 @inlined
-def eight_valued(text, positions, seed, numbers, mask, indices, values):  # type: ignore[no-untyped-def]
+def eight_valued(text, positions, seed, numbers, mask, indices, values):
     """Read features with values from the delimiter at address `positions`, a blank, on.
 
     Args:
@@ -301,7 +301,7 @@ def eight_valued(text, positions, seed, numbers, mask, indices, values):  # type
 
 
 @inlined
-def eight_plain(text, positions, seed, numbers, mask, indices, values):  # type: ignore[no-untyped-def]
+def eight_plain(text, positions, seed, numbers, mask, indices, values):
     """`eight_valued` for names alone, between 9 positions of delimiters; all values are 1."""
     ones = float32s_at(values, uint64(8))
     for i in range(8):

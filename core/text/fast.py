@@ -6,7 +6,7 @@ places) is left to `text_slow`.
 
 from numpy import float32, int64, uint32, uint64
 
-from hutch.core.kernel.abi import UNLABELED, float32s_at, foreseeable, uint32s_at
+from hutch.core.kernel.abi import UNLABELED, float32s_at, likely, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.eight import ALL_EIGHT, ENDS, GOOD, STOPS, eight_plain, eight_valued, first_of
@@ -33,7 +33,7 @@ MANY_NAMESPACES = 16
 
 
 @inlined
-def parse_eight(state, k, features, namespace_hash):  # type: ignore[no-untyped-def]
+def parse_eight(state, k, features, namespace_hash):
     """Read up to eight features from delimiter `k`, a blank, at once.
 
     Returns:
@@ -49,13 +49,13 @@ def parse_eight(state, k, features, namespace_hash):  # type: ignore[no-untyped-
         found = eight_valued(text, places, seed, numbers, mask, to_indices, to_values)
     else:
         found = eight_plain(text, places, seed, numbers, mask, to_indices, to_values)
-    if foreseeable(found == ALL_EIGHT):  # guessed, so that the next eight need not wait for these
+    if likely(found == ALL_EIGHT):  # guessed, so that the next eight need not wait for these
         return k + EIGHT * step, features + EIGHT, EIGHT, False
     end, count = first_of(found, ENDS) + one, first_of(~found, STOPS)
     ended = end <= count
     count = min(end, count)
     needed = (one << count) - one
-    if not foreseeable(found & needed == needed):
+    if not likely(found & needed == needed):
         count, ended = first_of(~found, GOOD), False
     k += count * step
     if not ended and positions[k + one] - positions[k] == one and byte_at(s.text + int64(positions[k + one])) == BAR:
@@ -64,7 +64,7 @@ def parse_eight(state, k, features, namespace_hash):  # type: ignore[no-untyped-
 
 
 @inlined
-def parse_features(state, k, features, namespace_hash, namespace_value):  # type: ignore[no-untyped-def]
+def parse_features(state, k, features, namespace_hash, namespace_value):
     """Read the features from delimiter `k`, a blank, to the next delimiter that no feature or value ends with.
 
     Eight at once where they are written alike. Put in line with the loop over all lines, which so finds the constants
@@ -125,7 +125,7 @@ def parse_features(state, k, features, namespace_hash, namespace_value):  # type
 
 
 @inlined
-def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
+def open_namespace(state, k, first):
     """Read what follows the bar at delimiter `k` up to the first blank.
 
     Args:
@@ -163,7 +163,7 @@ def open_namespace(state, k, first):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
+def parse_usual(state, k, features):
     """Append the namespaces of a line from the bar at delimiter `k` to its end.
 
     Returns:
@@ -192,7 +192,7 @@ def parse_usual(state, k, features):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def usual_label(state, line, bar):  # type: ignore[no-untyped-def]
+def usual_label(state, line, bar):
     """Read the label before the bar if there is none, or only a short number and a blank; returns whether it was so."""
     kind = state_at(state)[0].label_kind
     value, good = UNLABELED, bar == line
@@ -204,7 +204,7 @@ def usual_label(state, line, bar):  # type: ignore[no-untyped-def]
 
 
 @helper
-def parse_text(state, delimiters):  # type: ignore[no-untyped-def]
+def parse_text(state, delimiters):
     """Parse a text, from the line on that begins after delimiter `cursor - 1`; the text must end with a line feed.
 
     Args:

@@ -27,27 +27,27 @@ PADDING = 4
 
 
 @helper
-def murmur_mix(h, k):  # type: ignore[no-untyped-def]
+def murmur_mix(h, k):
     """Mix one little-endian 32-bit word into the hash."""
     return murmur_rotate(h ^ murmur_scramble(k), uint32(13)) * uint64(5) + uint64(0xE6546B64) & uint64(0xFFFFFFFF)
 
 
 @helper
-def murmur_scramble(k):  # type: ignore[no-untyped-def]
+def murmur_scramble(k):
     """What is xored into the hash for the word `k`; 0 for 0, so an empty tail needs no branch."""
     k = (uint64(k) * uint64(0xCC9E2D51)) & uint64(0xFFFFFFFF)
     return (murmur_rotate(k, uint32(15)) * uint64(0x1B873593)) & uint64(0xFFFFFFFF)
 
 
 @helper
-def murmur_rotate(x, bits):  # type: ignore[no-untyped-def]
+def murmur_rotate(x, bits):
     """Rotate 32 bits to the left."""
     x = uint64(x)
     return ((x << uint64(bits)) | (x >> uint64(32 - bits))) & uint64(0xFFFFFFFF)
 
 
 @helper
-def murmur_finish(h, length):  # type: ignore[no-untyped-def]
+def murmur_finish(h, length):
     """Xor the length and avalanche."""
     h = uint64(h) ^ (uint64(length) & uint64(0xFFFFFFFF))
     h = ((h ^ (h >> uint64(16))) * uint64(0x85EBCA6B)) & uint64(0xFFFFFFFF)
@@ -56,7 +56,7 @@ def murmur_finish(h, length):  # type: ignore[no-untyped-def]
 
 
 @helper
-def murmur3_32(start, stop, seed):  # type: ignore[no-untyped-def]
+def murmur3_32(start, stop, seed):
     """MurmurHash3 x86_32 of the bytes at addresses `start` to `stop`; up to 3 bytes more are loaded."""
     h = uint64(seed) & uint64(0xFFFFFFFF)
     at = start
@@ -68,7 +68,7 @@ def murmur3_32(start, stop, seed):  # type: ignore[no-untyped-def]
 
 
 @helper
-def hash_name(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
+def hash_name(start, stop, seed, hash_all):
     """VW's hash of the name at `start` to `stop`: a number plus the seed if all are digits, else MurmurHash3; uint32.
 
     Bytes up to 0x20 at both ends do not count unless `hash_all`.
@@ -89,13 +89,13 @@ def hash_name(start, stop, seed, hash_all):  # type: ignore[no-untyped-def]
 
 
 @helper
-def anonymous_hash(seed):  # type: ignore[no-untyped-def]
+def anonymous_hash(seed):
     """Hash of the anonymous namespace; uint32."""
     return uint32(0) if seed == 0 else murmur_finish(uint64(seed), 0)
 
 
 @entry("int64(int64, int64, int64, int64)")
-def _hash_at(start, size, seed, hash_all):  # type: ignore[no-untyped-def]
+def _hash_at(start, size, seed, hash_all):
     return int64(hash_name(start, start + size, uint32(seed), hash_all != 0))
 
 

@@ -30,7 +30,7 @@ BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
 
 
 @helper
-def last_word(start, stop):  # type: ignore[no-untyped-def]
+def last_word(start, stop):
     """Bounds of the last word between blanks; an empty one at `start` if there is none."""
     while stop > start and byte_at(stop - 1) == BLANK:
         stop -= 1
@@ -41,7 +41,7 @@ def last_word(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
+def read_number(state, start, stop, kind):
     """A word as a number, as VW takes it: what it begins with, else 0; reported unless all of it is a number."""
     value, used = read_float(start, stop)
     if value != value:
@@ -55,7 +55,7 @@ def read_number(state, start, stop, kind):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
+def read_integer(start, stop, largest):
     """A word of digits, perhaps after a `+`, as an int64; -1 if it is none or above `largest`."""
     if start < stop and byte_at(start) == PLUS:
         start += 1
@@ -72,7 +72,7 @@ def read_integer(start, stop, largest):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped-def]
+def read_simple_label(state, start, end, multiclass):
     """`label [importance [base]]`, or `class [importance]`; too many words leave the example unlabeled."""
     first, stop = next_word(start, end)
     second, second_stop = next_word(stop, end)
@@ -100,7 +100,7 @@ def read_simple_label(state, start, end, multiclass):  # type: ignore[no-untyped
 
 
 @helper
-def read_costs(state, start, end):  # type: ignore[no-untyped-def]
+def read_costs(state, start, end):
     """`class[:cost] ...`; the row's label becomes the cheapest class if any cost is given."""
     cheapest = UNLABELED
     at, stop = next_word(start, end)
@@ -124,7 +124,7 @@ def read_costs(state, start, end):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_label(state, start, stop):  # type: ignore[no-untyped-def]
+def read_label(state, start, stop):
     """Read the bytes at `start` to `stop`, all before the bar or the line's end, into the row being written.
 
     What stands before the first tab is skipped. The last word is the tag if it touches the end or begins with `'`.
@@ -156,6 +156,6 @@ def read_label(state, start, stop):  # type: ignore[no-untyped-def]
 
 
 @piece_kernel
-def parse_label(state, start, stop):  # type: ignore[no-untyped-def]
+def parse_label(state, start, stop):
     """`read_label`, for whoever has only its address."""
     read_label(state, start, stop)

@@ -54,13 +54,13 @@ def _strtof(typing_context: Any, start: Any) -> Any:
 
 
 @helper
-def is_digit(byte):  # type: ignore[no-untyped-def]
+def is_digit(byte):
     """Whether a byte is an ASCII digit."""
     return 48 <= byte <= 57
 
 
 @helper
-def has_digit(start, stop):  # type: ignore[no-untyped-def]
+def has_digit(start, stop):
     """Whether there is any ASCII digit in the bytes at `start` to `stop`."""
     for at in range(start, stop):
         if is_digit(byte_at(at)):
@@ -69,7 +69,7 @@ def has_digit(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def power_of_ten(exponent):  # type: ignore[no-untyped-def]
+def power_of_ten(exponent):
     """VW's float32 power of ten: 0 below the table, infinity above it; the exponent wraps to 8 bits first."""
     exponent = ((exponent + 128) & 255) - 128
     if exponent > HIGHEST_POWER:
@@ -78,7 +78,7 @@ def power_of_ten(exponent):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
+def read_with_strtof(start, stop):
     """Number at the beginning of the bytes at `start` to `stop` by the C library; returns what `read_float` returns.
 
     The byte at `stop` must end any number: the library does not know where the piece ends.
@@ -93,7 +93,7 @@ def read_with_strtof(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_float(start, stop):  # type: ignore[no-untyped-def]
+def read_float(start, stop):
     """Number at the beginning of the bytes at `start` to `stop`, which may be preceded by blanks.
 
     The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
@@ -106,7 +106,7 @@ def read_float(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def read_plain_float(start, stop):  # type: ignore[no-untyped-def]
+def read_plain_float(start, stop):
     """`read_float` for what VW reads by itself; -1 bytes used where it asks the C library."""
     at, ten, zero = start, float32(10), float32(48)
     while at < stop and byte_at(at) == 32:

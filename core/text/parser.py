@@ -77,7 +77,7 @@ class ParserOptions:
 
 
 @entry("int64(uint64, int64)")
-def _parse(state, size):  # type: ignore[no-untyped-def]
+def _parse(state, size):
     """Parse a text of `size` bytes from the cursor on; returns what is missing to go on, `DONE` at its end."""
     delimiters = scan(state, size)
     if delimiters < 0:

@@ -14,7 +14,7 @@ from hutch.core.text.state import SPARE, state_at
 
 
 @inlined
-def write_some(positions, found, block, mask, count):  # type: ignore[no-untyped-def]
+def write_some(positions, found, block, mask, count):
     """Write the places of the `count` lowest bits and clear them; if there are fewer, the rest is rubbish.
 
     What comes next overwrites it. A loop over the bits there are would be left at a place that cannot be predicted.
@@ -26,7 +26,7 @@ def write_some(positions, found, block, mask, count):  # type: ignore[no-untyped
 
 
 @helper
-def scan(state, size):  # type: ignore[no-untyped-def]
+def scan(state, size):
     """Write the delimiters' distances from the beginning of the text of `size` bytes.
 
     Returns:

@@ -27,13 +27,13 @@ BLANK, TAB, RETURN, COLON, BAR = 32, 9, 13, 58, 124
 
 
 @helper
-def ends_feature(byte):  # type: ignore[no-untyped-def]
+def ends_feature(byte):
     """Whether a byte ends a feature: blank, tab, bar or carriage return."""
     return byte == BLANK or byte == TAB or byte == BAR or byte == RETURN
 
 
 @helper
-def read_name(at, stop):  # type: ignore[no-untyped-def]
+def read_name(at, stop):
     """End of the name that begins at `at`."""
     while at < stop and byte_at(at) != COLON and not ends_feature(byte_at(at)):
         at += 1
@@ -41,7 +41,7 @@ def read_name(at, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def string_value(at, stop):  # type: ignore[no-untyped-def]
+def string_value(at, stop):
     """Bounds of a value that is no number: the next word, bars and colons included; empty if only blanks follow."""
     first = at
     while first < stop and (byte_at(first) == BLANK or byte_at(first) == TAB or byte_at(first) == RETURN):
@@ -55,7 +55,7 @@ def string_value(at, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):  # type: ignore[no-untyped-def]
+def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
     """Append `name`, `name:number`, `name:word` or `:number`; returns its end and the next nameless number."""
     hash_all = state_at(state)[0].hash_all
     name, name_stop = at, read_name(at, stop)
@@ -93,7 +93,7 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):  
 
 
 @helper
-def parse_namespace(state, at, stop):  # type: ignore[no-untyped-def]
+def parse_namespace(state, at, stop):
     """Read what follows a bar up to the next one; returns where that is, or the end, and the namespace's id."""
     s = state_at(state)[0]
     value, nameless, name = float32(1), int64(0), at
@@ -132,7 +132,7 @@ def parse_namespace(state, at, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def parse_features(state, at, stop):  # type: ignore[no-untyped-def]
+def parse_features(state, at, stop):
     """Read all namespaces of a line from its first bar on, each in one piece, in the order of their first features."""
     s = state_at(state)[0]
     piece_slot, piece_ptr = int64s_at(s.piece_slot, s.room), int64s_at(s.piece_ptr, s.room)
@@ -163,7 +163,7 @@ def parse_features(state, at, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def find_namespace(state, identity, table):  # type: ignore[no-untyped-def]
+def find_namespace(state, identity, table):
     """Number of the row's namespace with this id, or the next free number; `table` is a power of two."""
     s = state_at(state)[0]
     slots, serials = int64s_at(s.seen_slot, table), int64s_at(s.seen_serial, table)
@@ -179,7 +179,7 @@ def find_namespace(state, identity, table):  # type: ignore[no-untyped-def]
 
 
 @helper
-def gather_pieces(state, pieces, first_namespace, first_feature):  # type: ignore[no-untyped-def]
+def gather_pieces(state, pieces, first_namespace, first_feature):
     """Reorder the row's features so that each namespace is in one piece, keeping the order within it."""
     s = state_at(state)[0]
     piece_slot, piece_ptr = int64s_at(s.piece_slot, s.room), int64s_at(s.piece_ptr, s.room)
@@ -210,7 +210,7 @@ def gather_pieces(state, pieces, first_namespace, first_feature):  # type: ignor
 
 
 @piece_kernel
-def parse_line(state, start, stop):  # type: ignore[no-untyped-def]
+def parse_line(state, start, stop):
     """Append the example of the line at `start` to `stop`, its line feed excluded; an empty line ends the group.
 
     The byte at `stop` must be a line feed; a byte order mark and a last carriage return do not count.

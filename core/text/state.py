@@ -165,7 +165,7 @@ class Buffers:
 
 
 @helper
-def close_row(state):  # type: ignore[no-untyped-def]
+def close_row(state):
     """End the example whose features, namespaces, tag, label and costs have been written."""
     s = state_at(state)[0]
     row = s.examples + 1
@@ -179,7 +179,7 @@ def close_row(state):  # type: ignore[no-untyped-def]
 
 
 @helper
-def report(state, kind, start, stop):  # type: ignore[no-untyped-def]
+def report(state, kind, start, stop):
     """Count a problem of the current line; keep the place of the bytes at `start` to `stop` if among the first."""
     s = state_at(state)[0]
     counts = int64s_at(s.problem_counts, len(KINDS))
@@ -191,7 +191,7 @@ def report(state, kind, start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_tag(state, start, stop):  # type: ignore[no-untyped-def]
+def add_tag(state, start, stop):
     """Append bytes to the row's tag."""
     s = state_at(state)[0]
     tags = _uint8s_at(s.tag_bytes, s.tags + stop - start)
@@ -201,7 +201,7 @@ def add_tag(state, start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def set_label(state, label, importance, base):  # type: ignore[no-untyped-def]
+def set_label(state, label, importance, base):
     """Label of the row being written."""
     s = state_at(state)[0]
     float32s_at(s.labels, s.room)[s.examples] = label
@@ -210,7 +210,7 @@ def set_label(state, label, importance, base):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_cost(state, label, cost):  # type: ignore[no-untyped-def]
+def add_cost(state, label, cost):
     """Append a class and its cost to the row's label."""
     s = state_at(state)[0]
     uint32s_at(s.cost_classes, s.room)[s.costs] = label
@@ -219,7 +219,7 @@ def add_cost(state, label, cost):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_action(state, action, cost, probability):  # type: ignore[no-untyped-def]
+def add_action(state, action, cost, probability):
     """Append an action with its cost, and the probability with which it was chosen, to the row's label."""
     s = state_at(state)[0]
     float32s_at(s.probabilities, s.room)[s.costs] = probability
@@ -227,7 +227,7 @@ def add_action(state, action, cost, probability):  # type: ignore[no-untyped-def
 
 
 @helper
-def add_feature(state, index, value):  # type: ignore[no-untyped-def]
+def add_feature(state, index, value):
     """Append a feature to the row."""
     s = state_at(state)[0]
     uint32s_at(s.indices, s.room)[s.features] = index & s.mask
@@ -236,7 +236,7 @@ def add_feature(state, index, value):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_namespace(state, identity, begin):  # type: ignore[no-untyped-def]
+def add_namespace(state, identity, begin):
     """Append a namespace whose features begin at number `begin`."""
     s = state_at(state)[0]
     uint32s_at(s.namespace_id, s.room)[s.namespaces] = identity
@@ -245,7 +245,7 @@ def add_namespace(state, identity, begin):  # type: ignore[no-untyped-def]
 
 
 @helper
-def add_constant(state):  # type: ignore[no-untyped-def]
+def add_constant(state):
     """Append the constant feature in its own namespace."""
     add_namespace(state, uint32(CONSTANT_NAMESPACE), state_at(state)[0].features)
     add_feature(state, CONSTANT_INDEX, float32(1))

@@ -30,26 +30,26 @@ _SCALES = np.concatenate([sign * POWERS[-LOWEST_POWER::-1][:_SIGNS] for sign in 
 
 
 @inlined
-def spread(start, length):  # type: ignore[no-untyped-def]
+def spread(start, length):
     """The 1 to 8 bytes at `start` in the upper bytes of a word, the last one highest, zeros xored away; 0 below."""
     return (word_at(start) ^ ZEROS) << uint64(64 - 8 * length)
 
 
 @inlined
-def odd_bits(word):  # type: ignore[no-untyped-def]
+def odd_bits(word):
     """Bits in the upper halves of the bytes that are above 9; 0 if all are digits."""
     return ((word + SIXES) | word) & HIGH_HALVES
 
 
 @inlined
-def only_dot(word, odd):  # type: ignore[no-untyped-def]
+def only_dot(word, odd):
     """Whether all bytes are digits but one, which is a dot; and the lowest bit of the first that is no digit."""
     place = uint64(trailing_zeros(odd) - 4)
     return odd >> place == _ODD_DOT and (word >> place) & uint64(255) == _DOT, place
 
 
 @inlined
-def without_dot(word, place):  # type: ignore[no-untyped-def]
+def without_dot(word, place):
     """Close the gap of the dot whose lowest bit is number `place`; returns the number of bytes above it, and the word.
 
     A byte of 0 comes in from below.
@@ -61,7 +61,7 @@ def without_dot(word, place):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def digits_value(word):  # type: ignore[no-untyped-def]
+def digits_value(word):
     """The number that 8 bytes of at most 9 spell, the lowest byte first."""
     word = (word * uint64(10) + (word >> uint64(8))) & uint64(0x00FF00FF00FF00FF)
     word = (word * uint64(100) + (word >> uint64(16))) & uint64(0x0000FFFF0000FFFF)
@@ -69,13 +69,13 @@ def digits_value(word):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def scaled(number, decimals, negative):  # type: ignore[no-untyped-def]
+def scaled(number, decimals, negative):
     """An integer divided by a power of ten as VW reads it; and whether it is exact, and no negative zero."""
     return float32(int64(number)) * _SCALES[decimals + _SIGNS * negative], number - uint64(negative) < EXACT
 
 
 @inlined
-def short_number(start, stop):  # type: ignore[no-untyped-def]
+def short_number(start, stop):
     """A number of up to 8 bytes after its sign, as VW reads it; returns (float32, whether it is one)."""
     negative = int64(byte_at(start) == MINUS)
     start += negative
@@ -93,7 +93,7 @@ def short_number(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def medium_number(start, stop):  # type: ignore[no-untyped-def]
+def medium_number(start, stop):
     """`short_number` for 9 to 16 bytes after the sign."""
     negative = int64(byte_at(start) == MINUS)
     start += negative
@@ -119,7 +119,7 @@ def medium_number(start, stop):  # type: ignore[no-untyped-def]
 
 
 @helper
-def any_number(start, stop):  # type: ignore[no-untyped-def]
+def any_number(start, stop):
     """A number of any length; returns (float32, whether all of `start` to `stop` is one and below `HUGE`)."""
     value, good = short_number(start, stop)
     if not good:
@@ -131,7 +131,7 @@ def any_number(start, stop):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def short_hash(start, stop, seed):  # type: ignore[no-untyped-def]
+def short_hash(start, stop, seed):
     """`hash_name` in the mode `strings` for a name of 1 to 16 bytes, none of them a control character or a blank."""
     length = stop - start
     if is_digit(byte_at(start)):
@@ -148,7 +148,7 @@ def short_hash(start, stop, seed):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def murmur_short(start, length, seed):  # type: ignore[no-untyped-def]
+def murmur_short(start, length, seed):
     """`murmur3_32` up to 16 bytes without a loop, for words change their length in a way that cannot be predicted."""
     h = uint64(seed)
     for i in range(3):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
 FINE, TOO_FEW, TOO_MANY, EMPTY, UNCLOSED, TRAILING = range(6)
 
@@ -11,8 +11,8 @@ _TAB, _NEWLINE, _RETURN, _QUOTE = 9, 10, 13, 34
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
-@njit
-def _field_end(text, start, separator):  # type: ignore[no-untyped-def]
+@helper
+def _field_end(text, start, separator):
     """Begin and end of the content of the field at `start`, and end of the field itself (-1: unclosed quote)."""
     size = len(text)
     if separator == _TAB or start >= size or text[start] != _QUOTE:
@@ -40,8 +40,8 @@ def _field_end(text, start, separator):  # type: ignore[no-untyped-def]
     return start + 1, close, end
 
 
-@njit
-def _code(text, start, end, slots, hashes, places, lengths, count):  # type: ignore[no-untyped-def]
+@helper
+def _code(text, start, end, slots, hashes, places, lengths, count):
     """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new."""
     value = _OFFSET
     for i in range(start, end):
@@ -65,7 +65,7 @@ def _code(text, start, end, slots, hashes, places, lengths, count):  # type: ign
 
 
 @compiled
-def scan(text, start, first_line, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):  # type: ignore[no-untyped-def]
+def scan(text, start, first_line, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):
     """Read all rows and code the wanted columns.
 
     Args:
@@ -126,7 +126,7 @@ def scan(text, start, first_line, separator, columns, width, optional, codes, sl
 
 
 @compiled
-def group_by_item(workers, items, labels, item_count, worker_count, anonymous):  # type: ignore[no-untyped-def]
+def group_by_item(workers, items, labels, item_count, worker_count, anonymous):
     """Sort labels by item, drop exact duplicates, count contradictions.
 
     Args:
@@ -172,7 +172,7 @@ def group_by_item(workers, items, labels, item_count, worker_count, anonymous): 
 
 
 @compiled
-def group_by_worker(item_ptr, workers, worker_count):  # type: ignore[no-untyped-def]
+def group_by_worker(item_ptr, workers, worker_count):
     """Positions of each worker's labels: worker_ptr (int64, workers + 1), positions and their items (int64, int32)."""
     pointer = np.zeros(worker_count + 1, np.int64)
     for worker in workers:

@@ -8,7 +8,7 @@ from hutch.core.kernel.cache import compiled
 
 
 @compiled
-def add_labels(item_ptr, workers, labels, q, counts):  # type: ignore[no-untyped-def]
+def add_labels(item_ptr, workers, labels, q, counts):
     """Add the posterior of each label's item to its worker's counts (workers, labels, classes)."""
     for item in range(len(item_ptr) - 1):
         posterior = q[item]
@@ -19,7 +19,7 @@ def add_labels(item_ptr, workers, labels, q, counts):  # type: ignore[no-untyped
 
 
 @compiled
-def expect(item_ptr, workers, labels, gold, log_prior, log_table, q):  # type: ignore[no-untyped-def]
+def expect(item_ptr, workers, labels, gold, log_prior, log_table, q):
     """E step over all items.
 
     Args:

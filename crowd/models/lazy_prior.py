@@ -17,11 +17,12 @@ A touch that moves lambda_i moves mu at once. A parameter that joins starts at m
 
 import math
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import inlined
 
 
-@njit
-def clock(t, learning_rate, initial_t, decay):  # type: ignore[no-untyped-def]
+@compiled
+def clock(t, learning_rate, initial_t, decay):
     """Sum of the steps learning_rate (initial_t + u)^-decay from u = 0 to t, as an integral; decay 1 is a logarithm."""
     if decay == 1.0:
         return learning_rate * math.log((initial_t + t) / initial_t)
@@ -29,8 +30,8 @@ def clock(t, learning_rate, initial_t, decay):  # type: ignore[no-untyped-def]
     return learning_rate * ((initial_t + t) ** power - initial_t**power) / power
 
 
-@njit(forceinline=True, error_model="numpy")
-def mean_of(ghost, distances, count, prior_mean):  # type: ignore[no-untyped-def]
+@compiled
+def mean_of(ghost, distances, count, prior_mean):
     """mu = (nu + sum lambda) / (n + 1).
 
     Args:
@@ -42,8 +43,8 @@ def mean_of(ghost, distances, count, prior_mean):  # type: ignore[no-untyped-def
     return (prior_mean + distances + count * ghost) / (count + 1.0)
 
 
-@njit(forceinline=True, error_model="numpy")
-def ghost_after(ghost, mean, count, prior_mean, elapsed):  # type: ignore[no-untyped-def]
+@inlined
+def ghost_after(ghost, mean, count, prior_mean, elapsed):
     """m after `elapsed`: the solution of dm/ds = mu - m with mu = nu + (mu_0 - nu) exp(-s / (n + 1)).
 
     Args:
@@ -55,8 +56,8 @@ def ghost_after(ghost, mean, count, prior_mean, elapsed):  # type: ignore[no-unt
     return fast * ghost + prior_mean * (1.0 - fast) + (mean - prior_mean) * (slow - fast) * (count + 1.0) / count
 
 
-@njit(forceinline=True, error_model="numpy")
-def squares_about_mean(ghost, mean, count, distances, squares):  # type: ignore[no-untyped-def]
+@inlined
+def squares_about_mean(ghost, mean, count, distances, squares):
     """sum over parameters of (lambda_i - mu)^2.
 
     Args:

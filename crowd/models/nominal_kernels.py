@@ -13,14 +13,14 @@ import math
 import numpy as np
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 
 MEAN_LOG_BETA = 1.0
 _TINY, _HUGE = 1e-100, 1e100
 
 
-@njit(forceinline=True, error_model="numpy")
-def label_row(alpha, class_, beta, row):  # type: ignore[no-untyped-def]
+@inlined
+def label_row(alpha, class_, beta, row):
     """Fill `row` with p(. | class) of a worker; returns mean and variance of alpha under it.
 
     Args:
@@ -42,8 +42,8 @@ def label_row(alpha, class_, beta, row):  # type: ignore[no-untyped-def]
     return mean, square * scale - mean * mean
 
 
-@njit(forceinline=True, error_model="numpy")
-def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q):  # type: ignore[no-untyped-def]
+@inlined
+def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q):
     """Posterior of an item at a given log beta, and the way uphill in log beta.
 
     Args:
@@ -88,10 +88,8 @@ def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, r
     return math.log(total) + scale - 0.5 * off * off, slope, bend
 
 
-@njit(error_model="numpy")
-def fit_item(  # type: ignore[no-untyped-def]
-    first, last, workers, labels, gold, prior, alpha, log_beta, steps, tolerance, rows, moments, q
-):
+@compiled
+def fit_item(first, last, workers, labels, gold, prior, alpha, log_beta, steps, tolerance, rows, moments, q):
     """EM on (beta, q) of one item, workers fixed; returns log beta and the item's part of the objective.
 
     Args:
@@ -111,8 +109,8 @@ def fit_item(  # type: ignore[no-untyped-def]
     return log_beta, value
 
 
-@njit
-def most_ratings(item_ptr):  # type: ignore[no-untyped-def]
+@helper
+def most_ratings(item_ptr):
     """Labels of the item that has most."""
     most = 0
     for item in range(len(item_ptr) - 1):
@@ -121,7 +119,7 @@ def most_ratings(item_ptr):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):  # type: ignore[no-untyped-def]
+def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):
     """E step over all items: `steps` steps of log beta, then q; both in place.
 
     Returns:
@@ -144,7 +142,7 @@ def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):  
 
 
 @compiled
-def slopes(item_ptr, workers, labels, q, log_beta, alpha, slope, bend):  # type: ignore[no-untyped-def]
+def slopes(item_ptr, workers, labels, q, log_beta, alpha, slope, bend):
     """Add to `slope` the derivative of the expected log-likelihood in alpha, to `bend` a bound of its curvature.
 
     d/d alpha_w[k, l] = sum_i q_ik beta_i (p_w[k, l](beta_i) - 1[l_iw = l])      l != k

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
@@ -24,8 +24,8 @@ GHOST, DISTANCES, SQUARES = range(3)
 """Places in the stream's `prior` (3, classes, classes): see `lazy_prior`."""
 
 
-@njit(error_model="numpy")
-def advance(prior, workers, elapsed):  # type: ignore[no-untyped-def]
+@compiled
+def advance(prior, workers, elapsed):
     """Move the ghosts of all label pairs on by `elapsed`."""
     shrink = math.exp(-elapsed)
     for k in range(prior.shape[1]):
@@ -38,8 +38,8 @@ def advance(prior, workers, elapsed):  # type: ignore[no-untyped-def]
                 prior[SQUARES, k, label] *= shrink * shrink
 
 
-@njit(error_model="numpy")
-def log_prior(prior, workers):  # type: ignore[no-untyped-def]
+@helper
+def log_prior(prior, workers):
     """log P(alpha, gamma) up to a constant."""
     total = 0.0
     for k in range(prior.shape[1]):
@@ -52,8 +52,8 @@ def log_prior(prior, workers):  # type: ignore[no-untyped-def]
     return -0.5 * total
 
 
-@njit(error_model="numpy")
-def read_worker(slot, now, prior, workers, distance, touched, alpha):  # type: ignore[no-untyped-def]
+@compiled
+def read_worker(slot, now, prior, workers, distance, touched, alpha):
     """Write a slot's alpha, its prior applied up to `now`, into `alpha`; returns 1 if the slot is new, else 0.
 
     Args:
@@ -83,8 +83,8 @@ def read_worker(slot, now, prior, workers, distance, touched, alpha):  # type: i
     return 1 if new else 0
 
 
-@njit(error_model="numpy")
-def move_worker(slot, prior, distance, step):  # type: ignore[no-untyped-def]
+@helper
+def move_worker(slot, prior, distance, step):
     """Add `step` (classes, classes) to a slot that is up to date; the population's mean follows."""
     for k in range(len(step)):
         for label in range(len(step)):
@@ -95,7 +95,7 @@ def move_worker(slot, prior, distance, step):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def learn_items(  # type: ignore[no-untyped-def]
+def learn_items(
     item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, met, class_counts, counters, schedule, items,
     steps, symmetric, first_pass, objectives, posteriors,
 ):  # fmt: skip

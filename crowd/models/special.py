@@ -2,11 +2,11 @@
 
 import math
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.cache import compiled
 
 
-@njit(error_model="numpy")
-def digamma(x):  # type: ignore[no-untyped-def]
+@compiled
+def digamma(x):
     """Derivative of the logarithm of the gamma function, x > 0, to about 1e-12.
 
     Recurrence up to 6, then the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18).

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import inlined
 from hutch.crowd.models.special import digamma
 
 POPULATION, COIN, SKILL, HABIT, CLARITY = range(5)
@@ -52,21 +52,21 @@ class Crowd(NamedTuple):
     strengths: NDArray[np.float64]
 
 
-@njit(forceinline=True, error_model="numpy")
-def coin(skill, right, classes):  # type: ignore[no-untyped-def]
+@inlined
+def coin(skill, right, classes):
     """Probability of one label under the one-coin model."""
     return skill if right else (1.0 - skill) / max(classes - 1, 1)
 
 
-@njit(forceinline=True)
-def cell_of(table, slot, label, classes):  # type: ignore[no-untyped-def]
+@inlined
+def cell_of(table, slot, label, classes):
     """The values of one label of one slot in a table [slot, label, class]; a view, which compiles to faster loops."""
     start = (slot * classes + label) * classes
     return table[start : start + classes]
 
 
-@njit(forceinline=True, error_model="numpy")
-def likelihood(slot, label, classes, crowd, own, own_habit, clear):  # type: ignore[no-untyped-def]
+@inlined
+def likelihood(slot, label, classes, crowd, own, own_habit, clear):
     """Predictive probability of a label under every class of a clear item (into `clear`); returns that of the habit.
 
     Args:
@@ -87,14 +87,14 @@ def likelihood(slot, label, classes, crowd, own, own_habit, clear):  # type: ign
     return max(habit, _FLOOR) / (crowd.masses[slot] + strengths[HABIT] - own_habit + _FLOOR)
 
 
-@njit(forceinline=True, error_model="numpy")
-def share_of_confusion(clear, habit, clarity):  # type: ignore[no-untyped-def]
+@inlined
+def share_of_confusion(clear, habit, clarity):
     """Probability that a murky item's label came from the confusion row and not from the habit."""
     return clarity * clear / (clarity * clear + (1.0 - clarity) * habit)
 
 
-@njit(forceinline=True, error_model="numpy")
-def expected_counts(q, shares, classes, counts):  # type: ignore[no-untyped-def]
+@inlined
+def expected_counts(q, shares, classes, counts):
     """What one label adds to its worker's confusion rows (into `counts`); returns what it adds to the habit.
 
     Args:
@@ -109,16 +109,16 @@ def expected_counts(q, shares, classes, counts):  # type: ignore[no-untyped-def]
     return from_habit
 
 
-@njit(forceinline=True, error_model="numpy")
-def begin_posterior(prior, levels, gold, classes, q):  # type: ignore[no-untyped-def]
+@inlined
+def begin_posterior(prior, levels, gold, classes, q):
     """The posterior of an item before its labels are read; a gold class excludes the others."""
     for k in range(classes):
         weight = prior[k] if gold < 0 or gold == k else 0.0
         q[k], q[classes + k] = weight * levels[0], weight * levels[1]
 
 
-@njit(forceinline=True, error_model="numpy")
-def take_label(clear, habit, clarity, classes, q):  # type: ignore[no-untyped-def]
+@inlined
+def take_label(clear, habit, clarity, classes, q):
     """Multiply an item's posterior by one label's likelihood; returns the logarithm of the factor taken out."""
     other = (1.0 - clarity) * habit
     total = 0.0
@@ -133,8 +133,8 @@ def take_label(clear, habit, clarity, classes, q):  # type: ignore[no-untyped-de
     return -math.log(_HUGE)
 
 
-@njit(forceinline=True, error_model="numpy")
-def end_posterior(q):  # type: ignore[no-untyped-def]
+@inlined
+def end_posterior(q):
     """Normalise an item's posterior; returns the logarithm of its sum."""
     total = 0.0
     for value in q:
@@ -145,8 +145,8 @@ def end_posterior(q):  # type: ignore[no-untyped-def]
     return math.log(total)
 
 
-@njit(forceinline=True, error_model="numpy")
-def start_posterior(votes, classes, q):  # type: ignore[no-untyped-def]
+@inlined
+def start_posterior(votes, classes, q):
     """The posterior that vote shares alone suggest: unanimous items are clear, split ones murky.
 
     Args:
@@ -164,14 +164,14 @@ def start_posterior(votes, classes, q):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def start_posteriors(votes, q):  # type: ignore[no-untyped-def]
+def start_posteriors(votes, q):
     """`start_posterior` of every item: votes (items, classes), q out (items, 2 classes)."""
     for item in range(len(votes)):
         start_posterior(votes[item], votes.shape[1], q[item])
 
 
 @compiled
-def refresh_shares(crowd, classes, shares):  # type: ignore[no-untyped-def]
+def refresh_shares(crowd, classes, shares):
     """Fill `shares` [slot, label, class] with each label's share of confusion under the present counts."""
     own, clear = np.zeros(classes), np.empty(classes)
     clarity = crowd.strengths[CLARITY]
@@ -184,7 +184,7 @@ def refresh_shares(crowd, classes, shares):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_labels(item_ptr, workers, labels, q, shares, classes, crowd, totals):  # type: ignore[no-untyped-def]
+def add_labels(item_ptr, workers, labels, q, shares, classes, crowd, totals):
     """Add every label's expected counts, under the posteriors `q`, to the crowd's, and `q` to `totals` (2 classes)."""
     own = np.empty(classes)
     for item in range(len(item_ptr) - 1):
@@ -206,7 +206,7 @@ def add_labels(item_ptr, workers, labels, q, shares, classes, crowd, totals):  #
 
 
 @compiled
-def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, remove_own, q):  # type: ignore[no-untyped-def]
+def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, remove_own, q):
     """E step over all items.
 
     Args:
@@ -240,7 +240,7 @@ def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, share
 
 
 @compiled
-def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, q):  # type: ignore[no-untyped-def]
+def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, q):
     """Log-probability of each label given the other labels of its item and of its worker, summed over all.
 
     Without its own share in the counts, the rest of an item foretells a label l as 1 / E[1 / p(l | class, level)], the
@@ -273,7 +273,7 @@ def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, sha
 
 
 @compiled
-def fit_strengths(crowd, classes, used):  # type: ignore[no-untyped-def]
+def fit_strengths(crowd, classes, used):
     """Re-estimate skills, strengths, the population's confusion and habit from the counts, in place.
 
     Expected table counts of a Dirichlet-multinomial (Minka's fixed point), split over the two additive parts of the

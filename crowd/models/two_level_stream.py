@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.model import Array, State, grown
@@ -35,8 +35,8 @@ ITEMS, TOUCHES, LABELS, REFRESH = range(4)
 FIRST_REFRESH = 500
 
 
-@njit(forceinline=True, error_model="numpy")
-def retained(touches, mass, first_pass, decay):  # type: ignore[no-untyped-def]
+@inlined
+def retained(touches, mass, first_pass, decay):
     """How much of a slot's counts stays when it meets its `touches`-th label, and the new label's weight.
 
     Stochastic approximation with the step touches^-decay on the slot's mean, kept as counts of `mass` labels; with
@@ -52,8 +52,8 @@ def retained(touches, mass, first_pass, decay):  # type: ignore[no-untyped-def]
     return 1.0 - step, step * mass
 
 
-@njit(forceinline=True, error_model="numpy")
-def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):  # type: ignore[no-untyped-def]
+@inlined
+def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):
     """The stochastic step of one slot: shrink its counts by `keep`, add the label's, times `weight`."""
     from_habit = expected_counts(q, shares, classes, counts)
     for cell in range(slot * classes * classes, (slot + 1) * classes * classes):
@@ -71,8 +71,8 @@ def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):  
     crowd.masses[slot] = keep * crowd.masses[slot] + weight * from_habit
 
 
-@njit(error_model="numpy")
-def likelihoods(slots, labels, classes, crowd, own, clear, q):  # type: ignore[no-untyped-def]
+@helper
+def likelihoods(slots, labels, classes, crowd, own, clear, q):
     """Multiply an item's posterior by the likelihood of all its labels; returns the logarithm of what was taken out.
 
     Args:
@@ -88,8 +88,8 @@ def likelihoods(slots, labels, classes, crowd, own, clear, q):  # type: ignore[n
     return taken_out
 
 
-@njit(error_model="numpy")
-def learn_item(  # type: ignore[no-untyped-def]
+@helper
+def learn_item(
     slots, labels, votes, crowd, touches, seen, class_counts, level_counts, clock, first_pass, schedule,
     own, scratch, q,
 ):  # fmt: skip
@@ -140,15 +140,15 @@ def learn_item(  # type: ignore[no-untyped-def]
             clock[REFRESH] *= 2.0
 
 
-@njit(error_model="numpy")
-def stream_priors(class_counts, level_counts, fixed_prior, prior, levels):  # type: ignore[no-untyped-def]
+@helper
+def stream_priors(class_counts, level_counts, fixed_prior, prior, levels):
     """P(class) into `prior`, counts plus one each unless it is given; P(clear), P(murky) into `levels`."""
     prior[:] = fixed_prior if len(fixed_prior) else (class_counts + 1.0) / (class_counts.sum() + len(class_counts))
     levels[:] = (level_counts + 10.0) / (level_counts.sum() + 20.0)
 
 
 @compiled
-def learn_items(  # type: ignore[no-untyped-def]
+def learn_items(
     item_ptr, slots, labels, gold, votes, fixed_prior, crowd, touches, seen, class_counts, level_counts, clock,
     first_pass, schedule, objectives, posteriors,
 ):  # fmt: skip

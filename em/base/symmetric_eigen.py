@@ -6,7 +6,7 @@ Source: C. Reinsch, J. Wilkinson and co-authors, Numerische Mathematik 11 (1968)
 
 import numpy as np
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
 EPSILON = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
@@ -14,8 +14,8 @@ _STEPS = 60
 """QL steps for one eigenvalue, at most; two are usual."""
 
 
-@njit(error_model="numpy")
-def symmetric_eigen(matrix, values, vectors, scratch):  # type: ignore[no-untyped-def]
+@helper
+def symmetric_eigen(matrix, values, vectors, scratch):
     """Decompose a matrix; `values` ascend, row k of `vectors` is the unit eigenvector of value k.
 
     Args:
@@ -39,8 +39,8 @@ def symmetric_eigen(matrix, values, vectors, scratch):  # type: ignore[no-untype
         values[i] *= scale
 
 
-@njit(error_model="numpy")
-def _tridiagonal(a, diagonal, q, off, w):  # type: ignore[no-untyped-def]
+@helper
+def _tridiagonal(a, diagonal, q, off, w):
     """q a q' is tridiagonal, with off[k] beside diagonal[k] and diagonal[k + 1]; `a` ends as the reflections."""
     n = len(a)
     for k in range(n - 2):
@@ -87,8 +87,8 @@ def _tridiagonal(a, diagonal, q, off, w):  # type: ignore[no-untyped-def]
         diagonal[i] = a[i, i]
 
 
-@njit(error_model="numpy")
-def _ql(d, e, z):  # type: ignore[no-untyped-def]
+@helper
+def _ql(d, e, z):
     """Diagonalise the tridiagonal matrix (d, e) by rotations, which the rows of z follow."""
     n = len(d)
     for low in range(n):
@@ -124,8 +124,8 @@ def _ql(d, e, z):  # type: ignore[no-untyped-def]
                 e[low], e[high] = g, 0.0
 
 
-@njit
-def _sort(values, vectors):  # type: ignore[no-untyped-def]
+@helper
+def _sort(values, vectors):
     for i in range(len(values) - 1):
         least = i
         for j in range(i + 1, len(values)):

@@ -7,7 +7,7 @@ features are nearest, over the data, to those shown before (orthogonal Procruste
 
 import numpy as np
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.em.base.symmetric_eigen import symmetric_eigen
 from hutch.em.constrained.natural_kernel import dot
 
@@ -23,8 +23,8 @@ def alignment_size(rank: int) -> int:
     return _LANES + 3 * rank * rank + 3 * rank
 
 
-@njit(error_model="numpy")
-def align(loadings, noise, turn, shown, workspace):  # type: ignore[no-untyped-def]
+@helper
+def align(loadings, noise, turn, shown, workspace):
     """Renew rotation and map after a step, so that z = shown (x - mean) is the posterior mean, turned.
 
     The old z and the new one have the covariance `shown` loadings', since (L'L + s I) L'(LL' + s I)⁻¹ = L'.

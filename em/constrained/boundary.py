@@ -10,12 +10,13 @@ import numpy as np
 from numpy import float64, int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import UNLABELED, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import UNLABELED, int64s_at, record_of, uint32s_at
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 from hutch.em.constrained.drift_kernel import DRIFT, drifted
-from hutch.em.constrained.record import constraint_at
+from hutch.em.constrained.record import constraint_of
 
 Source = Literal["group", "label", "namespace", "drift"]
 _NOWHERE, _GROUP, _LABEL, _NAMESPACE, _DRIFT = range(5)
@@ -32,7 +33,7 @@ BOUNDARY = np.dtype(
         ("drift", "u8"),  # address of a DRIFT record
     ]
 )
-boundary_at = view(BOUNDARY)
+boundary_of = record_of(BOUNDARY)
 
 
 class Boundaries:
@@ -54,13 +55,13 @@ class Boundaries:
         threshold: float,
         parser: ParserOptions,
     ) -> None:
-        self._constraint, self._drift = constraint, np.zeros(1, DRIFT)
-        self._drift["threshold"] = threshold
-        self.record = np.zeros(1, BOUNDARY)
-        self.record["constraint"], self.record["drift"] = constraint.ctypes.data, self._drift.ctypes.data
-        self.record["source"], self.record["namespace"] = (
-            _KINDS[source],
-            namespace_id(namespace or "", parser.namespaces),
+        self._constraint, self._drift = constraint, Record(DRIFT, threshold=threshold)
+        self.record = Record(
+            BOUNDARY,
+            constraint=constraint,
+            source=_KINDS[source],
+            namespace=namespace_id(namespace or "", parser.namespaces),
+            drift=self._drift,
         )
         constraint["scoring"] = source == "drift"
 
@@ -76,8 +77,8 @@ class Boundaries:
         return found | {"boundaries": self._constraint["boundaries"]}
 
 
-@njit
-def _key(b, e, label):  # type: ignore[no-untyped-def]
+@helper
+def _key(b, e, label):
     """What tells the class of an example; NaN if nothing does."""
     if b.source == _GROUP:
         return float64(e.group)
@@ -91,8 +92,8 @@ def _key(b, e, label):  # type: ignore[no-untyped-def]
     return np.nan
 
 
-@njit
-def before_example(address, e, label):  # type: ignore[no-untyped-def]
+@helper
+def before_example(address, e, label):
     """Count a boundary if a class ends before this example, which is to teach.
 
     Args:
@@ -100,8 +101,8 @@ def before_example(address, e, label):  # type: ignore[no-untyped-def]
         e: the example.
         label: of this problem.
     """
-    b = boundary_at(address)[0]
-    constraint, key = constraint_at(b.constraint)[0], _key(b, e, label)
+    b = boundary_of(address)
+    constraint, key = constraint_of(b.constraint), _key(b, e, label)
     if not np.isnan(key):
         if b.known == 1 and key != b.key:
             constraint.boundaries += uint64(1)
@@ -109,11 +110,11 @@ def before_example(address, e, label):  # type: ignore[no-untyped-def]
     constraint.score = np.nan
 
 
-@njit
-def after_example(address, e):  # type: ignore[no-untyped-def]
+@helper
+def after_example(address, e):
     """Look once at the likelihood that a learner found for a row; a boundary then comes before the next example."""
-    b = boundary_at(address)[0]
-    constraint = constraint_at(b.constraint)[0]
+    b = boundary_of(address)
+    constraint = constraint_of(b.constraint)
     if b.source != _DRIFT or np.isnan(constraint.score) or b.last == e.number + uint64(1):
         return
     b.last = e.number + uint64(1)

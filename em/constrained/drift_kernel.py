@@ -3,8 +3,8 @@
 import numpy as np
 from numpy import int64
 
-from hutch.core.kernel.abi import view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import record_of
+from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.drift import ALLOWANCE, CLIP, MEMORY, REFERENCE, WARM_UP
 
 DRIFT = np.dtype(
@@ -16,11 +16,11 @@ DRIFT = np.dtype(
         ("sorted", "f8", (MEMORY,)),
     ]
 )
-drift_at = view(DRIFT)
+drift_of = record_of(DRIFT)
 
 
-@njit
-def _median(numbers, count):  # type: ignore[no-untyped-def]
+@helper
+def _median(numbers, count):
     """Median of the first numbers, which are sorted in place: insertion, since they hardly change from call to call."""
     for i in range(1, count):
         value, j = numbers[i], i
@@ -31,10 +31,10 @@ def _median(numbers, count):  # type: ignore[no-untyped-def]
     return 0.5 * (numbers[(count - 1) // 2] + numbers[count // 2])
 
 
-@njit(error_model="numpy")
-def drifted(address, log_likelihood):  # type: ignore[no-untyped-def]
+@helper
+def drifted(address, log_likelihood):
     """Take in one sample, scored before it is learned; True: a new segment starts with it."""
-    d = drift_at(address)[0]
+    d = drift_of(address)
     known = max(d.seen - WARM_UP, int64(0))
     if known >= REFERENCE:
         count = min(known, int64(MEMORY))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.em.base.symmetric_eigen import symmetric_eigen
 from hutch.em.constrained.natural_kernel import dot
 from hutch.em.constrained.record import COMPLETE, IDENTITY, LITERAL
@@ -16,8 +16,8 @@ def fisher_workspace_size(rank: int, dimension: int) -> int:
     return _LANES + 3 * rank * rank + 3 * rank + (2 * rank + 1) * dimension
 
 
-@njit(error_model="numpy")
-def _components(loadings, noise, workspace):  # type: ignore[no-untyped-def]
+@helper
+def _components(loadings, noise, workspace):
     """The thin SVD of the loadings without components that carry no direction.
 
     Returns:
@@ -49,16 +49,16 @@ def _components(loadings, noise, workspace):  # type: ignore[no-untyped-def]
     return first, powers, vectors, directions, workspace[at + rank * dimension :]
 
 
-@njit(error_model="numpy")
-def _scalar(metric, noise, dimension):  # type: ignore[no-untyped-def]
+@helper
+def _scalar(metric, noise, dimension):
     """Eigenvalues of F⁻¹ for location and noise, where these are all."""
     if metric == IDENTITY:
         return 1.0, 1.0
     return noise, 2.0 * noise * noise / dimension
 
 
-@njit(error_model="numpy")
-def _of_noise(first, powers, noise, dimension):  # type: ignore[no-untyped-def]
+@helper
+def _of_noise(first, powers, noise, dimension):
     """The eigenvalue of F⁻¹ for the noise, marginal."""
     total = (dimension - (len(powers) - first)) / noise**2
     for i in range(first, len(powers)):
@@ -66,8 +66,8 @@ def _of_noise(first, powers, noise, dimension):  # type: ignore[no-untyped-def]
     return 2.0 / total
 
 
-@njit(error_model="numpy")
-def stiffness(loadings, noise, metric, workspace):  # type: ignore[no-untyped-def]
+@helper
+def stiffness(loadings, noise, metric, workspace):
     """The largest eigenvalue of F⁻¹.
 
     Args:
@@ -89,14 +89,14 @@ def stiffness(loadings, noise, metric, workspace):  # type: ignore[no-untyped-de
     return largest
 
 
-@njit(error_model="numpy")
-def _weight(beta, form, eigenvalue):  # type: ignore[no-untyped-def]
+@helper
+def _weight(beta, form, eigenvalue):
     step = beta * eigenvalue
     return step if form == LITERAL else step / (1.0 + step)
 
 
-@njit(error_model="numpy")
-def pull(mean, loadings, noise, anchor, beta, form, metric, workspace):  # type: ignore[no-untyped-def]
+@helper
+def pull(mean, loadings, noise, anchor, beta, form, metric, workspace):
     """Pull parameters towards an anchor, along the inverse Fisher information there, in place.
 
     Args:

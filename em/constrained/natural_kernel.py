@@ -6,7 +6,7 @@ A workspace is one float64 array of `workspace_size`; kernels neither allocate n
 import numpy as np
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.em.base.symmetric_eigen import EPSILON, symmetric_eigen
 
 _LANES = 64
@@ -24,8 +24,8 @@ def workspace_size(rows: int, dimension: int) -> int:
     return rows * (dimension + 2 * rows + 3) + _LANES
 
 
-@njit
-def dot(x, y, workspace):  # type: ignore[no-untyped-def]
+@helper
+def dot(x, y, workspace):
     """Inner product, in _LANES sums side by side, which the compiler keeps in vector registers.
 
     Args:
@@ -49,8 +49,8 @@ def dot(x, y, workspace):  # type: ignore[no-untyped-def]
     return (sums[0] + sums[1]) + (sums[2] + sums[3])
 
 
-@njit
-def _add_rows(factors, rows, out):  # type: ignore[no-untyped-def]
+@helper
+def _add_rows(factors, rows, out):
     """out += factors · rows, four rows at a time."""
     count, whole = len(rows), len(rows) // 4 * 4
     for m in range(0, whole, 4):
@@ -62,8 +62,8 @@ def _add_rows(factors, rows, out):  # type: ignore[no-untyped-def]
             out[t] += factors[m] * rows[m, t]
 
 
-@njit
-def _add_rows_twice(factors, others, rows, out, other):  # type: ignore[no-untyped-def]
+@helper
+def _add_rows_twice(factors, others, rows, out, other):
     """out += factors · rows and other += others · rows: the rows, too many for the nearest cache, are read once."""
     count, whole = len(rows), len(rows) // 4 * 4
     for m in range(0, whole, 4):
@@ -79,21 +79,21 @@ def _add_rows_twice(factors, others, rows, out, other):  # type: ignore[no-untyp
             other[t] += others[m] * rows[m, t]
 
 
-@njit
-def _any(row):  # type: ignore[no-untyped-def]
+@helper
+def _any(row):
     for x in row:
         if x != 0.0:
             return True
     return False
 
 
-@njit
-def _stacked(workspace, count, dimension):  # type: ignore[no-untyped-def]
+@helper
+def _stacked(workspace, count, dimension):
     return workspace[: count * dimension].reshape(count, dimension)
 
 
-@njit(error_model="numpy")
-def _factorise(count, orthogonal, isotropic, total, loadings, noise, floor, workspace):  # type: ignore[no-untyped-def]
+@helper
+def _factorise(count, orthogonal, isotropic, total, loadings, noise, floor, workspace):
     """The model of the moments (stacked' stacked + isotropic I) / total; `stacked` begins the workspace.
 
     Its first rows are the old axes, which keep their direction; so many of them are known to be orthogonal.
@@ -136,8 +136,8 @@ def _factorise(count, orthogonal, isotropic, total, loadings, noise, floor, work
                 _add_rows(vector, stacked, axis)
 
 
-@njit(error_model="numpy")
-def absorb(rows, mean, loadings, noise, floor, old, workspace, orthogonal=0):  # type: ignore[no-untyped-def]
+@helper
+def absorb(rows, mean, loadings, noise, floor, old, workspace, orthogonal=0):
     """One exact step, in place: `hutch.em.constrained.natural.Sketch.absorb`.
 
     Args:
@@ -170,8 +170,8 @@ def absorb(rows, mean, loadings, noise, floor, old, workspace, orthogonal=0):  #
     _factorise(rank + new, orthogonal, old * noise[0], total, loadings, noise, floor, workspace)
 
 
-@njit(error_model="numpy")
-def merge(past, past_weight, current, current_weight, out, floor, workspace):  # type: ignore[no-untyped-def]
+@helper
+def merge(past, past_weight, current, current_weight, out, floor, workspace):
     """The model of two sketches' moments: `hutch.em.constrained.natural.merged`.
 
     Args:
@@ -200,7 +200,7 @@ def merge(past, past_weight, current, current_weight, out, floor, workspace):  #
 
 
 @compiled
-def absorb_rows(rows, seen, mean, loadings, noise, floor, old, workspace):  # type: ignore[no-untyped-def]
+def absorb_rows(rows, seen, mean, loadings, noise, floor, old, workspace):
     """Each row in turn is a whole block.
 
     Args:

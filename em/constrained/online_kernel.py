@@ -1,12 +1,13 @@
-"""Plain online EM of PPCA, compiled: what `hutch.em.engine.OnlineEM` does with `hutch.em.ppca.model.PPCA`, in given memory.
+"""Plain online EM of PPCA, compiled.
 
+It does what `hutch.em.engine.OnlineEM` does with `hutch.em.ppca.model.PPCA`, in memory that it is given.
 Statistics are one float64 vector: E |y|², E z y', E z z', E y, E z, for y = x - origin. Kernels neither allocate nor
 call LAPACK.
 """
 
 import numpy as np
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.natural_kernel import dot
 
 _LANES = 64
@@ -22,8 +23,8 @@ def online_workspace_size(rank: int, dimension: int) -> int:
     return _LANES + rank * rank + 2 * rank + dimension
 
 
-@njit
-def parts_of(statistics, rank, dimension):  # type: ignore[no-untyped-def]
+@helper
+def parts_of(statistics, rank, dimension):
     """Views of the statistics: square (1), cross (q, d), latent (q, q), shift (d), latent mean (q)."""
     cross, latent = 1 + rank * dimension, 1 + rank * dimension + rank * rank
     return (
@@ -35,8 +36,8 @@ def parts_of(statistics, rank, dimension):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(error_model="numpy")
-def cholesky(matrix):  # type: ignore[no-untyped-def]
+@helper
+def cholesky(matrix):
     """Write the lower factor of a positive definite matrix over its lower half; returns log |matrix|."""
     determinant = 0.0
     for j in range(len(matrix)):
@@ -50,8 +51,8 @@ def cholesky(matrix):  # type: ignore[no-untyped-def]
     return determinant
 
 
-@njit(error_model="numpy")
-def _solve(lower, x):  # type: ignore[no-untyped-def]
+@helper
+def _solve(lower, x):
     """x ← A⁻¹ x for a vector x."""
     n = len(x)
     for i in range(n):
@@ -64,16 +65,16 @@ def _solve(lower, x):  # type: ignore[no-untyped-def]
         x[i] /= lower[i, i]
 
 
-@njit(error_model="numpy")
-def posterior_precision(loadings, noise, out, workspace):  # type: ignore[no-untyped-def]
+@helper
+def posterior_precision(loadings, noise, out, workspace):
     """LL' / noise + I into `out` (q, q)."""
     for i in range(len(loadings)):
         for j in range(i + 1):
             out[i, j] = out[j, i] = dot(loadings[i], loadings[j], workspace) / noise + (1.0 if i == j else 0.0)
 
 
-@njit(error_model="numpy")
-def latent_map(loadings, noise, out, workspace):  # type: ignore[no-untyped-def]
+@helper
+def latent_map(loadings, noise, out, workspace):
     """The map from centred rows to posterior means, (LL' + noise I)⁻¹ L, into `out`; returns log |LL' / noise + I|."""
     rank = len(loadings)
     lower = workspace[_LANES : _LANES + rank * rank].reshape(rank, rank)
@@ -86,8 +87,8 @@ def latent_map(loadings, noise, out, workspace):  # type: ignore[no-untyped-def]
     return determinant
 
 
-@njit(error_model="numpy")
-def solve_rows(lower, rows, workspace):  # type: ignore[no-untyped-def]
+@helper
+def solve_rows(lower, rows, workspace):
     """rows ← A⁻¹ rows; returns the squared length of what is half solved, tr(rows' A⁻¹ rows)."""
     square, count = 0.0, len(rows)
     for i in range(count):
@@ -106,8 +107,8 @@ def solve_rows(lower, rows, workspace):  # type: ignore[no-untyped-def]
     return square
 
 
-@njit(error_model="numpy")
-def expectation(rows, origin, mean, loadings, noise, step, statistics, workspace):  # type: ignore[no-untyped-def]
+@helper
+def expectation(rows, origin, mean, loadings, noise, step, statistics, workspace):
     """E-step: S ← S + step (mean statistics of the rows - S).
 
     Args:
@@ -152,8 +153,8 @@ def expectation(rows, origin, mean, loadings, noise, step, statistics, workspace
             latent[k, j] += step * column[j]
 
 
-@njit(error_model="numpy")
-def maximisation(statistics, origin, floor, mean, loadings, noise, workspace):  # type: ignore[no-untyped-def]
+@helper
+def maximisation(statistics, origin, floor, mean, loadings, noise, workspace):
     """M-step, mean and loadings jointly, into the parameters: `hutch.em.ppca.model.PPCA.maximise`.
 
     Args:
@@ -179,9 +180,9 @@ def maximisation(statistics, origin, floor, mean, loadings, noise, workspace):  
             mean[t] -= latent_mean[k] * loadings[k, t]
 
 
-@njit
-def add_expected(origin, mean, loadings, noise, weight, statistics, workspace):  # type: ignore[no-untyped-def]
-    """statistics += weight times those that a model itself would produce: `hutch.em.ppca.model.PPCA.expected_statistics`."""
+@helper
+def add_expected(origin, mean, loadings, noise, weight, statistics, workspace):
+    """statistics += weight times those that a model itself would produce: `PPCA.expected_statistics`."""
     rank, dimension = loadings.shape
     square, cross, latent, shift, _ = parts_of(statistics, rank, dimension)
     total = dimension * noise

@@ -5,7 +5,7 @@ A layer that offers it names its `statistics` and takes the record in `constrain
 
 import numpy as np
 
-from hutch.core.kernel.abi import view
+from hutch.core.kernel.abi import record_of
 
 STEP, CLASS = 0, 1
 COUNTS = -1.0
@@ -28,4 +28,4 @@ CONSTRAINT = np.dtype(
     ]
 )
 
-constraint_at = view(CONSTRAINT)
+constraint_of = record_of(CONSTRAINT)

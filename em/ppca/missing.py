@@ -1,7 +1,7 @@
 """PPCA with missing values: each row's posterior from its known entries, its statistics completed by expectation.
 
-Exact EM when values are missing at random. Arguments as in `hutch.em.ppca.model`: rows (n, d) with NaN where missing, mean
-(d), loadings (q, d), noise > 0.
+Exact EM when values are missing at random. Arguments as in `hutch.em.ppca.model`: rows (n, d) with NaN where
+missing, mean (d), loadings (q, d), noise > 0.
 """
 
 from math import log, pi

@@ -17,8 +17,17 @@ from pydantic import Field
 
 import hutch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.kernel.abi import UNLABELED, example_at, float64s_at, kernel, layer_at, learn_next, predict_next, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float64s_at,
+    kernel,
+    layer_of,
+    learn_next,
+    predict_next,
+    state_of,
+)
+from hutch.core.kernel.decorators import helper
 
 
 class BoostParameters(Parameters):
@@ -37,32 +46,32 @@ STATE = np.dtype(
         ("alphas", "u8"),  # address of float64[sub-models, learners + 1]: the learners' weights, then examples seen
     ]
 )
-state_at = view(STATE)
+own = state_of(STATE)
 
 _0, _1 = np.float32(0), np.float32(1)
 
 
-@njit
-def _alphas(layer, state, offset):  # type: ignore[no-untyped-def]
+@helper
+def _alphas(layer, state, offset):
     """The weights of the sub-model at `offset`, and how many examples it has seen."""
-    own = offset // (layer_at(layer)[0].step * state.learners)  # a layer above may ask for several sub-models
+    own = offset // (layer_of(layer).step * state.learners)  # a layer above may ask for several sub-models
     size = uint64(8) * (state.learners + uint64(1))
     return float64s_at(state.alphas + own * size, state.learners + uint64(1))
 
 
-@njit
-def _finish(example, margin, label, importance):  # type: ignore[no-untyped-def]
+@helper
+def _finish(example, margin, label, importance):
     """Say the margin, and the logistic loss of it."""
-    e = example_at(example)[0]
+    e = example_of(example)
     e.raw = np.float32(margin)
     e.loss = importance * math.log1p(math.exp(-label * margin)) if label != UNLABELED else 0.0
     return e.raw
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """The margin of the weighted votes."""
-    state, step = state_at(layer_at(layer)[0].state)[0], layer_at(layer)[0].step
+    state, step = own(layer), layer_of(layer).step
     alphas, margin = _alphas(layer, state, offset), 0.0
     for i in range(state.learners):
         vote = predict_next(layer, example, label, importance, offset + uint64(i) * step)
@@ -71,9 +80,9 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let each learner learn with the importance that those before it leave, and adjust its weight."""
-    state, step = state_at(layer_at(layer)[0].state)[0], layer_at(layer)[0].step
+    state, step = own(layer), layer_of(layer).step
     alphas, margin, sign = _alphas(layer, state, offset), 0.0, 1.0 if label > _0 else -1.0
     alphas[state.learners] += 1.0
     rate = 4.0 / math.sqrt(alphas[state.learners])

@@ -5,8 +5,7 @@ Source: P. J. Huber, "Robust estimation of a location parameter", Annals of Math
 
 from collections.abc import Callable
 
-import hutch
-from hutch.core.loss.losses import Loss, LossParameter
+from hutch.plugin import Loss, LossParameter, hookimpl
 
 
 def value(prediction: float, label: float, delta: float) -> float:
@@ -23,7 +22,7 @@ def derivative(prediction: float, label: float, delta: float) -> float:
 HUBER = Loss.plain("huber", value, derivative, parameter=LossParameter("delta", default=1.0, low=0.0))
 
 
-@hutch.hookimpl
+@hookimpl
 def hutch_register_losses(register: Callable[..., None]) -> None:
     """Register the loss."""
     register(HUBER)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,32 @@ from pydantic import BaseModel, ValidationError
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_model, save_model
-from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
+from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
+from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
 
 NAMESPACES = ("left", "right", "words")
 """Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
 CLASSES = 3
 _BITS = 12
 
-Record = dict[str, Any]
+Example = dict[str, Any]
 _OF_DECISION = ("label", "group", "importance", "tag")
+
+
+class _Asking(Reduction):
+    """Hands everything on, and asks for h_min."""
+
+    name: ClassVar[str] = "asking"
+    calls = ("importance_to",)
+    passes_decisions = True
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(pass_learn, pass_predict, pass_importance_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +63,15 @@ class Bench:
         return Engine(self.layers, self.registry, bits=_BITS, seed=seed)
 
     def asking(self) -> "Bench":
-        """The same, with the kernels that a layer above might ask for."""
-        top = self.layers[0].name
-        known = Registry(dict(self.registry.reductions), dict(self.registry.losses))
-        known.reductions[top] = type(top, (known.reductions[top],), {"calls": ("importance_to", "sensitivity")})
-        return replace(self, registry=known)
+        """The same below a layer that asks for h_min.
 
-    def records(self, count: int = 240, seed: int = 0) -> list[Record]:
+        Raises:
+            ConfigError: it is not offered.
+        """
+        known = Registry({**self.registry.reductions, _Asking.name: _Asking}, dict(self.registry.losses))
+        return replace(self, layers=(LayerConfig(_Asking.name, None), *self.layers), registry=known)
+
+    def records(self, count: int = 240, seed: int = 0) -> list[Example]:
         """Examples in groups of three with one label a group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
         takes, classes = self.engine().takes, self._classes()
@@ -76,9 +92,8 @@ class Bench:
         return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
 
     def _classes(self) -> int:
-        given = [getattr(layer.parameters, "classes", None) for layer in self.layers]
-        known = [count for count in given if isinstance(count, int)]
-        return known[0] if known else (2 if self.engine().takes == Labels.SIMPLE else CLASSES)
+        engine = self.engine()
+        return engine.layers[0].classes or (2 if engine.takes == Labels.SIMPLE else CLASSES)
 
 
 def _label(takes: Labels, truth: int, classes: int) -> Any:
@@ -91,13 +106,13 @@ def _label(takes: Labels, truth: int, classes: int) -> Any:
     return {k + 1: float(k != truth) for k in range(classes)}
 
 
-def run(engine: Engine, records: Sequence[Record], learn: bool = True) -> NDArray[np.float32]:
+def run(engine: Engine, records: Sequence[Example], learn: bool = True) -> NDArray[np.float32]:
     """Predictions of all records, learned one after the other or only predicted."""
     found = [outputs.predictions for outputs in outcomes(engine, records, learn)]
     return np.concatenate([*found, np.zeros(0, np.float32)])
 
 
-def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> list[Outputs]:
+def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> list[Outputs]:
     """The outputs of each batch; 0 for lines that have no prediction, because their group goes on."""
     found = []
     for batch in batches(engine, records):
@@ -108,7 +123,7 @@ def outcomes(engine: Engine, records: Sequence[Record], learn: bool = True) -> l
     return found
 
 
-def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
+def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
     """The records as batches for this chain, with the numbers of groups that they bear."""
     if engine.takes.of_decisions:
         return list(to_batches(list(_decisions(engine.takes, records)), engine.parser))
@@ -119,12 +134,12 @@ def batches(engine: Engine, records: Sequence[Record]) -> list[Batch]:
     return found
 
 
-def _decisions(takes: Labels, records: Sequence[Record]) -> Iterator[Record]:
+def _decisions(takes: Labels, records: Sequence[Example]) -> Iterator[Example]:
     """Each group of records as a decision, every one of them an action of it."""
     for number, group in groupby(records, key=lambda record: record["group"]):
         lines = list(group)
         actions = [{name: value for name, value in line.items() if name not in _OF_DECISION} for line in lines]
-        found: Record = {"actions": actions, "importance": lines[0].get("importance", 1.0), "tag": lines[0]["tag"]}
+        found: Example = {"actions": actions, "importance": lines[0].get("importance", 1.0), "tag": lines[0]["tag"]}
         if "label" in lines[0] and takes == Labels.ACTION_COSTS:
             found["costs"] = [line["label"] for line in lines]
         elif "label" in lines[0]:

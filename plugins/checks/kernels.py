@@ -3,30 +3,30 @@
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import call, call_loss, example_at, layer_at
+from hutch.core.kernel.abi import call, call_loss, example_of, layer_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.loss.flow import budget_to
 
 
 @compiled
-def evaluate(address, predictions, labels, scales, norm, loss, out):  # type: ignore[no-untyped-def]
+def evaluate(address, predictions, labels, scales, norm, loss, out):
     """The loss kernel at `address` for each prediction, label and scale."""
     for i in range(len(out)):
         out[i] = call_loss(address, predictions[i], labels[i], scales[i], norm, loss)
 
 
 @compiled
-def budgets(predictions, targets, labels, loss, out):  # type: ignore[no-untyped-def]
+def budgets(predictions, targets, labels, loss, out):
     """Importance times rate times norm that carries each prediction to its target; inf where it never gets there."""
     for i in range(len(out)):
         out[i] = budget_to(predictions[i], targets[i], labels[i], loss)
 
 
 @compiled
-def importances_to(top, example, arrays, labels, targets, out):  # type: ignore[no-untyped-def]
+def importances_to(top, example, arrays, labels, targets, out):
     """h_min of each example of a batch: the importance of its label that moves the prediction to its target."""
     row_ptr, indices, values, row_namespaces, namespace_ptr, namespace_id = arrays
-    e, layer = example_at(example)[0], layer_at(top)[0]
+    e, layer = example_of(example), layer_of(top)
     for i in range(len(out)):
         first = row_namespaces[i]
         e.indices = uint64(indices.ctypes.data) + uint64(4 * row_ptr[i])

@@ -177,7 +177,7 @@ def not_a_number(bench: Bench) -> None:
 def h_min(bench: Bench) -> None:
     """h_min is never negative or NaN, and infinite for a target on the far side of the prediction."""
     engine, records = bench.engine(), bench.records()
-    if engine.layers[0].kernels.importance_to is None or engine.takes != Labels.SIMPLE:
+    if engine.layers[0].lacking("importance_to") is not None or engine.takes != Labels.SIMPLE:
         return
     engine = bench.asking().engine()
     run(engine, records)

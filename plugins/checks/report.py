@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, Predictions
-from hutch.plugins.checks.chain import Bench, Record, batches, learned, outcomes, run
+from hutch.plugins.checks.chain import Bench, Example, batches, learned, outcomes, run
 from hutch.plugins.checks.expect import expect
 
 _HALF = 120  # a group ends here
@@ -25,7 +25,7 @@ def importance(bench: Bench) -> None:
     expect(not same, "learned with importance 3", "the same as with importance 1", "more of it")
 
 
-def _judged(engine: Engine, records: list[Record], learn: bool = False, **given: Any) -> tuple[_Floats, _Floats]:
+def _judged(engine: Engine, records: list[Example], learn: bool = False, **given: Any) -> tuple[_Floats, _Floats]:
     """Predictions and losses of records, some of whose values are replaced."""
     found = outcomes(engine, [{**record, **given} for record in records], learn)
     return np.concatenate([each.predictions for each in found]), np.concatenate([each.losses for each in found])
@@ -80,7 +80,7 @@ def loss_while_learning(bench: Bench) -> None:
             )
 
 
-def _loss_of_labels(bench: Bench, engine: Engine, records: list[Record]) -> None:
+def _loss_of_labels(bench: Bench, engine: Engine, records: list[Example]) -> None:
     """The loss falls as the label comes nearer to the prediction."""
     if engine.takes == Labels.SIMPLE:
         (predictions, low), (again, high) = (_judged(engine, records, label=label) for label in bench.labels)

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Context, Kernels, LayerConfig, Parameters, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import kernel, layer_at, learn_next, predict_next, view
-from hutch.plugins.checks.chain import Bench, Record, reload, run
+from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of, submodel
+from hutch.core.kernel.record import Record
+from hutch.plugins.checks.chain import Bench, Example, reload, run
 from hutch.plugins.checks.expect import expect, identical
 
 _SUBMODELS = 3
 _FIRST = 30  # records that show every kind of label
 
 _CHOSEN = np.dtype([("submodel", "u8")])
-_chosen_at = view(_CHOSEN)
+_chosen_of = state_of(_CHOSEN)
 
 
 class _Nothing(Parameters):
@@ -28,17 +28,15 @@ class _Nothing(Parameters):
 
 
 @kernel
-def _learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn(layer, example, label, importance, offset):
     """Let the chosen sub-model learn."""
-    chosen, step = _chosen_at(layer_at(layer)[0].state)[0].submodel, layer_at(layer)[0].step
-    return learn_next(layer, example, label, importance, offset + uint64(chosen) * step)
+    return learn_next(layer, example, label, importance, submodel(layer, offset, _chosen_of(layer).submodel))
 
 
 @kernel
-def _predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _predict(layer, example, label, importance, offset):
     """Let the chosen sub-model predict."""
-    chosen, step = _chosen_at(layer_at(layer)[0].state)[0].submodel, layer_at(layer)[0].step
-    return predict_next(layer, example, label, importance, offset + uint64(chosen) * step)
+    return predict_next(layer, example, label, importance, submodel(layer, offset, _chosen_of(layer).submodel))
 
 
 class _OneOfSeveral(Reduction):
@@ -50,7 +48,7 @@ class _OneOfSeveral(Reduction):
 
     def __init__(self, parameters: _Nothing, context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = np.zeros(1, _CHOSEN)
+        self.state = Record(_CHOSEN)
 
     @classmethod
     def width(cls, parameters: _Nothing) -> int:
@@ -73,12 +71,14 @@ class _Guard:
 
 
 def _arrays(holder: Any) -> Iterator[tuple[Any, Any, NDArray[Any]]]:
-    """The arrays on an object and in its dicts and lists: what holds each, and under which key."""
+    """The arrays on an object, in its dicts and lists and behind its records: what holds each, and under which key."""
     for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
         if isinstance(value, np.ndarray):
             yield holder, key, value
         elif isinstance(value, dict | list):
             yield from _arrays(value)
+        elif isinstance(value, Record):
+            yield from _arrays(value.targets)
 
 
 def _guard(layer: Reduction) -> list[_Guard]:
@@ -94,7 +94,7 @@ def _guard(layer: Reduction) -> list[_Guard]:
         moved[...] = array
         holder[key] = moved
         for field in fields:
-            layer.state[field] = moved.ctypes.data
+            layer.state[field] = moved if isinstance(layer.state, Record) else moved.ctypes.data
         guards.append(_Guard(fields[0], array, room[array.nbytes :]))
     return guards
 
@@ -116,7 +116,7 @@ class _Several:
         self.engine: Engine = Bench((above, *bench.layers), known, bench.labels).engine()
         self._guards = _guard(self.engine.layers[1])
 
-    def run(self, submodel: int, records: list[Record], learn: bool = True) -> NDArray[np.float32]:
+    def run(self, submodel: int, records: list[Example], learn: bool = True) -> NDArray[np.float32]:
         """Predictions of one sub-model; fails if it has written where nothing of the layer is."""
         self.engine.layers[0].state["submodel"] = submodel
         found = run(self.engine, records, learn)
@@ -135,12 +135,12 @@ def submodels(bench: Bench) -> None:
             return  # the layer says itself that it cannot stand there
         records = bench.records()
         several.run(learner, records[:_FIRST])  # from here on the labels' range is known
-        others = [submodel for submodel in range(_SUBMODELS) if submodel != learner]
-        before = [several.run(submodel, records, learn=False) for submodel in others]
+        others = [learner_k for learner_k in range(_SUBMODELS) if learner_k != learner]
+        before = [several.run(learner_k, records, learn=False) for learner_k in others]
         several.run(learner, records[_FIRST:])
-        for submodel, wanted in zip(others, before, strict=True):
-            got = several.run(submodel, records, learn=False)
-            identical(got, wanted, f"sub-model {submodel} after sub-model {learner} has learned")
+        for learner_k, wanted in zip(others, before, strict=True):
+            got = several.run(learner_k, records, learn=False)
+            identical(got, wanted, f"sub-model {learner_k} after sub-model {learner} has learned")
 
 
 def submodels_saved(bench: Bench) -> None:
@@ -150,10 +150,10 @@ def submodels_saved(bench: Bench) -> None:
     except ConfigError:
         return
     records = bench.records()
-    for submodel in range(_SUBMODELS):
-        third = slice(submodel * len(records) // _SUBMODELS, (submodel + 1) * len(records) // _SUBMODELS)
-        saved.run(submodel, records[third])
+    for learner_k in range(_SUBMODELS):
+        third = slice(learner_k * len(records) // _SUBMODELS, (learner_k + 1) * len(records) // _SUBMODELS)
+        saved.run(learner_k, records[third])
     reload(saved.engine, loaded.engine)
-    for submodel in range(_SUBMODELS):
-        got, wanted = (each.run(submodel, records, learn=False) for each in (loaded, saved))
-        identical(got, wanted, f"sub-model {submodel} after loading")
+    for learner_k in range(_SUBMODELS):
+        got, wanted = (each.run(learner_k, records, learn=False) for each in (loaded, saved))
+        identical(got, wanted, f"sub-model {learner_k} after loading")

@@ -4,15 +4,16 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.kernel.abi import (
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     importance_to_next,
+    record_of,
     sensitivity_next,
-    shared_at,
-    view,
+    shared_of,
+    state_of,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.reductions.active.rules import (
     MARGIN,
     RANDOM,
@@ -84,14 +85,14 @@ ACTIVE = np.dtype(
         ("upper", "f4"),
     ]
 )
-active_at, progress_at, trace_at = view(ACTIVE), view(PROGRESS), view(TRACE)
+active_of, progress_of, trace_of = state_of(ACTIVE), record_of(PROGRESS), record_of(TRACE)
 
 _0 = np.float32(0)
 _TRACE_SIZE = np.uint64(TRACE.itemsize)
 
 
-@njit
-def _gap(s, e):  # type: ignore[no-untyped-def]
+@helper
+def _gap(s, e):
     """Distance of the two highest class scores."""
     best, second = -np.inf, -np.inf
     scores = float32s_at(e.scores, s.class_count)
@@ -104,14 +105,14 @@ def _gap(s, e):  # type: ignore[no-untyped-def]
     return best - second
 
 
-@njit
-def _score(s, layer, example, prediction, offset):  # type: ignore[no-untyped-def]
+@helper
+def _score(s, layer, example, prediction, offset):
     """The smallest importance of a label that would change the prediction; for margin, the distance to the change."""
     if s.rule == RANDOM:
         return 0.0
     if s.rule == MARGIN:
         if s.classes == uint64(1):
-            return _gap(s, example_at(example)[0])
+            return _gap(s, example_of(example))
         return np.float64(abs(prediction - s.threshold))
     if s.classes == uint64(1):
         found = np.float64(importance_to_next(layer, example, prediction, _0, offset))
@@ -121,8 +122,8 @@ def _score(s, layer, example, prediction, offset):  # type: ignore[no-untyped-de
     return max(found, 0.0) if found == found else 0.0
 
 
-@njit(error_model="numpy")
-def _set_cutoff(s, progress, score):  # type: ignore[no-untyped-def]
+@helper
+def _set_cutoff(s, progress, score):
     """Note a score, and set the cutoff so that the latest scores would spend what the budget allows now."""
     seen = np.float64(progress.seen)
     if s.mellowness >= 0.0:
@@ -139,10 +140,10 @@ def _set_cutoff(s, progress, score):  # type: ignore[no-untyped-def]
             progress.cutoff = solve_cutoff(s.rule, ring, count, wanted, progress.cutoff, seen, s.floor)
 
 
-@njit(error_model="numpy")
-def _vw_probability(s, progress, layer, example, prediction, label, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _vw_probability(s, progress, layer, example, prediction, label, importance, offset):
     """VW's rule: in a simulation against 0 and all examples seen, else against the label range and unlabelled ones."""
-    shared = shared_at(example_at(example)[0].shared)[0]
+    shared = shared_of(example_of(example).shared)
     if s.simulation == uint64(1):
         distance, seen = abs(prediction), shared.time
     else:
@@ -154,21 +155,21 @@ def _vw_probability(s, progress, layer, example, prediction, label, importance, 
     return confidence, np.float64(vw_probability(confidence, seen, shared.sum_loss, s.mellowness))
 
 
-@njit
-def _trace(s, score, chance, draw, asked, prediction, label, importance, error):  # type: ignore[no-untyped-def]
+@helper
+def _trace(s, score, chance, draw, asked, prediction, label, importance, error):
     if s.trace_count < s.trace_size:
-        entry = trace_at(s.trace + s.trace_count * _TRACE_SIZE)[0]
+        entry = trace_of(s.trace + s.trace_count * _TRACE_SIZE)
         entry.score, entry.probability, entry.uniform = score, chance, draw
         entry.importance, entry.prediction, entry.label, entry.error = importance, prediction, label, error
         entry.asked = 1 if asked else 0
         s.trace_count += uint64(1)
 
 
-@njit(error_model="numpy")
-def decide(s, layer, example, prediction, label, importance, offset, error):  # type: ignore[no-untyped-def]
+@helper
+def decide(s, layer, example, prediction, label, importance, offset, error):
     """Decide whether to ask for the label; returns the probability with which that was so, 0 if it is not asked for."""
-    e = example_at(example)[0]
-    shared, progress = shared_at(e.shared)[0], progress_at(s.progress)[0]
+    e = example_of(example)
+    shared, progress = shared_of(e.shared), progress_of(s.progress)
     frozen = shared.testing == uint64(1)
     loss, raw, updated, features = e.loss, e.raw, e.updated, e.features  # layers below may write them again
     if s.rule == VW:
@@ -195,8 +196,8 @@ def decide(s, layer, example, prediction, label, importance, offset, error):  # 
     return chance if asked else 0.0
 
 
-@njit(error_model="numpy")
-def estimate(progress, importance, chance, error):  # type: ignore[no-untyped-def]
+@helper
+def estimate(progress, importance, chance, error):
     """Add a bought label to the sums of the loss estimate."""
     w, inverse = np.float64(importance), 1.0 / chance
     progress.errors += w * error * inverse
@@ -205,8 +206,8 @@ def estimate(progress, importance, chance, error):  # type: ignore[no-untyped-de
     progress.excess += w * w * (1.0 - chance) * inverse * inverse
 
 
-@njit
-def lend_scores(s, e):  # type: ignore[no-untyped-def]
+@helper
+def lend_scores(s, e):
     """Let the layer below write its class scores even if nobody else asks for them; True if they are ours."""
     if s.rule != MARGIN or s.classes == uint64(0) or (e.scores != uint64(0) and e.score_count > uint64(0)):
         return False

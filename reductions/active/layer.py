@@ -18,29 +18,28 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     EXAMPLE,
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
-    importance_to_next,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
-    sensitivity_next,
-    shared_at,
+    shared_of,
     uint32s_at,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
+from hutch.core.kernel.record import Record
 from hutch.reductions.active.decision import (
     ACTIVE,
     PROGRESS,
     TRACE,
-    active_at,
+    active_of,
     decide,
     estimate,
     lend_scores,
-    progress_at,
+    progress_of,
 )
-from hutch.reductions.active.memory import Memory, memory_at, recall, remember
+from hutch.reductions.active.memory import Memory, memory_of, recall, remember
 from hutch.reductions.active.rules import BUDGET, HUGE, IWAL, RULES, VW, pool_probabilities, uniform
 
 DEFAULT_BUDGET = 0.1
@@ -67,7 +66,8 @@ class ActiveParameters(Parameters):
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
             label is learned; None: 1, but 0 for iwal and vw.
         memory: megabytes for the examples to replay.
-        threshold: scalar predictions above it mean the upper label.
+        threshold: scalar predictions above it mean the upper label; None: what the layer below says, 0 or, above a
+            logistic link, 0.5.
         labels: the lower and the upper label of scalar predictions.
         simulation: labels in the data stay hidden until asked for; false: they are answers, and are learned.
         seed: of the decisions, beside that of the chain.
@@ -80,7 +80,7 @@ class ActiveParameters(Parameters):
     floor: Annotated[float, Field(gt=0, le=1)] | None = None
     replay: Annotated[int, Field(ge=0, le=_MOST_REPLAYED)] | None = None
     memory: Annotated[float, Field(ge=0, le=4096)] = 2.0
-    threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
     labels: tuple[float, float] = (-1.0, 1.0)
     simulation: bool = True
     seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
@@ -120,44 +120,44 @@ class ActiveParameters(Parameters):
         return self.rule in ("iwal", "vw")
 
 
-@njit
-def _replay(s, layer, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def _replay(s, layer, example, offset):
     """Learn bought examples again: `replay` for each example that the label just learned stands for."""
-    progress = progress_at(s.progress)[0]
+    progress = progress_of(s.progress)
     decided = np.float64(progress.seen - progress.replayed)
     stands_for = max(s.examples_per_label if s.examples_per_label > 0.0 else decided, 1.0)
     progress.replayed = progress.seen
     words = _EXAMPLE_WORDS
     uint32s_at(s.replayed, words)[:] = uint32s_at(example, words)
-    e = example_at(s.replayed)[0]
+    e = example_of(s.replayed)
     e.scores, e.targets, e.score_count = uint64(0), uint64(0), uint64(0)
     for k in range(min(uint64(np.float64(s.replay) * stands_for), _MOST)):
-        count = memory_at(s.memory)[0].count
+        count = memory_of(s.memory).count
         number = uint64(uniform(s.seed, progress.bought, uint64(1) + uint64(k)) * np.float64(count))
         label, importance = recall(s.memory, number, s.replayed)
         learn_next(layer, s.replayed, label, importance, offset)
 
 
-@njit
-def _train(s, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _train(s, layer, example, label, importance, offset):
     """Learn a bought label, and some bought before; returns the prediction made before."""
-    progress = progress_at(s.progress)[0]
+    progress = progress_of(s.progress)
     prediction = learn_next(layer, example, label, importance, offset)
     progress.bought += uint64(1)
     progress.lowest, progress.highest = min(progress.lowest, label), max(progress.highest, label)
     if s.replay > uint64(0):
         remember(s.memory, example, label, importance)
-        if memory_at(s.memory)[0].count > uint64(0):
+        if memory_of(s.memory).count > uint64(0):
             _replay(s, layer, example, offset)
     return prediction
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    s, e = active_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+def learn(layer, example, label, importance, offset):
+    s, e = active_of(layer), example_of(example)
     if s.simulation == uint64(0):
         return _train(s, layer, example, label, importance, offset)
-    shared, progress = shared_at(e.shared)[0], progress_at(s.progress)[0]
+    shared, progress = shared_of(e.shared), progress_of(s.progress)
     if s.rule == VW and shared.fixed_range == uint64(0):
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
     lent = lend_scores(s, e)
@@ -185,8 +185,8 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    s, e = active_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+def predict(layer, example, label, importance, offset):
+    s, e = active_of(layer), example_of(example)
     lent = lend_scores(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
     e.query = np.float32(-1)
@@ -205,26 +205,6 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
     return prediction
 
 
-@kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    return importance_to_next(layer, example, label, importance, offset)
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    return sensitivity_next(layer, example, label, importance, offset)
-
-
-def _declared(layer: Reduction | None, attribute: str) -> Any:
-    """What the nearest layer from `layer` downwards declares."""
-    while layer is not None:
-        found = getattr(layer, attribute)
-        if found is not None:
-            return found
-        layer = layer.context.below
-    return None
-
-
 class Active(Reduction):
     """Asks for the labels that would change the prediction.
 
@@ -239,53 +219,84 @@ class Active(Reduction):
     Parameters = ActiveParameters
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
-    calls = ("importance_to", "sensitivity")
+    state: Record
     known_failures = {"loss_while_learning": "the label of an example that was not asked for is not known"}
 
     def __init__(self, parameters: ActiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.classes = _declared(context.below, "predicts") == Predictions.CLASS
+        self._of_classes = self.declared("predicts") == Predictions.CLASS
+        needed = {BUDGET: "importance_to", IWAL: "importance_to", VW: "sensitivity"}.get(RULES[parameters.rule])
+        self.calls = (needed,) if needed else ()
         self._check(context)
         p = parameters
         window = max(1, min(_WINDOW, (p.horizon or 5 * _WINDOW) // 5))
         replay = p.replay if p.replay is not None else 0 if p.weighted else 1
         self._memory = Memory(int(p.memory * (1 << 17)) if replay else 0)
         self._scores = np.zeros(window)
-        self._class_scores = np.zeros(self.score_count, np.float32)
-        self._replayed = np.zeros(1, EXAMPLE)
-        self._traced = np.zeros(0, TRACE)
         self.progress = np.zeros(1, PROGRESS)
         self.progress["cutoff"], self.progress["highest"] = HUGE, 1.0
-        s = self.state = np.zeros(1, ACTIVE)
-        s["rule"], s["classes"], s["simulation"], s["weighted"] = RULES[p.rule], self.classes, p.simulation, p.weighted
-        s["seed"] = (context.seed ^ (p.seed << 20)) & ((1 << 64) - 1)
-        s["fraction"], s["floor"] = p.fraction, p.least
-        s["mellowness"] = p.mellowness if p.mellowness is not None else 1.0 if p.rule == "vw" else -1.0
-        s["limit"] = int(p.budget) if p.budget is not None and p.budget > 1 else (1 << 63)
-        s["window"], s["scores"] = window, self._scores.ctypes.data
-        s["progress"], s["memory"] = self.progress.ctypes.data, self._memory.record.ctypes.data
-        s["replay"], s["replayed"] = replay, self._replayed.ctypes.data
-        s["class_scores"], s["class_count"] = self._class_scores.ctypes.data, len(self._class_scores)
-        s["threshold"], s["lower"], s["upper"] = p.threshold, *p.labels
+        mellowness = p.mellowness if p.mellowness is not None else 1.0 if p.rule == "vw" else -1.0
+        self.state = Record(
+            ACTIVE,
+            rule=RULES[p.rule],
+            classes=self._of_classes,
+            simulation=p.simulation,
+            weighted=p.weighted,
+            seed=(context.seed ^ (p.seed << 20)) & ((1 << 64) - 1),
+            fraction=p.fraction,
+            floor=p.least,
+            mellowness=mellowness,
+            limit=int(p.budget) if p.budget is not None and p.budget > 1 else (1 << 63),
+            window=window,
+            scores=self._scores,
+            progress=self.progress,
+            memory=self._memory.record,
+            replay=replay,
+            replayed=np.zeros(1, EXAMPLE),
+            class_scores=np.zeros(self.score_count, np.float32),
+            class_count=self.score_count,
+            threshold=self.threshold,
+            lower=p.labels[0],
+            upper=p.labels[1],
+        )
 
     def _check(self, context: Context) -> None:
         below, rule = context.below, self.parameters.rule
         if below is None:
             return  # the chain says so in its own words
-        if self.classes and rule == "vw":
+        if self._of_classes and rule == "vw":
             raise ConfigError(
                 f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"
             )
-        needs = {BUDGET: "importance_to", IWAL: "importance_to", VW: "sensitivity"}.get(RULES[rule])
-        if needs and getattr(below.kernels, needs) is None:
-            raise ConfigError(f"active: rule {rule!r} asks of the layer below its {needs}, which {below.name!r} lacks")
-        if self.classes and rule == "margin" and self.score_count == 0:
+        for needed in self.calls:
+            lacking = below.lacking(needed)
+            if lacking is not None:
+                raise ConfigError(
+                    f"active: rule {rule!r} asks of the layer below its {needed}, which {lacking.name!r} lacks"
+                )
+        if context.parser.whole_groups:
+            raise ConfigError(
+                "active asks for one label per example, but a layer of this chain reads a block of lines as one item; "
+                "`hutch.crowd.requests` says which items need more labels"
+            )
+        if context.submodels > 1:
+            raise ConfigError(
+                f"active: got {context.submodels} sub-models that a layer above asks for, wanted active above that "
+                "layer: a label is asked for once per example"
+            )
+        if self._of_classes and rule == "margin" and self.score_count == 0:
             raise ConfigError(f"active: rule 'margin' asks of the layer below class scores, which {below.name!r} lacks")
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+        return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
+
+    @property
+    def threshold(self) -> float:
+        """Scalar predictions above it mean the upper label."""
+        given: float | None = self.parameters.threshold
+        return self.decision_threshold if given is None else given
 
     @property
     def simulation(self) -> bool:
@@ -307,10 +318,9 @@ class Active(Reduction):
 
     def trace(self, size: int) -> NDArray[Any]:
         """Record the next decisions: a TRACE array of `size` entries that the kernels fill from its beginning."""
-        self._traced = np.zeros(size, TRACE)
-        self.state["trace"], self.state["trace_size"] = self._traced.ctypes.data, size
-        self.state["trace_count"] = 0
-        return self._traced
+        found = np.zeros(size, TRACE)
+        self.state.set(trace=found, trace_size=size, trace_count=0)
+        return found
 
     def pool_probabilities(self, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """With which probability to ask for each example of a pool, so that they add up to a number of labels.

@@ -6,8 +6,10 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import example_at, float32s_at, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, record_of, uint32s_at
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 
 KEPT = np.dtype(
     [
@@ -37,7 +39,7 @@ MEMORY = np.dtype(
 )
 _WORDS_AN_EXAMPLE = 16  # room in the table: one entry for so many words
 
-memory_at, kept_at = view(MEMORY), view(KEPT)
+memory_of, kept_of = record_of(MEMORY), record_of(KEPT)
 
 
 class Memory:
@@ -50,9 +52,7 @@ class Memory:
     def __init__(self, size: int) -> None:
         self._words = np.zeros(size, np.uint64)
         self._table = np.zeros(size // _WORDS_AN_EXAMPLE, KEPT)
-        self.record = np.zeros(1, MEMORY)
-        self.record["words"], self.record["size"] = self._words.ctypes.data, size
-        self.record["table"], self.record["capacity"] = self._table.ctypes.data, len(self._table)
+        self.record = Record(MEMORY, words=self._words, size=size, table=self._table, capacity=len(self._table))
 
     def __len__(self) -> int:
         return int(self.record["count"][0])
@@ -64,13 +64,13 @@ class Memory:
         return {"words": self._words, "table": table, **counters}
 
 
-@njit(inline="always")
-def _entry(memory, number):  # type: ignore[no-untyped-def]
-    return kept_at(memory.table + ((memory.first + number) % memory.capacity) * _KEPT_SIZE)[0]
+@inlined
+def _entry(memory, number):
+    return kept_of(memory.table + ((memory.first + number) % memory.capacity) * _KEPT_SIZE)
 
 
-@njit
-def _reserve(memory, words):  # type: ignore[no-untyped-def]
+@helper
+def _reserve(memory, words):
     """Forget old examples until `words` words fit in one piece; returns the first."""
     if memory.position + words > memory.size:
         while memory.count > uint64(0) and _entry(memory, uint64(0)).start >= memory.position:
@@ -88,14 +88,14 @@ def _reserve(memory, words):  # type: ignore[no-untyped-def]
     return start
 
 
-@njit(inline="always")
-def _halves(count):  # type: ignore[no-untyped-def]
+@inlined
+def _halves(count):
     """Words that `count` 4-byte numbers take."""
     return (count + uint64(1)) // uint64(2)
 
 
-@njit
-def _parts(memory, start, length, namespaces, costs):  # type: ignore[no-untyped-def]
+@helper
+def _parts(memory, start, length, namespaces, costs):
     """Addresses of an example's offsets, indices, values, namespace ids, cost classes and costs."""
     offsets = memory.words + start * uint64(8)
     indices = offsets + (namespaces + uint64(1)) * uint64(8)
@@ -106,8 +106,8 @@ def _parts(memory, start, length, namespaces, costs):  # type: ignore[no-untyped
     return offsets, indices, values, ids, classes, cost_values
 
 
-@njit
-def remember(at, example, label, importance):  # type: ignore[no-untyped-def]
+@compiled
+def remember(at, example, label, importance):
     """Keep an example; one that is larger than all of the memory is not kept.
 
     Args:
@@ -115,7 +115,7 @@ def remember(at, example, label, importance):  # type: ignore[no-untyped-def]
         example: address of the EXAMPLE.
         label, importance: with which it is learned again.
     """
-    memory, e = memory_at(at)[0], example_at(example)[0]
+    memory, e = memory_of(at), example_of(example)
     length, namespaces, costs = e.length, e.namespace_count, e.cost_count
     words = namespaces + uint64(1) + uint64(2) * _halves(length) + _halves(namespaces) + uint64(2) * _halves(costs)
     if words > memory.size or memory.capacity == uint64(0):
@@ -136,8 +136,8 @@ def remember(at, example, label, importance):  # type: ignore[no-untyped-def]
     memory.count += uint64(1)
 
 
-@njit
-def recall(at, number, example):  # type: ignore[no-untyped-def]
+@compiled
+def recall(at, number, example):
     """Put a kept example into the EXAMPLE at an address; returns its label and importance.
 
     Args:
@@ -145,7 +145,7 @@ def recall(at, number, example):  # type: ignore[no-untyped-def]
         number: 0 is the oldest.
         example: address of the EXAMPLE.
     """
-    memory, e = memory_at(at)[0], example_at(example)[0]
+    memory, e = memory_of(at), example_of(example)
     entry = _entry(memory, number)
     parts = _parts(memory, entry.start, entry.length, entry.namespaces, entry.costs)
     e.namespaces, e.indices, e.values, e.namespace_ids, e.cost_classes, e.costs = parts

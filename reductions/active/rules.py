@@ -20,7 +20,7 @@ import numpy as np
 from numpy import uint32, uint64
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 
 BUDGET, IWAL, MARGIN, RANDOM, VW = range(5)
 RULES = {"budget": BUDGET, "iwal": IWAL, "margin": MARGIN, "random": RANDOM, "vw": VW}
@@ -29,8 +29,8 @@ RULES = {"budget": BUDGET, "iwal": IWAL, "margin": MARGIN, "random": RANDOM, "vw
 _TINY, HUGE = 1e-30, 1e30  # scores beyond these are equal; a cutoff of HUGE asks for every label
 
 
-@njit(inline="always", error_model="numpy")
-def iwal_probability(gap, rate):  # type: ignore[no-untyped-def]
+@inlined
+def iwal_probability(gap, rate):
     """The rule of "Agnostic active learning without constraints", constants c1 = c2 = 1.
 
     Args:
@@ -47,8 +47,8 @@ def iwal_probability(gap, rate):  # type: ignore[no-untyped-def]
     return s * s
 
 
-@njit(error_model="numpy")
-def probability(rule, score, cutoff, seen, floor):  # type: ignore[no-untyped-def]
+@compiled
+def probability(rule, score, cutoff, seen, floor):
     """The probability with which a label is asked for.
 
     Args:
@@ -75,16 +75,16 @@ def probability(rule, score, cutoff, seen, floor):  # type: ignore[no-untyped-de
     return min(1.0, max(floor, found))
 
 
-@njit(error_model="numpy")
-def _mean(rule, scores, count, cutoff, seen, floor):  # type: ignore[no-untyped-def]
+@helper
+def _mean(rule, scores, count, cutoff, seen, floor):
     total = 0.0
     for i in range(count):
         total += probability(rule, scores[i], cutoff, seen, floor)
     return total / count
 
 
-@njit(error_model="numpy")
-def solve_cutoff(rule, scores, count, wanted, start, seen, floor):  # type: ignore[no-untyped-def]
+@helper
+def solve_cutoff(rule, scores, count, wanted, start, seen, floor):
     """The cutoff at which the mean probability of some scores is `wanted`, to one part in a million.
 
     Args:
@@ -116,8 +116,8 @@ def solve_cutoff(rule, scores, count, wanted, start, seen, floor):  # type: igno
     return math.exp(upper)
 
 
-@njit(inline="always")
-def uniform(seed, number, stream):  # type: ignore[no-untyped-def]
+@compiled
+def uniform(seed, number, stream):
     """A number in [0, 1) that depends on its arguments alone (SplitMix64), so that no generator has to be saved.
 
     Args:
@@ -132,8 +132,8 @@ def uniform(seed, number, stream):  # type: ignore[no-untyped-def]
     return np.float64(z >> uint64(11)) * 2.0**-53
 
 
-@njit(error_model="numpy")
-def vw_probability(confidence, seen, sum_loss, mellowness):  # type: ignore[no-untyped-def]
+@compiled
+def vw_probability(confidence, seen, sum_loss, mellowness):
     """Vowpal Wabbit 9's probability, in its float32 arithmetic.
 
     It multiplies by G where the rule divides by it (the rule is `iwal_probability`): just above the threshold the
@@ -161,8 +161,8 @@ def vw_probability(confidence, seen, sum_loss, mellowness):  # type: ignore[no-u
     return s * s
 
 
-@njit
-def merand48(state):  # type: ignore[no-untyped-def]
+@compiled
+def merand48(state):
     """Vowpal Wabbit's generator: (next state, number in [0, 1))."""
     state = uint64(0xEECE66D5DEECE66D) * uint64(state) + uint64(2147483647)
     bits = uint32((state >> uint64(25)) & uint64(0x7FFFFF))
@@ -170,7 +170,7 @@ def merand48(state):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def pool_probabilities(rule, scores, wanted, seen, floor):  # type: ignore[no-untyped-def]
+def pool_probabilities(rule, scores, wanted, seen, floor):
     """Probabilities of all examples of a pool that add up to `wanted` labels.
 
     Args:

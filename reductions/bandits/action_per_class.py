@@ -16,10 +16,11 @@ from pydantic import Field
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import kernel, layer_at, learn_next, predict_next, uint32s_at, view
+from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of, uint32s_at
 from hutch.core.kernel.decision import decision_at, decision_of, show_action
 from hutch.core.kernel.decorators import helper
-from hutch.reductions.bandits.copies import Copies, copies_at, end_copies, fill_importance, make_copies
+from hutch.core.kernel.record import Record
+from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 
 
 class ActionPerClassParameters(Parameters):
@@ -33,16 +34,16 @@ class ActionPerClassParameters(Parameters):
 
 
 STATE = np.dtype([("copies", "u8")])
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _run(layer, example, label, importance, offset, learns):
-    copies, known = state_at(layer_at(layer)[0].state)[0].copies, decision_of(example)
+    copies, known = own_of(layer).copies, decision_of(example)
     show_action(example, known, 0, False)
     if not make_copies(copies, example):
         return np.float32(0)
-    d = decision_at(copies_at(copies)[0].decision)[0]
+    d = decision_at(copies_of(copies).decision)
     d.ranked, d.values = known.ranked, known.values
     fill_importance(d, importance)
     if known.chosen >= 0:
@@ -81,9 +82,7 @@ class ActionPerClass(Reduction):
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError("action_per_class: got a layer above it, wanted it at the top")
-        self._copies = Copies(parameters.classes, context)
-        self.state = np.zeros(1, STATE)
-        self.state["copies"] = self._copies.record.ctypes.data
+        self.state = Record(STATE, copies=Copies(parameters.classes, context))
 
     @property
     def kernels(self) -> Kernels:

@@ -27,16 +27,18 @@ from hutch.core.kernel.abi import (
     UNLABELED,
     array_at,
     call,
-    example_at,
+    example_of,
     float32s_at,
     kernel,
-    layer_at,
+    layer_of,
     learn_next,
     predict_next,
-    view,
+    state_of,
 )
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.passing import pass_sensitivity
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.probabilities import softmax
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.memory import Buffer
@@ -72,14 +74,14 @@ STATE = np.dtype(
         ("clip", "f4"),
     ]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 _counts_at = array_at(np.uint64)
 
 
 @helper
 def regressor_below(layer):
     """The layer that the costs of single actions are learned with: the one below the layer below."""
-    return layer_at(layer_at(layer)[0].next)[0].next
+    return layer_of(layer_of(layer).next).next
 
 
 @helper
@@ -89,8 +91,8 @@ def regress(layer, example, k, offset, learns):
     show_action(example, d, k, False)
     if learns and d.chosen == int64(k):
         importance = float32s_at(d.importance, d.count)[k] / d.probability
-        return call(layer_at(below)[0].learn, below, example, d.cost, importance, offset)
-    return call(layer_at(below)[0].predict, below, example, UNLABELED, _1, offset)
+        return call(layer_of(below).learn, below, example, d.cost, importance, offset)
+    return call(layer_of(below).predict, below, example, UNLABELED, _1, offset)
 
 
 @inlined
@@ -122,7 +124,7 @@ def _set_one_weight(state, d, offset, step):
 @helper
 def _regress_all(layer, example, state, offset, estimates):
     """dr: the regressor learns, and says what each action costs."""
-    d, step = decision_of(example), layer_at(layer)[0].step
+    d, step = decision_of(example), layer_of(layer).step
     costs = float32s_at(d.costs, d.count)
     for k in range(d.count):
         estimate = regress(layer, example, k, offset + step, True)
@@ -160,7 +162,7 @@ def _set_softmax_costs(layer, example, offset, columns):
 @helper
 def _teach(layer, example, state, offset):
     """Make a problem of all actions from the cost of one, and let the layers below learn it; returns dr's estimates."""
-    d, features = decision_of(example), example_at(example)[0].features
+    d, features = decision_of(example), example_of(example).features
     columns = make_columns(state.scratch, d.count, 5)
     if columns == uint64(0):
         return columns
@@ -169,7 +171,7 @@ def _teach(layer, example, state, offset):
     if state.type == MTR:
         d.weights = columns + uint64(4) * d.count
         _fill(costs, UNLABELED)
-        _set_one_weight(state, d, offset, layer_at(layer)[0].step)
+        _set_one_weight(state, d, offset, layer_of(layer).step)
     elif state.type == DR:
         _regress_all(layer, example, state, offset, floats(columns, d.count, 0))
     elif state.type == SM:
@@ -182,14 +184,14 @@ def _teach(layer, example, state, offset):
     before, d.only_learns = d.only_learns, uint64(1)
     learn_next(layer, example, UNLABELED, _1, offset)
     d.only_learns, d.weights = before, uint64(0)
-    example_at(example)[0].features = features
+    example_of(example).features = features
     return columns
 
 
 @inlined
 def _finish(example, estimate, importance):
     """The estimated cost of the best action, where the logged one says it; writes loss and score."""
-    e, d = example_at(example)[0], decision_of(example)
+    e, d = example_of(example), decision_of(example)
     best, loss = ranked_of(d)[0], estimate
     if d.chosen == int64(best):
         loss = (d.cost - estimate) / d.probability + estimate
@@ -200,12 +202,12 @@ def _finish(example, estimate, importance):
 @kernel
 def predict(layer, example, label, importance, offset):
     """Rank the actions by score."""
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
-    e, estimate = example_at(example)[0], _0
+    state, d = own_of(layer), decision_of(example)
+    e, estimate = example_of(example), _0
     predict_next(layer, example, UNLABELED, importance, offset)
     if state.type == DR and d.chosen >= 0:
         features = e.features
-        estimate = regress(layer, example, ranked_of(d)[0], offset + layer_at(layer)[0].step, False)
+        estimate = regress(layer, example, ranked_of(d)[0], offset + layer_of(layer).step, False)
         e.features = features
     return _finish(example, estimate, importance)
 
@@ -213,7 +215,7 @@ def predict(layer, example, label, importance, offset):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Rank the actions by score, then learn from the cost of the chosen one."""
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     if d.only_learns == uint64(0):
         predict_next(layer, example, UNLABELED, importance, offset)
     columns, estimate = _teach(layer, example, state, offset), _0
@@ -234,11 +236,14 @@ class ContextualBandit(Reduction):
     def __init__(self, parameters: ContextualBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self._counts = np.zeros((context.submodels, 2), np.uint64)
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        self.state["type"], self.state["clip"] = TYPES[parameters.type], parameters.clip
-        self.state["width"], self.state["counts"] = self.width(parameters), self._counts.ctypes.data
-        self.state["scratch"] = self._scratch.at
+        self.state = Record(
+            STATE,
+            type=TYPES[parameters.type],
+            clip=parameters.clip,
+            width=self.width(parameters),
+            counts=self._counts,
+            scratch=Buffer(),
+        )
 
     @classmethod
     def width(cls, parameters: ContextualBanditParameters) -> int:
@@ -248,7 +253,7 @@ class ContextualBandit(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, sensitivity=pass_sensitivity)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Decisions and actions learned from, for each sub-model."""

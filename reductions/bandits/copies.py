@@ -5,16 +5,14 @@ need, plus a times the width of those layers. Interactions are made from the row
 of `--cb`, `--cb_explore` and `--cbify`; neighbouring hashes fall together, so the table is as if it were so much smaller.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy import uint32, uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.reduction import Context
-from hutch.core.kernel.abi import example_at, float32s_at, shared_at, uint32s_at, view
+from hutch.core.kernel.abi import example_of, float32s_at, record_of, shared_of, uint32s_at
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.linear.memory import Buffer, reserve
 
 COPIES = np.dtype(
@@ -28,14 +26,14 @@ COPIES = np.dtype(
         ("before", "u8"),  # what EXAMPLE.decision was
     ]
 )
-copies_at = view(COPIES)
+copies_of = record_of(COPIES)
 
 
 @helper
 def make_copies(copies, example):
     """Let the example be a decision of as many actions as there are classes; False if there is no memory."""
-    c, e = copies_at(copies)[0], example_at(example)[0]
-    d, shared, n = decision_at(c.decision)[0], shared_at(e.shared)[0], e.length
+    c, e = copies_of(copies), example_of(example)
+    d, shared, n = decision_at(c.decision), shared_of(e.shared), e.length
     address = reserve(c.indices, uint64(4) * c.classes * max(n, uint64(1)))
     if address == uint64(0):
         return False
@@ -66,7 +64,7 @@ def fill_importance(decision, importance):
 @helper
 def end_copies(copies, example):
     """Let the example belong again to the decision that it belonged to before."""
-    example_at(example)[0].decision = copies_at(copies)[0].before
+    example_of(example).decision = copies_of(copies).before
 
 
 class Copies:
@@ -77,27 +75,30 @@ class Copies:
         context: of the layer, which must be the top one: the table's rows then go by its copies alone.
 
     Attributes:
-        record: COPIES array of length 1.
-        decision: DECISION array of length 1.
+        record: the COPIES; kernels get its address.
     """
 
     def __init__(self, classes: int, context: Context) -> None:
-        self._arrays: dict[str, NDArray[Any]] = {
-            "actions": np.zeros(classes, ACTION),
-            "classes": np.arange(1, classes + 1, dtype=np.uint32),
-            "importance": np.ones(classes, np.float32),
-            "costs": np.zeros(classes, np.float32),
-            "ranked": np.zeros(classes, np.uint32),
-            "values": np.zeros(classes, np.float32),
-        }
-        self._indices = Buffer()
-        self.decision = np.zeros(1, DECISION)
-        for name, array in self._arrays.items():
-            self.decision[name] = array.ctypes.data
-        self.record = np.zeros(1, COPIES)
-        record = self.record[0]
-        record["decision"], record["indices"] = self.decision.ctypes.data, self._indices.at
-        record["classes"], record["width"] = classes, context.step
-        record["multiplier"] = int(context.shared["multiplier"][0])
-        record["cleared"] = (classes * context.step).bit_length()
+        self.record = Record(
+            COPIES,
+            decision=Record(
+                DECISION,
+                actions=np.zeros(classes, ACTION),
+                classes=np.arange(1, classes + 1, dtype=np.uint32),
+                importance=np.ones(classes, np.float32),
+                costs=np.zeros(classes, np.float32),
+                ranked=np.zeros(classes, np.uint32),
+                values=np.zeros(classes, np.float32),
+            ),
+            indices=Buffer(),
+            classes=classes,
+            width=context.step,
+            multiplier=int(context.shared["multiplier"][0]),
+            cleared=(classes * context.step).bit_length(),
+        )
         context.shared["multiplier"] = 1  # the copies' indices are rows
+
+    @property
+    def address(self) -> int:
+        """Of the record."""
+        return self.record.address

@@ -14,9 +14,9 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.reduction import Context, Labels
+from hutch.core.chain.reduction import Context
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import call, example_at, layer_at
+from hutch.core.kernel.abi import call, example_of, layer_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.bandits.contextual_bandit import regressor_below
@@ -61,9 +61,9 @@ def _weight_to(f, delta, sensitivity):
 @helper
 def _sensitivity(layer, example, prediction, label, offset):
     """Change of a known prediction per unit of importance."""
-    e, below = example_at(example)[0], regressor_below(layer_at(layer)[0].next)
+    e, below = example_of(example), regressor_below(layer_of(layer).next)
     e.is_predicted, e.predicted = uint64(1), prediction
-    found = call(layer_at(below)[0].sensitivity, below, example, label, _1, offset)
+    found = call(layer_of(below).sensitivity, below, example, label, _1, offset)
     e.is_predicted = uint64(0)
     return found
 
@@ -92,7 +92,7 @@ def _high_end(state, layer, example, p, delta, offset):
 @helper
 def set_ranges(state, layer, example, delta, low, high, offset):
     """Write the ends of the ranges of all ranked actions, by action; `high` may be empty."""
-    d, e = decision_of(example), example_at(example)[0]
+    d, e = decision_of(example), example_of(example)
     ranked, scores, features = ranked_of(d), values_of(d), e.features
     for k in range(len(ranked)):
         a, p = ranked[k], scores[k]
@@ -112,20 +112,6 @@ def teach_as_certain(layer, example, importance, offset):
         d.probability = _1
     teach_next(layer, example, importance, offset)
     d.probability = probability
-
-
-def require_sensitivity(name: str, context: Context) -> None:
-    """Refuse a chain whose learner cannot say how its predictions change with importance.
-
-    Raises:
-        ConfigError: it names the layer.
-    """
-    layer = context.below
-    while layer is not None and layer.takes is not Labels.SIMPLE:
-        layer = layer.context.below
-    if layer is None or layer.kernels.sensitivity is None:
-        got = layer.name if layer else None
-        raise ConfigError(f"{name} needs a learner with ranges of costs, such as linear: got {got!r}")
 
 
 def require_mtr(name: str, context: Context) -> None:

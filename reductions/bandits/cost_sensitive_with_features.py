@@ -17,16 +17,17 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Pre
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
-    view,
+    state_of,
 )
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, sort_actions, values_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.passing import pass_sensitivity
+from hutch.core.kernel.record import Record
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -44,13 +45,13 @@ class CostSensitiveWithFeaturesParameters(Parameters):
 
 
 STATE = np.dtype([("classifies", "u8")])
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def rank_actions(layer, example, offset):
     """Predict every action with the layer below, and leave them ranked by score."""
-    e, d = example_at(example)[0], decision_of(example)
+    e, d = example_of(example), decision_of(example)
     ranked, values, features = ranked_of(d), values_of(d), uint64(0)
     for k in range(d.count):
         show_action(example, d, k, True)
@@ -64,7 +65,7 @@ def rank_actions(layer, example, offset):
 @inlined
 def chosen(example):
     """Choose the first of the ranked actions; writes its score, and its cost as the loss where that is known."""
-    e, d = example_at(example)[0], decision_of(example)
+    e, d = example_of(example), decision_of(example)
     best = ranked_of(d)[0]
     cost = float32s_at(d.costs, d.count)[best] if d.chosen < 0 else UNLABELED
     e.raw, e.loss = values_of(d)[0], np.float64(cost * e.importance) if cost != UNLABELED else 0.0
@@ -92,7 +93,7 @@ def _teach(layer, example, offset):
     """Teach the layer below the actions whose cost is given."""
     d = decision_of(example)
     costs, (low, high) = float32s_at(d.costs, d.count), _cost_range(d)
-    classifies = state_at(layer_at(layer)[0].state)[0].classifies == uint64(1)
+    classifies = own_of(layer).classifies == uint64(1)
     for k in range(d.count):
         if costs[k] != UNLABELED:
             show_action(example, d, k, False)
@@ -114,7 +115,7 @@ def predict(layer, example, label, importance, offset):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Rank the actions, then learn all whose cost is given."""
-    e, d = example_at(example)[0], decision_of(example)
+    e, d = example_of(example), decision_of(example)
     if d.only_learns == uint64(0):
         rank_actions(layer, example, offset)
     features = e.features
@@ -134,13 +135,12 @@ class CostSensitiveWithFeatures(Reduction):
 
     def __init__(self, parameters: CostSensitiveWithFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = np.zeros(1, STATE)
-        self.state["classifies"] = parameters.method == "classification"
+        self.state = Record(STATE, classifies=parameters.method == "classification")
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, sensitivity=pass_sensitivity)
 
 
 @hookimpl

@@ -15,9 +15,10 @@ from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_at, kernel, layer_at, predict_next, shared_at, view
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
 from hutch.reductions.bandits.random import draw_poisson
@@ -46,12 +47,12 @@ class ExploreBagParameters(Parameters):
 STATE = np.dtype(
     [("policies", "u8"), ("scratch", "u8"), ("greedy_first", "u4"), ("first_only", "u4"), ("epsilon", "f4")]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _explore(layer, example, importance, offset):
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 3)
     if columns == uint64(0):
         return
@@ -59,7 +60,7 @@ def _explore(layer, example, importance, offset):
     for k in range(d.count):
         sums[k] = votes[k] = _0
     for i in range(state.policies):
-        predict_next(layer, example, UNLABELED, importance, offset + i * layer_at(layer)[0].step)
+        predict_next(layer, example, UNLABELED, importance, offset + i * layer_of(layer).step)
         count = 1 if state.first_only == 1 else leaders(values)
         for k in range(d.count):
             sums[ranked[k]] += values[k]
@@ -86,11 +87,11 @@ def predict(layer, example, label, importance, offset):
 def learn(layer, example, label, importance, offset):
     """The same, then teach every policy its number of times."""
     _explore(layer, example, importance, offset)
-    state, shared = state_at(layer_at(layer)[0].state)[0], shared_at(example_at(example)[0].shared)[0]
+    state, shared = own_of(layer), shared_of(example_of(example).shared)
     for i in range(state.policies):
         once = i == uint64(0) and state.greedy_first == 1
         for _ in range(1 if once else draw_poisson(shared)):
-            teach_next(layer, example, importance, offset + i * layer_at(layer)[0].step)
+            teach_next(layer, example, importance, offset + i * layer_of(layer).step)
     return conclude(example, importance)
 
 
@@ -102,11 +103,15 @@ class ExploreBag(Explorer):
 
     def __init__(self, parameters: ExploreBagParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        self.state["scratch"] = self._scratch.at
-        for name in ("policies", "greedy_first", "first_only", "epsilon"):
-            self.state[name] = getattr(parameters, name)
+        p = parameters
+        self.state = Record(
+            STATE,
+            policies=p.policies,
+            scratch=Buffer(),
+            greedy_first=p.greedy_first,
+            first_only=p.first_only,
+            epsilon=p.epsilon,
+        )
 
     @classmethod
     def width(cls, parameters: ExploreBagParameters) -> int:

@@ -22,9 +22,10 @@ from pydantic import Field
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, call, example_at, float32s_at, kernel, layer_at, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel, layer_of, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.contextual_bandit import DR, IPS, MTR, TYPES, regress
 from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
@@ -67,7 +68,7 @@ STATE = np.dtype(
         ("epsilon", "f4"),
     ]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
@@ -82,11 +83,11 @@ def _least_probability(state, actions):
 @helper
 def _estimate_costs(layer, example, state, offset, costs):
     """What each action costs, for the policies after the first."""
-    d, step = decision_of(example), layer_at(layer_at(layer)[0].next)[0].step
+    d, step = decision_of(example), layer_of(layer_of(layer).next).step
     for k in range(d.count):
         is_chosen, cost = int64(k) == d.chosen, _0
         if state.type != IPS:
-            cost = regress(layer_at(layer)[0].next, example, k, offset + step, state.type == MTR)
+            cost = regress(layer_of(layer).next, example, k, offset + step, state.type == MTR)
             if is_chosen:
                 cost += (d.cost - cost) / d.probability
         elif is_chosen:
@@ -114,23 +115,23 @@ def _prefer(state, d, share, least, probabilities, norm):
 def _run_policy(layer, example, state, i, least, norm, costs, probabilities, offset, learns):
     """Rank the actions by policy i, and teach it costs that make it disagree with those before it."""
     d = decision_of(example)
-    policies = layer_at(layer_at(layer)[0].next)[0].next  # that of costs: policies share the chosen action's regressor
-    at = offset + (i + uint64(1)) * layer_at(layer_at(layer)[0].next)[0].step
-    features = example_at(example)[0].features
-    call(layer_at(policies)[0].predict, policies, example, UNLABELED, _1, at)
+    policies = layer_of(layer_of(layer).next).next  # that of costs: policies share the chosen action's regressor
+    at = offset + (i + uint64(1)) * layer_of(layer_of(layer).next).step
+    features = example_of(example).features
+    call(layer_of(policies).predict, policies, example, UNLABELED, _1, at)
     if learns:
         lowered = float32s_at(d.costs, d.count)
         for k in range(d.count):
             lowered[k] = costs[k] - (state.psi * least) / (max(probabilities[k], least) / norm)
         d.only_learns = uint64(1)
-        call(layer_at(policies)[0].learn, policies, example, UNLABELED, _1, at)
+        call(layer_of(policies).learn, policies, example, UNLABELED, _1, at)
         d.only_learns = uint64(0)
-    example_at(example)[0].features = features
+    example_of(example).features = features
 
 
 @helper
 def _explore(layer, example, importance, offset, learns):
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 4)
     if columns == uint64(0):
         return
@@ -181,18 +182,23 @@ class ExploreCover(Explorer):
 
     def __init__(self, parameters: ExploreCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        p = parameters
         kind = getattr(context.below.parameters, "type", "mtr") if context.below else "mtr"
         if TYPES[kind] not in (MTR, DR, IPS):
             raise ConfigError(f"explore_cover needs contextual_bandit.type mtr, dr or ips below it: got {kind!r}")
-        if kind == "mtr" and not parameters.regressor:
+        if kind == "mtr" and not p.regressor:
             raise ConfigError("explore_cover.regressor: got false, wanted true above contextual_bandit.type mtr")
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        state = self.state[0]
-        state["type"], state["scratch"], state["decays"] = TYPES[kind], self._scratch.at, parameters.epsilon is None
-        state["epsilon"] = 1.0 if parameters.epsilon is None else parameters.epsilon
-        for name in ("policies", "uniform", "first_only", "psi"):
-            state[name] = getattr(parameters, name)
+        self.state = Record(
+            STATE,
+            policies=p.policies,
+            scratch=Buffer(),
+            type=TYPES[kind],
+            decays=p.epsilon is None,
+            epsilon=1.0 if p.epsilon is None else p.epsilon,
+            uniform=p.uniform,
+            first_only=p.first_only,
+            psi=p.psi,
+        )
 
     @classmethod
     def width(cls, parameters: ExploreCoverParameters) -> int:

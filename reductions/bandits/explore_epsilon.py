@@ -13,9 +13,10 @@ import numpy as np
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, leaders, teach_next
 
@@ -35,13 +36,13 @@ class ExploreEpsilonParameters(Parameters):
 
 
 STATE = np.dtype([("epsilon", "f4"), ("first_only", "u4")])
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _explore(layer, example, importance, offset):
     predict_next(layer, example, UNLABELED, importance, offset)
-    state, values = state_at(layer_at(layer)[0].state)[0], values_of(decision_of(example))
+    state, values = own_of(layer), values_of(decision_of(example))
     count = 1 if state.first_only == 1 else leaders(values)
     each, left = state.epsilon / np.float32(len(values)), (_1 - state.epsilon) / np.float32(count)
     for k in range(len(values)):
@@ -71,8 +72,7 @@ class ExploreEpsilon(Explorer):
 
     def __init__(self, parameters: ExploreEpsilonParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = np.zeros(1, STATE)
-        self.state["epsilon"], self.state["first_only"] = parameters.epsilon, parameters.first_only
+        self.state = Record(STATE, epsilon=parameters.epsilon, first_only=parameters.first_only)
 
     @property
     def kernels(self) -> Kernels:

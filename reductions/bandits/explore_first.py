@@ -13,9 +13,10 @@ from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -37,13 +38,13 @@ class ExploreFirstParameters(Parameters):
 
 
 STATE = np.dtype([("left", "u8"), ("scratch", "u8"), ("epsilon", "f4")])
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _explore(layer, example, importance, offset):
     predict_next(layer, example, UNLABELED, importance, offset)
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     values, columns = values_of(d), make_columns(state.scratch, d.count, 1)
     for k in range(len(values)):
         values[k] = _1 / np.float32(len(values)) if state.left > uint64(0) else (_1 if k == 0 else _0)
@@ -63,7 +64,7 @@ def learn(layer, example, label, importance, offset):
     """The same, then let the layer below learn."""
     _explore(layer, example, importance, offset)
     teach_next(layer, example, importance, offset)
-    state = state_at(layer_at(layer)[0].state)[0]
+    state = own_of(layer)
     if state.left > uint64(0):
         state.left -= uint64(1)
     return conclude(example, importance)
@@ -77,10 +78,7 @@ class ExploreFirst(Explorer):
 
     def __init__(self, parameters: ExploreFirstParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        self.state["left"], self.state["epsilon"] = parameters.decisions, parameters.epsilon
-        self.state["scratch"] = self._scratch.at
+        self.state = Record(STATE, left=parameters.decisions, epsilon=parameters.epsilon, scratch=Buffer())
 
     @property
     def kernels(self) -> Kernels:

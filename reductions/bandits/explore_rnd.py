@@ -19,9 +19,10 @@ from pydantic import Field
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_at, kernel, layer_at, predict_next, shared_at, view
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, softmax, teach_next
 from hutch.reductions.bandits.random import draw_gaussian
@@ -62,14 +63,14 @@ STATE = np.dtype(
         ("epsilon", "f4"),
     ]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _set_targets(state, layer, example, i, targets):
     """What the random function of model i says of each action."""
-    d, e, features = decision_of(example), example_at(example)[0], example_at(example)[0].features
-    place = i * layer_at(layer)[0].step * state.width  # the width counts twice, as in VW
+    d, e, features = decision_of(example), example_of(example), example_of(example).features
+    place = i * layer_of(layer).step * state.width  # the width counts twice, as in VW
     for k in range(d.count):
         show_action(example, d, k, False)
         targets[k] = random_value(state.walk, example, place, state.scale)
@@ -79,7 +80,7 @@ def _set_targets(state, layer, example, i, targets):
 @helper
 def _learn_noise(state, layer, example, importance, offset, target):
     """Teach a model its random function at the chosen action, with noise."""
-    d, shared = decision_of(example), shared_at(example_at(example)[0].shared)[0]
+    d, shared = decision_of(example), shared_of(example_of(example).shared)
     noise, shared.random_state = draw_gaussian(shared.random_state)
     cost, probability = d.cost, d.probability
     d.cost, d.probability = state.alpha * noise + target, _1
@@ -95,7 +96,7 @@ def _set_bonuses(state, layer, example, importance, offset, targets, bonuses, le
     for k in range(d.count):
         bonuses[k] = _0
     for i in range(uint64(1), state.models + uint64(1)):
-        at = offset + i * layer_at(layer)[0].step
+        at = offset + i * layer_of(layer).step
         _set_targets(state, layer, example, i, targets)
         predict_next(layer, example, UNLABELED, importance, at)
         if learns:
@@ -112,7 +113,7 @@ def _set_bonuses(state, layer, example, importance, offset, targets, bonuses, le
 
 @helper
 def _explore(layer, example, importance, offset, learns):
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     columns = make_columns(state.scratch, d.count, 3)
     if columns == uint64(0):
         return
@@ -151,19 +152,22 @@ class ExploreRnd(Explorer):
 
     def __init__(self, parameters: ExploreRndParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        base = context.below
+        p, base = parameters, context.below
         while base is not None and base.context.below is not None:
             base = base.context.below
         if not isinstance(base, Linear):
             raise ConfigError(f"explore_rnd needs the base learner linear: got {base.name if base else None!r}")
-        self._scratch, self._walk = Buffer(), np.zeros(1, WALK)
-        self._walk["features"] = base.features_address
-        self._walk["shift"] = int(base.stride).bit_length() - 1
-        self.state = np.zeros(1, STATE)
-        self.state["scratch"], self.state["walk"] = self._scratch.at, self._walk.ctypes.data
-        self.state["width"] = self.width(parameters)
-        for name in ("models", "alpha", "scale", "epsilon"):
-            self.state[name] = getattr(parameters, name)
+        walk = Record(WALK, features=base.features, shift=int(base.stride).bit_length() - 1)
+        self.state = Record(
+            STATE,
+            models=p.models,
+            width=self.width(p),
+            walk=walk,
+            scratch=Buffer(),
+            alpha=p.alpha,
+            scale=p.scale,
+            epsilon=p.epsilon,
+        )
 
     @classmethod
     def width(cls, parameters: ExploreRndParameters) -> int:

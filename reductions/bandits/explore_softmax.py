@@ -11,9 +11,10 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, softmax, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -33,13 +34,13 @@ class ExploreSoftmaxParameters(Parameters):
 
 
 STATE = np.dtype([("scratch", "u8"), ("rate", "f4"), ("epsilon", "f4")])
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _explore(layer, example, importance, offset):
     predict_next(layer, example, UNLABELED, importance, offset)
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     values, columns = values_of(d), make_columns(state.scratch, d.count, 1)
     if columns != uint64(0):
         scratch = floats(columns, d.count, 0)
@@ -72,10 +73,7 @@ class ExploreSoftmax(Explorer):
 
     def __init__(self, parameters: ExploreSoftmaxParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        self.state["rate"], self.state["epsilon"] = parameters.rate, parameters.epsilon
-        self.state["scratch"] = self._scratch.at
+        self.state = Record(STATE, rate=parameters.rate, epsilon=parameters.epsilon, scratch=Buffer())
 
     @property
     def kernels(self) -> Kernels:

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.cost_ranges import (
     RANGE_FIELDS,
     delta_of,
     require_mtr,
-    require_sensitivity,
     set_ranges,
     teach_as_certain,
 )
@@ -70,7 +70,7 @@ STATE = np.dtype(
         *RANGE_FIELDS,
     ]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
@@ -107,7 +107,7 @@ def _spread_over_possible(values, ranked, gamma, low, high):
 @helper
 def _explore(layer, example, importance, offset):
     predict_next(layer, example, UNLABELED, importance, offset)
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     values, columns = values_of(d), make_columns(state.scratch, d.count, 2)
     if columns == uint64(0):
         return
@@ -133,7 +133,7 @@ def learn(layer, example, label, importance, offset):
     """The same, then let the layer below learn."""
     _explore(layer, example, importance, offset)
     teach_as_certain(layer, example, importance, offset)
-    state_at(layer_at(layer)[0].state)[0].decisions += uint64(1)
+    own_of(layer).decisions += uint64(1)
     return conclude(example, importance)
 
 
@@ -146,19 +146,20 @@ class ExploreSquareCb(Explorer):
     def __init__(self, parameters: ExploreSquareCbParameters, context: Context) -> None:
         super().__init__(parameters, context)
         require_mtr(self.name, context)
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        state = self.state[0]
-        state["scratch"], state["lowest"], state["highest"] = (
-            self._scratch.at,
-            parameters.lowest_cost,
-            parameters.highest_cost,
+        p = parameters
+        self.state = Record(
+            STATE,
+            scratch=Buffer(),
+            eliminate=p.eliminate,
+            scale=p.scale,
+            exponent=p.exponent,
+            epsilon=p.epsilon,
+            mellowness=p.mellowness,
+            lowest=p.lowest_cost,
+            highest=p.highest_cost,
         )
-        for name in ("scale", "exponent", "epsilon", "eliminate", "mellowness"):
-            state[name] = getattr(parameters, name)
-        if parameters.eliminate:
-            require_sensitivity(self.name, context)
-            self.calls = ("sensitivity",)  # type: ignore[misc]
+        if p.eliminate:
+            self.calls = ("sensitivity",)
 
     @property
     def kernels(self) -> Kernels:

@@ -16,9 +16,10 @@ from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, kernel, layer_at, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, sort_by_probability, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -44,7 +45,7 @@ class ExploreSyntheticCoverParameters(Parameters):
 STATE = np.dtype(
     [("steps", "u8"), ("scratch", "u8"), ("psi", "f4"), ("epsilon", "f4"), ("lowest", "f4"), ("highest", "f4")]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
@@ -64,7 +65,7 @@ def _two_lowest(scores):
 @helper
 def _explore(layer, example, importance, offset):
     predict_next(layer, example, UNLABELED, importance, offset)
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 3)
     if columns == uint64(0):
         return
@@ -99,7 +100,7 @@ def predict(layer, example, label, importance, offset):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Widen the range of costs, then the same, then let the layer below learn."""
-    state, d = state_at(layer_at(layer)[0].state)[0], decision_of(example)
+    state, d = own_of(layer), decision_of(example)
     state.lowest, state.highest = min(state.lowest, d.cost), max(state.highest, d.cost)
     _explore(layer, example, importance, offset)
     teach_next(layer, example, importance, offset)
@@ -114,10 +115,8 @@ class ExploreSyntheticCover(Explorer):
 
     def __init__(self, parameters: ExploreSyntheticCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self._scratch = Buffer()
-        self.state = np.zeros(1, STATE)
-        self.state["scratch"], self.state["steps"] = self._scratch.at, parameters.steps
-        self.state["psi"], self.state["epsilon"] = parameters.psi, parameters.epsilon
+        p = parameters
+        self.state = Record(STATE, steps=p.steps, scratch=Buffer(), psi=p.psi, epsilon=p.epsilon)
 
     @property
     def kernels(self) -> Kernels:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.kernel.abi import UNLABELED, example_at, learn_next
+from hutch.core.kernel.abi import UNLABELED, example_of, learn_next
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper, inlined
 
@@ -115,7 +115,7 @@ def _is_likelier(p, action, other_p, other, scores):
 @helper
 def conclude(example, importance):
     """The loss of a distribution: the estimated cost of drawing from it. Returns the first action."""
-    e, d = example_at(example)[0], decision_of(example)
+    e, d = example_of(example), decision_of(example)
     ranked, values, loss = ranked_of(d), values_of(d), _0
     if d.chosen >= 0:
         for k in range(int64(d.count)):
@@ -128,7 +128,7 @@ def conclude(example, importance):
 @helper
 def teach_next(layer, example, importance, offset):
     """Let the layer below learn from a decision that has been predicted."""
-    d, e = decision_of(example), example_at(example)[0]
+    d, e = decision_of(example), example_of(example)
     features, raw, d.only_learns = e.features, e.raw, uint64(1)
     learn_next(layer, example, UNLABELED, importance, offset)
     d.only_learns, e.features, e.raw = uint64(0), features, raw

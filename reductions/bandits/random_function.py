@@ -12,12 +12,12 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import example_at, float32s_at, int64s_at, shared_at, uint32s_at, view
+from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, record_of, shared_of, uint32s_at
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.bandits.random import draw_gaussian
-from hutch.reductions.linear.features import features_at, is_left_out
+from hutch.reductions.linear.features import features_of, is_left_out
 from hutch.reductions.linear.memory import reserve
-from hutch.reductions.linear.terms import MAX_ORDER, find_terms, term_at, terms_record_at
+from hutch.reductions.linear.terms import MAX_ORDER, find_terms, term_at, terms_record_of
 
 _0 = np.float32(0)
 _TWO, _LEAST = np.float32(2), np.float32(1e-12)
@@ -32,7 +32,7 @@ WALK = np.dtype(
         ("products", "f4", MAX_ORDER),
     ]
 )
-walk_at = view(WALK)
+walk_of = record_of(WALK)
 
 
 @helper
@@ -81,8 +81,8 @@ def random_value(walk, example, offset, scale):
         offset: tells functions apart, in rows of the weight table.
         scale: variance.
     """
-    w, e = walk_at(walk)[0], example_at(example)[0]
-    features, multiplier = features_at(w.features)[0], shared_at(e.shared)[0].multiplier
+    w, e = walk_of(walk), example_of(example)
+    features, multiplier = features_of(w.features), shared_of(e.shared).multiplier
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     sums, shifted = (_0, _0), offset << w.shift
@@ -92,7 +92,7 @@ def random_value(walk, example, offset, scale):
                 index = _CONSTANT if ids[j] == CONSTANT_NAMESPACE else uint64(indices[i])
                 sums = _add(sums, values[i], ((index * multiplier) << w.shift) + shifted)
     if features.terms != uint64(0):
-        record = terms_record_at(features.terms)[0]
+        record = terms_record_of(features.terms)
         find_terms(features.terms, ids, int64(e.namespace_count))
         found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
         for t in range(int64(record.term_count)):

@@ -8,18 +8,18 @@ Source: VW 9.11.9, `--cb_sample`.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import array_at, example_at, kernel, layer_at, learn_next, predict_next, shared_at, view
+from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.probabilities import conclude
@@ -36,7 +36,7 @@ STATE = np.dtype(
         ("seeded", "u8"),  # address of uint8[rows]: whether there is one
     ]
 )
-state_at = view(STATE)
+own_of = state_of(STATE)
 _seeds_at, _seeded_at = array_at(np.uint64), array_at(np.uint8)
 _SEED = b"seed="
 
@@ -61,9 +61,9 @@ def _bring_forward(d, place):
 def predict(layer, example, label, importance, offset):
     """Draw an action."""
     predict_next(layer, example, label, importance, offset)
-    d, shared = decision_of(example), shared_at(example_at(example)[0].shared)[0]
+    d, shared = decision_of(example), shared_of(example_of(example).shared)
     values = values_of(d)
-    u = _draw(state_at(layer_at(layer)[0].state)[0], shared, d.row)
+    u = _draw(own_of(layer), shared, d.row)
     place, total = draw_action(values, u)
     for k in range(len(values)):
         values[k] /= total
@@ -93,8 +93,7 @@ class SampleAction(Reduction):
 
     def __init__(self, parameters: SampleActionParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = np.zeros(1, STATE)
-        self._seeds: tuple[NDArray[Any], ...] = ()
+        self._seeds = self.state = Record(STATE)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Read the seeds in the tags of the batch."""
@@ -106,8 +105,7 @@ class SampleAction(Reduction):
             tag = batch.tag(i)
             if tag.startswith(_SEED) and len(tag) > len(_SEED):
                 seeds[i], seeded[i] = hash_namespace(tag[len(_SEED) :], 0, "all"), 1
-        self._seeds = seeds, seeded
-        self.state["seeds"], self.state["seeded"] = seeds.ctypes.data, seeded.ctypes.data
+        self._seeds.set(seeds=seeds, seeded=seeded)
 
     @property
     def kernels(self) -> Kernels:

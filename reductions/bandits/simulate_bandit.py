@@ -17,12 +17,13 @@ from pydantic import Field
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import decision_at, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
-from hutch.reductions.bandits.copies import Copies, copies_at, end_copies, fill_importance, make_copies
+from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 from hutch.reductions.bandits.explorer import Finite
 from hutch.reductions.bandits.random import draw_action
 
@@ -41,14 +42,14 @@ class SimulateBanditParameters(Parameters):
 
 
 STATE = np.dtype([("copies", "u8"), ("seed", "u8"), ("draws", "u8"), ("right", "f4"), ("wrong", "f4")])
-state_at = view(STATE)
+own_of = state_of(STATE)
 
 
 @helper
 def _choose(layer, example, importance, offset):
     """Draw a class from the probabilities of the layer below; returns the action and the probability it had."""
-    state = state_at(layer_at(layer)[0].state)[0]
-    d = decision_at(copies_at(state.copies)[0].decision)[0]
+    state = own_of(layer)
+    d = decision_at(copies_of(state.copies).decision)
     fill_importance(d, importance)
     predict_next(layer, example, UNLABELED, importance, offset)
     place, total = draw_action(values_of(d), merand48(state.seed + state.draws)[1])
@@ -58,7 +59,7 @@ def _choose(layer, example, importance, offset):
 @helper
 def _judge(example, label, importance, action):
     """The class chosen, and whether it is wrong as the loss."""
-    e, prediction = example_at(example)[0], np.float32(action) + np.float32(1)
+    e, prediction = example_of(example), np.float32(action) + np.float32(1)
     e.features = e.length
     e.loss = np.float64(importance) if label != UNLABELED and label != prediction else 0.0
     return prediction
@@ -67,7 +68,7 @@ def _judge(example, label, importance, action):
 @kernel
 def predict(layer, example, label, importance, offset):
     """The class drawn."""
-    state = state_at(layer_at(layer)[0].state)[0]
+    state = own_of(layer)
     if not make_copies(state.copies, example):
         return np.float32(1)
     action, _ = _choose(layer, example, importance, offset)
@@ -79,12 +80,12 @@ def predict(layer, example, label, importance, offset):
 @kernel
 def learn(layer, example, label, importance, offset):
     """The class drawn; the layers below are told its cost and its probability."""
-    state = state_at(layer_at(layer)[0].state)[0]
+    state = own_of(layer)
     if not make_copies(state.copies, example):
         return np.float32(1)
     action, probability = _choose(layer, example, importance, offset)
     state.draws += uint64(1)
-    d = decision_at(copies_at(state.copies)[0].decision)[0]
+    d = decision_at(copies_of(state.copies).decision)
     right = np.float32(action) + np.float32(1) == label
     d.chosen, d.cost, d.probability = action, state.right if right else state.wrong, probability
     learn_next(layer, example, d.cost, importance, offset)
@@ -110,10 +111,13 @@ class SimulateBandit(Reduction):
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError("simulate_bandit: got a layer above it, wanted it at the top")
-        self._copies = Copies(parameters.classes, context)
-        self.state = np.zeros(1, STATE)
-        self.state["copies"], self.state["seed"] = self._copies.record.ctypes.data, hash_namespace("vw", 0, "all")
-        self.state["right"], self.state["wrong"] = parameters.right, parameters.wrong
+        self.state = Record(
+            STATE,
+            copies=Copies(parameters.classes, context),
+            seed=hash_namespace("vw", 0, "all"),
+            right=parameters.right,
+            wrong=parameters.wrong,
+        )
 
     @property
     def kernels(self) -> Kernels:

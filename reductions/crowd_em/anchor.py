@@ -1,11 +1,12 @@
 """Anchors of the crowd's workers: what is left of a worker's rows where skills may have changed.
 
-At a boundary the old labels of a worker say little of the new behaviour, so each of his confusion rows is stored and
-counts for at most a few labels from then on (`cap`; form `kl` of counts, see `hutch.em.base.counts`). Several stored tables
-are kept, for skills may return; they are mixed by how well they foresee the worker's labels (fixed share, Herbster and
-Warmuth 1998). What the kernels of the two-level model read stays one table: labels since the boundary, and the mixture.
+At a boundary a worker's old labels say little about their new behaviour, so each of their confusion rows is stored and
+counts for at most a few labels from then on (`cap`; form `kl` of counts, see `hutch.em.base.counts`). Several stored
+tables are kept, since skills may return; they are mixed by how well they predict the worker's labels (fixed share,
+Herbster and Warmuth 1998). The kernels of the two-level model still read one table: labels since the boundary, and the
+mixture.
 
-A boundary touches nobody: a worker's rows are renewed when an item with a label of his is next learned.
+A boundary touches nobody: a worker's rows are renewed when an item that they labelled is next learned.
 """
 
 from typing import Any
@@ -14,12 +15,13 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import float64s_at, int64s_at, view
+from hutch.core.kernel.abi import float64s_at, int64s_at, record_of
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.crowd.models.two_level_kernels import COIN, POPULATION, coin
 from hutch.crowd.models.two_level_stream import retained
-from hutch.em.constrained.record import CLASS, COUNTS, constraint_at
+from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 
 CAP = 5.0
 """Labels that a stored row counts for at most, unless a beta is given."""
@@ -38,7 +40,7 @@ ANCHORS = np.dtype(
         ("held", "u8"),  # address of float64[labels of a block, table]: tables put aside
     ]
 )
-anchors_at = view(ANCHORS)
+anchors_of = record_of(ANCHORS)
 
 
 def table_size(classes: int) -> int:
@@ -56,34 +58,27 @@ class Anchors:
     """
 
     def __init__(self, constraint: NDArray[Any], slots: int, classes: int, stored: int) -> None:
-        self.record = np.zeros(1, ANCHORS)
-        self._constraint = constraint
+        self.record = Record(ANCHORS, constraint=constraint, stored=stored)
         self._size = table_size(classes)
         self._arrays: dict[str, NDArray[Any]] = {"held": np.zeros(self._size)}
         if constraint["mode"][0] == CLASS:
             self._arrays["tables"] = np.zeros((slots, stored, self._size))
             self._arrays["shares"] = np.zeros((slots, stored))
             self._arrays["epochs"] = np.zeros(slots, np.int64)
-        self.record["constraint"], self.record["stored"] = constraint.ctypes.data, stored
-        self._show()
-
-    def _show(self) -> None:
-        for name, array in self._arrays.items():
-            self.record[name] = array.ctypes.data
+        self.record.set(**self._arrays)
 
     def make_room(self, labels: int) -> None:
         """For blocks of so many labels."""
         if len(self._arrays["held"]) < labels * self._size:
-            self._arrays["held"] = np.zeros(labels * self._size)
-            self._show()
+            self.record["held"] = self._arrays["held"] = np.zeros(labels * self._size)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """What belongs in the model."""
         return {f"anchor.{name}": array for name, array in self._arrays.items() if name != "held"}
 
 
-@njit
-def _first_of(slots, j):  # type: ignore[no-untyped-def]
+@helper
+def _first_of(slots, j):
     """Whether no label before this one is of the same worker."""
     for i in range(j):
         if slots[i] == slots[j]:
@@ -91,15 +86,15 @@ def _first_of(slots, j):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _parts(table, classes):  # type: ignore[no-untyped-def]
+@helper
+def _parts(table, classes):
     """Counts, their sums, habits, their sum, of a table."""
     cells = classes * classes
     return table[:cells], table[cells : cells + classes], table[cells + classes : cells + 2 * classes], table[-1:]
 
 
-@njit
-def _parts_of(crowd, slot, classes):  # type: ignore[no-untyped-def]
+@helper
+def _parts_of(crowd, slot, classes):
     """The same of a worker."""
     cells, rows = slot * classes * classes, slot * classes
     return (
@@ -110,40 +105,40 @@ def _parts_of(crowd, slot, classes):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
-def _add(crowd, slot, table, factor, classes):  # type: ignore[no-untyped-def]
+@helper
+def _add(crowd, slot, table, factor, classes):
     """A worker's table += factor × table."""
     for own, other in zip(_parts_of(crowd, slot, classes), _parts(table, classes)):  # noqa: B905 - Numba has no strict
         for i in range(len(own)):
             own[i] += factor * other[i]
 
 
-@njit
-def _swap(crowd, slot, table, classes):  # type: ignore[no-untyped-def]
+@helper
+def _swap(crowd, slot, table, classes):
     for own, other in zip(_parts_of(crowd, slot, classes), _parts(table, classes)):  # noqa: B905 - Numba has no strict
         for i in range(len(own)):
             own[i], other[i] = other[i], own[i]
 
 
-@njit
-def _tables(anchors, slot, size):  # type: ignore[no-untyped-def]
+@helper
+def _tables(anchors, slot, size):
     count = uint64(anchors.stored * size)
     return float64s_at(anchors.tables + uint64(8) * count * uint64(slot), count)
 
 
-@njit
-def _shares(anchors, slot):  # type: ignore[no-untyped-def]
+@helper
+def _shares(anchors, slot):
     count = uint64(anchors.stored)
     return float64s_at(anchors.shares + uint64(8) * count * uint64(slot), count)
 
 
-@njit
-def _held(anchors, j, size):  # type: ignore[no-untyped-def]
+@helper
+def _held(anchors, j, size):
     return float64s_at(anchors.held + uint64(8 * j * size), uint64(size))
 
 
-@njit(error_model="numpy")
-def _capped(crowd, slot, classes, cap, table):  # type: ignore[no-untyped-def]
+@helper
+def _capped(crowd, slot, classes, cap, table):
     """A worker's table with every row shrunk to at most `cap` labels."""
     counts, rows, habits, mass = _parts_of(crowd, slot, classes)
     own_counts, own_rows, own_habits, own_mass = _parts(table, classes)
@@ -158,8 +153,8 @@ def _capped(crowd, slot, classes, cap, table):  # type: ignore[no-untyped-def]
         own_habits[label] = factor * habits[label]
 
 
-@njit(error_model="numpy")
-def _mix(anchors, crowd, slot, classes, factor):  # type: ignore[no-untyped-def]
+@helper
+def _mix(anchors, crowd, slot, classes, factor):
     """Add `factor` times the mixture of a worker's stored tables to his table."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -168,14 +163,14 @@ def _mix(anchors, crowd, slot, classes, factor):  # type: ignore[no-untyped-def]
             _add(crowd, slot, tables[r * size : (r + 1) * size], factor * shares[r], classes)
 
 
-@njit
-def _cap(anchors):  # type: ignore[no-untyped-def]
-    beta = constraint_at(anchors.constraint)[0].beta
+@helper
+def _cap(anchors):
+    beta = constraint_of(anchors.constraint).beta
     return CAP if beta == COUNTS else beta
 
 
-@njit(error_model="numpy")
-def _anchor_ahead(anchors, crowd, slot, classes, table):  # type: ignore[no-untyped-def]
+@helper
+def _anchor_ahead(anchors, crowd, slot, classes, table):
     """What a worker's table becomes at a boundary: the mixture of his capped table and of the stored ones that stay.
 
     Returns:
@@ -193,8 +188,8 @@ def _anchor_ahead(anchors, crowd, slot, classes, table):  # type: ignore[no-unty
     return used
 
 
-@njit(error_model="numpy")
-def _renew(anchors, crowd, slot, classes, touches, seen, table):  # type: ignore[no-untyped-def]
+@helper
+def _renew(anchors, crowd, slot, classes, touches, seen, table):
     """Store a worker's table and let him start anew from what is stored; `table` is scratch."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -208,20 +203,20 @@ def _renew(anchors, crowd, slot, classes, touches, seen, table):  # type: ignore
     touches[slot], seen[slot] = _UNTOUCHED, 0.0
 
 
-@njit
-def _is_stale(anchors, slot, touches):  # type: ignore[no-untyped-def]
+@helper
+def _is_stale(anchors, slot, touches):
     """Whether a boundary came since a worker's last labels; one who had none since the boundary before stays."""
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
-    return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_at(anchors.constraint)[0].boundaries)
+    return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_of(anchors.constraint).boundaries)
 
 
-@njit
-def _by_class(anchors):  # type: ignore[no-untyped-def]
-    return constraint_at(anchors.constraint)[0].mode == CLASS
+@helper
+def _by_class(anchors):
+    return constraint_of(anchors.constraint).mode == CLASS
 
 
-@njit
-def show_anchored(address, slots, crowd, classes, touches, seen, learning):  # type: ignore[no-untyped-def]
+@helper
+def show_anchored(address, slots, crowd, classes, touches, seen, learning):
     """Before an item is judged: renew the rows of its workers if a boundary came since their last labels.
 
     Args:
@@ -232,9 +227,9 @@ def show_anchored(address, slots, crowd, classes, touches, seen, learning):  # t
         touches, seen: float64 (slots), changed with the rows.
         learning: whether the item is learned.
     """
-    if address == uint64(0) or not _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or not _by_class(anchors_of(address)):
         return
-    anchors, size = anchors_at(address)[0], classes * classes + 2 * classes + 1
+    anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     for j in range(len(slots)):
         if not (_is_stale(anchors, slots[j], touches) and _first_of(slots, j)):
@@ -247,54 +242,54 @@ def show_anchored(address, slots, crowd, classes, touches, seen, learning):  # t
             _swap(crowd, slots[j], table, classes)
     if learning:
         for slot in slots:
-            epochs[slot] = int64(constraint_at(anchors.constraint)[0].boundaries)
+            epochs[slot] = int64(constraint_of(anchors.constraint).boundaries)
 
 
-@njit
-def show_read(address, slots, crowd, classes, touches):  # type: ignore[no-untyped-def]
+@helper
+def show_read(address, slots, crowd, classes, touches):
     """After an item that is not learned: put the rows back that `show_anchored` renewed."""
-    if address == uint64(0) or not _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or not _by_class(anchors_of(address)):
         return
-    anchors, size = anchors_at(address)[0], classes * classes + 2 * classes + 1
+    anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
     for j in range(len(slots)):
         if _is_stale(anchors, slots[j], touches) and _first_of(slots, j):
             _swap(crowd, slots[j], _held(anchors, j, size), classes)
 
 
-@njit
-def renew_all(address, crowd, classes, touches, seen):  # type: ignore[no-untyped-def]
+@helper
+def renew_all(address, crowd, classes, touches, seen):
     """Renew every worker: before what all of them have in common is estimated."""
-    if address == uint64(0) or not _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or not _by_class(anchors_of(address)):
         return
-    anchors, size = anchors_at(address)[0], classes * classes + 2 * classes + 1
+    anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     for slot in range(len(touches)):
         if _is_stale(anchors, slot, touches):
             _renew(anchors, crowd, slot, classes, touches, seen, _held(anchors, 0, size))
-        epochs[slot] = int64(constraint_at(anchors.constraint)[0].boundaries)
+        epochs[slot] = int64(constraint_of(anchors.constraint).boundaries)
 
 
 @compiled
-def renew_workers(address, crowd, classes, touches, seen):  # type: ignore[no-untyped-def]
+def renew_workers(address, crowd, classes, touches, seen):
     """`renew_all`, for Python."""
     renew_all(address, crowd, classes, touches, seen)
 
 
-@njit
-def put_aside(address, slots, crowd, classes):  # type: ignore[no-untyped-def]
+@helper
+def put_aside(address, slots, crowd, classes):
     """Before an item's labels are learned: in mode step, copy its workers' tables, which are their anchors."""
-    if address == uint64(0) or _by_class(anchors_at(address)[0]):
+    if address == uint64(0) or _by_class(anchors_of(address)):
         return
     for j in range(len(slots)):
         if _first_of(slots, j):
-            table = _held(anchors_at(address)[0], j, classes * classes + 2 * classes + 1)
+            table = _held(anchors_of(address), j, classes * classes + 2 * classes + 1)
             table[:] = 0.0
             _swap(crowd, slots[j], table, classes)
             _add(crowd, slots[j], table, 1.0, classes)
 
 
-@njit(error_model="numpy")
-def _weigh(anchors, crowd, slot, label, classes, q):  # type: ignore[no-untyped-def]
+@helper
+def _weigh(anchors, crowd, slot, label, classes, q):
     """Move the shares of a worker's stored tables on by how well each foresaw a label."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -319,8 +314,8 @@ def _weigh(anchors, crowd, slot, label, classes, q):  # type: ignore[no-untyped-
             shares[r] = (1.0 - _SHARE) * shares[r] / total + _SHARE / used
 
 
-@njit
-def _kept(slots, j, touches, seen, decay):  # type: ignore[no-untyped-def]
+@helper
+def _kept(slots, j, touches, seen, decay):
     """How much of its table before an item a worker still has after the item's labels."""
     new, kept = 0, 1.0
     for slot in slots:
@@ -330,8 +325,8 @@ def _kept(slots, j, touches, seen, decay):  # type: ignore[no-untyped-def]
     return kept, new
 
 
-@njit(error_model="numpy")
-def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):  # type: ignore[no-untyped-def]
+@helper
+def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):
     """After an item's labels were learned: anchor its workers' rows, so that steps shrink all but the anchor.
 
     Args:
@@ -342,7 +337,7 @@ def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q): 
     """
     if address == uint64(0):
         return
-    anchors, beta = anchors_at(address)[0], constraint_at(anchors_at(address)[0].constraint)[0].beta
+    anchors, beta = anchors_of(address), constraint_of(anchors_of(address).constraint).beta
     for j in range(len(slots)):
         if not _first_of(slots, j):
             continue

@@ -5,20 +5,20 @@ from numpy import float32, int64, uint64
 
 from hutch.core.kernel.abi import (
     UNLABELED,
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     int64s_at,
-    layer_at,
     learn_next,
     predict_next,
+    submodel,
 )
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.crowd.models.two_level_kernels import begin_posterior, end_posterior
 from hutch.crowd.models.two_level_stream import ITEMS, LABELS, REFRESH, learn_item, likelihoods, stream_priors
-from hutch.em.constrained.record import constraint_at
+from hutch.em.constrained.record import constraint_of
 from hutch.reductions.crowd_em.anchor import (
-    anchors_at,
+    anchors_of,
     put_aside,
     renew_all,
     show_anchored,
@@ -26,30 +26,30 @@ from hutch.reductions.crowd_em.anchor import (
     take_back,
 )
 from hutch.reductions.crowd_em.prior import probabilities, soft_label, temper, weigh_evidence
-from hutch.reductions.crowd_em.state import crowd_at, crowd_em_at, half_of, take_features
+from hutch.reductions.crowd_em.state import crowd_at, crowd_em_of, half_of, take_features
 
 _FORGET = 0.995  # weights of the powers remember about 200 items
 _0, _1 = np.float32(0), np.float32(1)
 
 
-@njit
-def _scores(layer, s, submodel, offset):  # type: ignore[no-untyped-def]
+@helper
+def _scores(layer, s, learner, offset):
     """The scores of one of the learners below, in the layer's memory."""
-    predict_next(layer, s.example, UNLABELED, _1, offset + uint64(submodel) * layer_at(layer)[0].step)
+    predict_next(layer, s.example, UNLABELED, _1, submodel(layer, offset, learner))
     return float32s_at(s.scores, uint64(s.classes))
 
 
-@njit
-def _teach(layer, s, submodel, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _teach(layer, s, learner, importance, offset):
     """Let one of the learners below learn the target."""
-    item = example_at(s.example)[0]
+    item = example_of(s.example)
     item.targets, item.importance = s.target, importance
-    learn_next(layer, s.example, UNLABELED, importance, offset + uint64(submodel) * layer_at(layer)[0].step)
+    learn_next(layer, s.example, UNLABELED, importance, submodel(layer, offset, learner))
     item.targets = uint64(0)
 
 
-@njit
-def _opinion(layer, s, half, learning, offset):  # type: ignore[no-untyped-def]
+@helper
+def _opinion(layer, s, half, learning, offset):
     """The learner's probabilities of the item's class, from no learner that has learned from the item's own labels."""
     classes = uint64(s.classes)
     scores = float32s_at(s.scores, classes)
@@ -69,8 +69,8 @@ def _opinion(layer, s, half, learning, offset):  # type: ignore[no-untyped-def]
     probabilities(shifted, float64s_at(s.p, classes))
 
 
-@njit
-def _train(layer, s, half, importance, offset):  # type: ignore[no-untyped-def]
+@helper
+def _train(layer, s, half, importance, offset):
     """Train the learners below; keep what that did to the item's scores, if the item will be met again."""
     classes = uint64(s.classes)
     if s.passes == 1 or s.crossfit == 1:
@@ -86,8 +86,8 @@ def _train(layer, s, half, importance, offset):  # type: ignore[no-untyped-def]
         shifts[k] = after[k] - shifts[k]
 
 
-@njit(error_model="numpy")
-def _count_votes(s, labels):  # type: ignore[no-untyped-def]
+@helper
+def _count_votes(s, labels):
     """Vote shares of the block; all on the gold class where it is known, even where there are no labels."""
     classes = uint64(s.classes)
     votes = float64s_at(s.votes, classes)
@@ -100,8 +100,8 @@ def _count_votes(s, labels):  # type: ignore[no-untyped-def]
     return votes
 
 
-@njit(error_model="numpy")
-def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset):  # type: ignore[no-untyped-def]
+@helper
+def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset):
     """E step of the block, into q; also its likelihood, and the learner's opinion and the prior before the labels."""
     classes = uint64(s.classes)
     q, prior = float64s_at(s.q, uint64(2) * classes), float64s_at(s.prior, classes)
@@ -134,12 +134,12 @@ def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset)
         q[uint64(k) + classes] *= prior[k]
     evidence += end_posterior(q)
     if s.anchors != uint64(0) and len(slots) > 0:
-        constraint_at(anchors_at(s.anchors)[0].constraint)[0].score = evidence / len(slots)
+        constraint_of(anchors_of(s.anchors).constraint).score = evidence / len(slots)
     return q
 
 
-@njit(error_model="numpy")
-def _learn(layer, s, crowd, slots, labels, votes, has_features, half, offset):  # type: ignore[no-untyped-def]
+@helper
+def _learn(layer, s, crowd, slots, labels, votes, has_features, half, offset):
     """M step: the crowd and the learner, or after the last pass that infers only the student."""
     classes = uint64(s.classes)
     q, target = float64s_at(s.q, uint64(2) * classes), float32s_at(s.target, classes)
@@ -174,10 +174,10 @@ def _learn(layer, s, crowd, slots, labels, votes, has_features, half, offset):  
         _train(layer, s, half, s.importance, offset)
 
 
-@njit(error_model="numpy")
-def finish_block(layer, example, learning, offset):  # type: ignore[no-untyped-def]
+@helper
+def finish_block(layer, example, learning, offset):
     """The last line of a block: predict, then learn; returns the most probable class."""
-    s, e = crowd_em_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    s, e = crowd_em_of(layer), example_of(example)
     crowd = crowd_at(s)
     slots, labels = int64s_at(s.block_slots, uint64(s.count)), int64s_at(s.block_labels, uint64(s.count))
     votes, has_features = _count_votes(s, labels), take_features(s, example)
@@ -191,7 +191,7 @@ def finish_block(layer, example, learning, offset):  # type: ignore[no-untyped-d
         if p[k] > p[foreseen]:
             foreseen = k
     known = s.count > 0 or s.truth >= 0
-    e.features, e.raw = example_at(s.example)[0].features, float32(q[best] + q[classes + best])
+    e.features, e.raw = example_of(s.example).features, float32(q[best] + q[classes + best])
     e.importance = s.importance if known else e.importance
     e.loss = e.importance * (1.0 - q[foreseen] - q[classes + foreseen]) if known else 0.0
     if e.scores != uint64(0) and int64(e.score_count) >= classes:

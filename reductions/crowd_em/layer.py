@@ -18,8 +18,9 @@ from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_at, kernel, layer_at, shared_at
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, shared_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.crowd.models.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.models.two_level_kernels import Crowd, fit_strengths
@@ -27,7 +28,7 @@ from hutch.crowd.models.two_level_stream import FIRST_REFRESH, REFRESH
 from hutch.em.constrained.record import KL
 from hutch.reductions.crowd_em.anchor import Anchors, renew_workers
 from hutch.reductions.crowd_em.block import finish_block
-from hutch.reductions.crowd_em.state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_at, take_label
+from hutch.reductions.crowd_em.state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_of, take_label
 
 _NAN, _0, _1 = np.float32(np.nan), np.float32(0), np.float32(1)
 
@@ -70,26 +71,26 @@ class CrowdEMParameters(Parameters):
     stored_rows: Annotated[int, Field(ge=1, le=16)] = 3
 
 
-@njit
-def _line(layer, example, label, importance, read, offset):  # type: ignore[no-untyped-def]
+@helper
+def _line(layer, example, label, importance, read, offset):
     """One line of a block."""
-    s, e = crowd_em_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    s, e = crowd_em_of(layer), example_of(example)
     if read and _1 <= label <= float32(s.classes) and importance > _0:
         take_label(s, example, label, importance)
     if e.last == uint64(0):
         e.importance, e.loss, e.raw = _0, 0.0, _NAN
         return _NAN
-    return finish_block(layer, example, shared_at(e.shared)[0].testing == 0, offset)
+    return finish_block(layer, example, shared_of(e.shared).testing == 0, offset)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """A line whose label is read only if nothing is learned in this run: it has none, or it is held out."""
-    return _line(layer, example, label, importance, shared_at(example_at(example)[0].shared)[0].testing == 1, offset)
+    return _line(layer, example, label, importance, shared_of(example_of(example).shared).testing == 1, offset)
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """A line with a label."""
     return _line(layer, example, label, importance, True, offset)
 
@@ -108,21 +109,29 @@ class CrowdEM(Reduction):
     predicts = Predictions.CLASS
     asks = (Labels.MULTICLASS, Predictions.CLASS)
     whole_groups = True
+    state: Record
     statistics = ("confusion", "habit")
 
     def __init__(self, parameters: CrowdEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self._check(context)
         p, parser = parameters, context.parser
-        self._powers, self._schedule = np.array(p.powers), np.array([p.decay, p.warm_up, p.class_anchor])
-        self.state = np.zeros(1, CROWD_EM)
-        s = self.state[0]
-        s["classes"], s["slots"], s["worker"] = p.classes, p.slots, namespace_id(p.worker, parser.namespaces)
         hashed = hash_feature(p.worker, p.gold or "", parser.hash_seed, parser.hash) & ((1 << parser.bits) - 1)
-        s["gold"] = -1 if p.gold is None else hashed
-        s["powers_given"], s["powers"] = self._powers.ctypes.data, len(p.powers)
-        s["schedule"], s["vote_share"] = self._schedule.ctypes.data, p.vote_share
-        s["passes"], s["crossfit"], s["student"], s["pass_number"] = p.passes, p.crossfit, self.width(p) - 1, 1
+        self.state = Record(
+            CROWD_EM,
+            classes=p.classes,
+            slots=p.slots,
+            worker=namespace_id(p.worker, parser.namespaces),
+            gold=-1 if p.gold is None else hashed,
+            powers_given=np.array(p.powers),
+            powers=len(p.powers),
+            schedule=np.array([p.decay, p.warm_up, p.class_anchor]),
+            vote_share=p.vote_share,
+            passes=p.passes,
+            crossfit=p.crossfit,
+            student=self.width(p) - 1,
+            pass_number=1,
+        )
         self._memory = Memory(self.state, p.classes, len(p.powers), _untouched(p))
         self._anchors: Anchors | None = None
 
@@ -135,7 +144,7 @@ class CrowdEM(Reduction):
                 f"crowd_em: asks of the layer below a score for each of {classes} classes, "
                 f"{below.name!r} has {below.score_count or 'none'}; wanted one such as 'one_against_all'"
             )
-        if getattr(below.parameters, "probabilities", False):
+        if below.scores_are_probabilities:
             raise ConfigError(f"crowd_em: asks of the layer below plain scores; leave out {below.name}.probabilities")
 
     @classmethod
@@ -161,6 +170,11 @@ class CrowdEM(Reduction):
         return int(self.parameters.classes)
 
     @property
+    def scores_are_probabilities(self) -> bool:
+        """They are posteriors."""
+        return True
+
+    @property
     def crowd(self) -> Crowd:
         """What is known of the workers, by slot."""
         return Crowd(*(self._memory.learned[name] for name in TABLES))
@@ -176,7 +190,7 @@ class CrowdEM(Reduction):
                 "literal leave the simplex (pulled from (0, 0, 1) to (.9, .05, .05), the second entry turns negative)"
             )
         self._anchors = Anchors(constraint, p.slots, p.classes, p.stored_rows)
-        self.state["anchors"] = self._anchors.record.ctypes.data
+        self.state["anchors"] = self._anchors.record
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Make room for the batch's items; refuse to learn labels that are no classes."""
@@ -192,7 +206,7 @@ class CrowdEM(Reduction):
 
     def end_pass(self) -> None:
         """Estimate the crowd's strengths from all counts; go back to the first item."""
-        s, learned = self.state[0], self._memory.learned
+        s, learned = self.state.array[0], self._memory.learned
         if s["pass_number"] <= s["passes"]:
             if self._anchors:
                 renew_workers(s["anchors"], self.crowd, self.parameters.classes, learned["touches"], learned["seen"])

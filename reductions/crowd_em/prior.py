@@ -9,14 +9,15 @@ import math
 
 import numpy as np
 
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import helper
 
 _FLOOR = 1e-12
 _LEAST = 1e-300
 
 
-@njit(error_model="numpy")
-def probabilities(scores, p):  # type: ignore[no-untyped-def]
+@compiled
+def probabilities(scores, p):
     """Scores of one-against-all classifiers as probabilities: logistic functions, scaled to sum 1.
 
     Args:
@@ -31,8 +32,8 @@ def probabilities(scores, p):  # type: ignore[no-untyped-def]
         p[k] /= total
 
 
-@njit(error_model="numpy")
-def temper(p, class_prior, powers, log_weights, by_power, prior):  # type: ignore[no-untyped-def]
+@compiled
+def temper(p, class_prior, powers, log_weights, by_power, prior):
     """The prior of an item: sum over g of softmax(v)_g p^g pi^(1-g), each term scaled to sum 1.
 
     Args:
@@ -58,8 +59,8 @@ def temper(p, class_prior, powers, log_weights, by_power, prior):  # type: ignor
         prior[k] /= total
 
 
-@njit(error_model="numpy")
-def weigh_evidence(by_power, likelihood, forget, log_weights):  # type: ignore[no-untyped-def]
+@compiled
+def weigh_evidence(by_power, likelihood, forget, log_weights):
     """Move the powers' weights on by an item's labels: v_g <- forget v_g + log sum_k p_g(k) likelihood(k).
 
     Args:
@@ -76,8 +77,8 @@ def weigh_evidence(by_power, likelihood, forget, log_weights):  # type: ignore[n
         log_weights[j] = forget * log_weights[j] + math.log(max(evidence, _LEAST))
 
 
-@njit(error_model="numpy")
-def soft_label(p, likelihood, votes, share, target):  # type: ignore[no-untyped-def]
+@helper
+def soft_label(p, likelihood, votes, share, target):
     """What the learner is taught: p times the labels' likelihood, with a share of the votes.
 
     The power is 1, whatever the evidence prefers: a sharpened prior in the target would be self-training, and diverges.

@@ -7,8 +7,9 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
-from hutch.core.kernel.abi import EXAMPLE, example_at, float32s_at, float64s_at, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import EXAMPLE, example_of, float32s_at, float64s_at, int64s_at, state_of, uint32s_at
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 from hutch.crowd.models.two_level_kernels import Crowd
 
 TABLES = ("counts", "rows", "habits", "masses", "skill", "population", "habit_prior", "strengths")
@@ -46,12 +47,12 @@ CROWD_EM = np.dtype(
         *[(name, "u8") for name in (*LEARNED, *_DOUBLES, *_SINGLES, *_GROWING)],
     ]
 )
-crowd_em_at = view(CROWD_EM)
+crowd_em_of = state_of(CROWD_EM)
 _EXAMPLE_WORDS = np.uint64(EXAMPLE.itemsize // 4)
 
 
-@njit(inline="always")
-def crowd_at(s):  # type: ignore[no-untyped-def]
+@inlined
+def crowd_at(s):
     """The worker table."""
     classes, slots = uint64(s.classes), uint64(s.slots)
     return Crowd(
@@ -66,10 +67,10 @@ def crowd_at(s):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
-def worker_of(s, example):  # type: ignore[no-untyped-def]
+@helper
+def worker_of(s, example):
     """Index of the first feature in the workers' namespace; 0, the anonymous worker, without one."""
-    e = example_at(example)[0]
+    e = example_of(example)
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     for j in range(e.namespace_count):
         if ids[j] == s.worker and starts[j + 1] > starts[j]:
@@ -77,8 +78,8 @@ def worker_of(s, example):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit
-def take_label(s, example, label, importance):  # type: ignore[no-untyped-def]
+@helper
+def take_label(s, example, label, importance):
     """Add a line's label to the present block."""
     place, worker = int64(label) - 1, worker_of(s, example)
     if worker == s.gold:
@@ -90,11 +91,11 @@ def take_label(s, example, label, importance):  # type: ignore[no-untyped-def]
     s.importance = max(s.importance, importance)
 
 
-@njit
-def take_features(s, example):  # type: ignore[no-untyped-def]
+@helper
+def take_features(s, example):
     """Make the item's example from a line: everything but the worker. Returns whether it has features of its own."""
     uint32s_at(s.example, _EXAMPLE_WORDS)[:] = uint32s_at(example, _EXAMPLE_WORDS)
-    e = example_at(s.example)[0]
+    e = example_of(s.example)
     count, length = e.namespace_count, e.length
     starts, ids = int64s_at(e.namespaces, count + uint64(1)), uint32s_at(e.namespace_ids, count)
     indices, values = uint32s_at(e.indices, length), float32s_at(e.values, length)
@@ -117,10 +118,10 @@ def take_features(s, example):  # type: ignore[no-untyped-def]
     return has_features
 
 
-@njit
-def half_of(s):  # type: ignore[no-untyped-def]
+@helper
+def half_of(s):
     """0 or 1 by a hash of the item's features, so that equal items fall into one half."""
-    e = example_at(s.example)[0]
+    e = example_of(s.example)
     mixed = uint64(0)
     indices, values = uint32s_at(e.indices, e.length), uint32s_at(e.values, e.length)
     for i in range(e.length):
@@ -133,36 +134,26 @@ class Memory:
     """All arrays of the layer, kept alive here; the record holds their addresses.
 
     Args:
-        record: CROWD_EM, array of length 1.
+        record: the CROWD_EM record.
         classes, powers: how many.
         learned: the arrays of `LEARNED`, one-dimensional.
     """
 
-    def __init__(
-        self, record: NDArray[Any], classes: int, powers: int, learned: dict[str, NDArray[np.float64]]
-    ) -> None:
+    def __init__(self, record: Record, classes: int, powers: int, learned: dict[str, NDArray[np.float64]]) -> None:
         self.record = record
         self.learned = learned
         self._classes = classes
-        self._example = np.zeros(1, EXAMPLE)
-        self._arrays: dict[str, NDArray[Any]] = {}
         self._shifts = np.zeros((0, classes), np.float32)
-        record["example"] = self._example.ctypes.data
-        for name, array in learned.items():
-            record[name] = array.ctypes.data
+        record.set(example=np.zeros(1, EXAMPLE), **learned)
         sizes = {"work": 4 * classes, "q": 2 * classes, "levels": 2, "by_power": powers * classes}
         for name in _DOUBLES:
-            self._hold(name, np.zeros(sizes.get(name, classes), np.float64))
+            record[name] = np.zeros(sizes.get(name, classes), np.float64)
         for name in _SINGLES:
-            self._hold(name, np.zeros(classes, np.float32))
-
-    def _hold(self, name: str, array: NDArray[Any]) -> None:
-        self._arrays[name] = array
-        self.record[name] = array.ctypes.data
+            record[name] = np.zeros(classes, np.float32)
 
     def _reserve(self, name: str, size: int, kind: Any) -> None:
-        if len(self._arrays.get(name, ())) < size:
-            self._hold(name, np.zeros(size + size // 4, kind))
+        if len(self.record.targets.get(name, ())) < size:
+            self.record[name] = np.zeros(size + size // 4, kind)
 
     def make_room(self, batch: Batch, learn: bool) -> int:
         """For the largest block and the widest line of a batch, and for the shifts of its items if they are kept.
@@ -192,7 +183,7 @@ class Memory:
             grown = np.zeros((items + items // 2, self._classes), np.float32)
             grown[: len(self._shifts)] = self._shifts
             self._shifts = grown
-        self.record["shifts"] = self._shifts.ctypes.data
+        self.record["shifts"] = self._shifts
 
     @property
     def shifts(self) -> NDArray[np.float32]:

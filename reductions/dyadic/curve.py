@@ -13,7 +13,8 @@ the vectors directly: |a|² + |b|² - 2 a·b would lose every digit where a ≈ 
 
 from math import exp, expm1, hypot, inf, log, log1p, sqrt
 
-from hutch.core.kernel.decorators import helper, njit
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import helper
 
 _LARGEST_EXPONENT = 700.0
 PRECISE, ROUGH = 1e-6, 2e-3
@@ -23,7 +24,7 @@ _DEAD = 17.0  # c + c e^-2s still differs from c
 
 
 @helper
-def _both(s):  # type: ignore[no-untyped-def]
+def _both(s):
     """e^-2s - 1 and e^2s - 1 for a small s, by one exponential, without loss of digits."""
     long = expm1(2.0 * abs(s))
     short = -long / (1.0 + long)
@@ -31,7 +32,7 @@ def _both(s):  # type: ignore[no-untyped-def]
 
 
 @helper
-def fall_(s, c, d, X):  # type: ignore[no-untyped-def]
+def fall_(s, c, d, X):
     """p(0) - p(s): three terms of the sign of s, so nothing cancels. A zero coefficient never meets an infinity."""
     fall = s * X
     if abs(s) < _SMALL:
@@ -47,7 +48,7 @@ def fall_(s, c, d, X):  # type: ignore[no-untyped-def]
 
 
 @helper
-def curve_(s, c, d, X, m):  # type: ignore[no-untyped-def]
+def curve_(s, c, d, X, m):
     """c e^-2s - d e^2s + m - s X, by whichever of two forms does not cancel."""
     start = (c - d) + m
     down = c * expm1(-2.0 * s) if c > 0.0 else 0.0
@@ -61,13 +62,13 @@ def curve_(s, c, d, X, m):  # type: ignore[no-untyped-def]
 
 
 @helper
-def prediction_(s, U, V, X, wx):  # type: ignore[no-untyped-def]
+def prediction_(s, U, V, X, wx):
     """p(s)."""
     return curve_(s, 0.25 * U, 0.25 * V, X, wx)
 
 
 @helper
-def _distance_without_linear(fall, c, d):  # type: ignore[no-untyped-def]
+def _distance_without_linear(fall, c, d):
     """The s > 0 at which `fall_` with X = 0 equals `fall` > 0: a quadratic equation in e^2s; inf if there is none."""
     B = c + d - fall
     R = hypot(B, 2.0 * sqrt(d) * sqrt(fall))
@@ -77,7 +78,7 @@ def _distance_without_linear(fall, c, d):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _distance_near(fall, c, d, X, precision):  # type: ignore[no-untyped-def]
+def _distance_near(fall, c, d, X, precision):
     """The same by Halley's method from s = 0; 0 if that does not settle within a few steps."""
     K = 2.0 * (c + d) + X
     s = fall / K
@@ -99,7 +100,7 @@ def _distance_near(fall, c, d, X, precision):  # type: ignore[no-untyped-def]
 
 
 @helper
-def distance_(fall, c, d, X, m, precision):  # type: ignore[no-untyped-def]
+def distance_(fall, c, d, X, m, precision):
     """The s > 0 at which the curve has fallen by `fall` > 0; `m` is the curve's constant less the level wanted;
     `precision` is one of PRECISE and ROUGH.
 
@@ -142,7 +143,7 @@ def distance_(fall, c, d, X, m, precision):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _polished(s, c, d, X, m):  # type: ignore[no-untyped-def]
+def _polished(s, c, d, X, m):
     """The root s of c e^-2s - d e^2s + m - s X, for s so large that c e^-2s has died and took the digits of c with it.
 
     Newton's method: from the left as long as the curve is convex, from the right where it is concave.
@@ -161,13 +162,13 @@ def _polished(s, c, d, X, m):  # type: ignore[no-untyped-def]
 
 
 @helper
-def inverse_(y, U, V, X, wx):  # type: ignore[no-untyped-def]
+def inverse_(y, U, V, X, wx):
     """The s at which p(s) = y; inf or -inf where p never gets there."""
     return inverse_to_(y, U, V, X, wx, PRECISE)
 
 
 @helper
-def inverse_to_(y, U, V, X, wx, precision):  # type: ignore[no-untyped-def]
+def inverse_to_(y, U, V, X, wx, precision):
     """The same to the precision of `distance_`."""
     c, d, m = 0.25 * U, 0.25 * V, wx - y
     fall = (c - d) + m
@@ -178,16 +179,16 @@ def inverse_to_(y, U, V, X, wx, precision):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@njit(error_model="numpy")
-def growth_(s):  # type: ignore[no-untyped-def]
+@compiled
+def growth_(s):
     """(e^-s - 1) / 2 and (e^s - 1) / 2, what `moved_` needs; finite for every s."""
     up = expm1(min(abs(s), _LARGEST_EXPONENT))
     down = -up / (1.0 + up)
     return (0.5 * down, 0.5 * up) if s > 0.0 else (0.5 * up, 0.5 * down)
 
 
-@njit(inline="always")
-def moved_(a, b, shrink, grow):  # type: ignore[no-untyped-def]
+@compiled
+def moved_(a, b, shrink, grow):
     """One coordinate of a and b after the step s whose `growth_` is given."""
     along, across = (a + b) * shrink, (a - b) * grow
     return a + (along + across), b + (along - across)

@@ -156,7 +156,7 @@ def _derivative_kernel(function: Any) -> tuple[Any, int]:
 
     derivative = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
 
-    def kernel(prediction, label, scale, norm, record):  # type: ignore[no-untyped-def]
+    def kernel(prediction, label, scale, norm, record):
         return float(derivative(prediction, label))
 
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -173,19 +173,19 @@ def _broadcast(kernel: Any, *arguments: ArrayLike, last: tuple[Any, ...] = ()) -
 
 
 @compiled
-def _predictions(s, U, V, X, wx, out):  # type: ignore[no-untyped-def]
+def _predictions(s, U, V, X, wx, out):
     for i in range(len(out)):
         out[i] = prediction_(s[i], U[i], V[i], X[i], wx[i])
 
 
 @compiled
-def _inverses(y, U, V, X, wx, out):  # type: ignore[no-untyped-def]
+def _inverses(y, U, V, X, wx, out):
     for i in range(len(out)):
         out[i] = inverse_(y[i], U[i], V[i], X[i], wx[i])
 
 
 @compiled
-def _steps(h, y, eta, U, V, X, wx, tau, kind, exact, derivative, out):  # type: ignore[no-untyped-def]
+def _steps(h, y, eta, U, V, X, wx, tau, kind, exact, derivative, out):
     loss = (derivative, np.uint64(0))
     for i in range(len(out)):
         if exact:
@@ -195,7 +195,7 @@ def _steps(h, y, eta, U, V, X, wx, tau, kind, exact, derivative, out):  # type: 
 
 
 @compiled
-def _importances(target, y, eta, U, V, X, wx, tau, kind, derivative, out):  # type: ignore[no-untyped-def]
+def _importances(target, y, eta, U, V, X, wx, tau, kind, derivative, out):
     loss = (derivative, np.uint64(0))
     for i in range(len(out)):
         out[i] = importance_to_(kind, target[i], y[i], eta[i], U[i], V[i], X[i], wx[i], tau[i], loss)

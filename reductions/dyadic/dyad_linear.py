@@ -25,7 +25,7 @@ _HIGHEST, _FARTHEST = 600.0, 1e300  # a step stays finite whatever is asked of i
 
 
 @helper
-def slope_(kind, p, y, tau, loss):  # type: ignore[no-untyped-def]
+def loss_slope(kind, p, y, tau, loss):
     """F = dl/dp, squared error being (p - y)² / 2.
 
     `loss` holds the addresses of a derivative kernel and of its LOSS record; they are used for KIND_GENERIC alone.
@@ -46,31 +46,31 @@ def slope_(kind, p, y, tau, loss):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _times_decay(x, rate):  # type: ignore[no-untyped-def]
+def _times_decay(x, rate):
     """(1 - e^(-rate x)) / rate, which is x where rate vanishes."""
     return -expm1(-rate * x) / rate if rate * x > 0.0 else x
 
 
 @helper
-def _ratio(a, b):  # type: ignore[no-untyped-def]
+def _ratio(a, b):
     """expm1(a) / expm1(b) for |a| ≤ |b| of one sign, without overflow."""
     return exp(a - b) * expm1(-a) / expm1(-b) if b > 0.0 else expm1(a) / expm1(b)
 
 
 @helper
-def _log_sum(a, b):  # type: ignore[no-untyped-def]
+def _log_sum(a, b):
     """log(e^a + e^b)."""
     return max(a, b) + log1p(exp(-abs(a - b)))
 
 
 @helper
-def _rise(z, x):  # type: ignore[no-untyped-def]
+def _rise(z, x):
     """e^(z + x) - e^z for x ≥ 0."""
     return exp(z) * expm1(x) if x < 1.0 else exp(z + x) - exp(z)
 
 
 @helper
-def _logistic_distance(z, budget):  # type: ignore[no-untyped-def]
+def _logistic_distance(z, budget):
     """The x ≥ 0 with x + e^(z + x) - e^z = budget: Newton's method from above on a convex function."""
     first_order = budget / (1.0 + exp(z))
     if not first_order > 0.0:
@@ -85,7 +85,7 @@ def _logistic_distance(z, budget):  # type: ignore[no-untyped-def]
 
 
 @helper
-def linear_distance_(kind, p, y, E, K):  # type: ignore[no-untyped-def]
+def linear_distance_(kind, p, y, E, K):
     """|s| after spending E from p, for squared, logistic and Poisson loss."""
     if kind == KIND_LOGISTIC:
         return _logistic_distance(y * p, K * E) / K if K * E > 1e-16 else E / (1.0 + exp(y * p))
@@ -107,7 +107,7 @@ def linear_distance_(kind, p, y, E, K):  # type: ignore[no-untyped-def]
 
 
 @helper
-def linear_effort_(kind, p, q, y):  # type: ignore[no-untyped-def]
+def linear_effort_(kind, p, q, y):
     """∫ dp / |F| from p to q, the budget that K = 1 needs; inf at the optimum and beyond, q being on its side of p."""
     if kind == KIND_LOGISTIC:
         return abs(q - p) + _rise(y * p, abs(q - p)) if q != p else 0.0

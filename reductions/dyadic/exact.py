@@ -17,7 +17,7 @@ import numpy as np
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
 from hutch.reductions.dyadic.curve import PRECISE, curve_, distance_
-from hutch.reductions.dyadic.dyad_linear import slope_
+from hutch.reductions.dyadic.dyad_linear import loss_slope
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PANELS = 200
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     """The way of a prediction towards its optimum, mirrored if need be so that s runs upwards and the curve falls.
 
     Attributes:
-        kind, y, tau, loss: the loss, as `slope_` takes it.
+        kind, y, tau, loss: the loss, as `loss_slope` takes it.
         sign: the true s is `sign` times ours, the true prediction `sign` times the curve.
         c, d, X, m: the curve's coefficients, mirrored.
         end: S, where the optimum is; inf if there is none.
@@ -54,14 +54,14 @@ class Way(NamedTuple):
 
 
 @helper
-def _steepness(way, s):  # type: ignore[no-untyped-def]
+def _steepness(way, s):
     """|F| at s; 0 where F is not finite or has changed its sign."""
-    slope = way.sign * slope_(way.kind, way.sign * curve_(s, way.c, way.d, way.X, way.m), way.y, way.tau, way.loss)
+    slope = way.sign * loss_slope(way.kind, way.sign * curve_(s, way.c, way.d, way.X, way.m), way.y, way.tau, way.loss)
     return slope if slope > 0.0 else 0.0
 
 
 @helper
-def _gap(way, g, s):  # type: ignore[no-untyped-def]
+def _gap(way, g, s):
     """|p - optimum| at s = end - g."""
     gap = g * way.X
     if way.d_end > 0.0:
@@ -72,7 +72,7 @@ def _gap(way, g, s):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _integrand(way, t):  # type: ignore[no-untyped-def]
+def _integrand(way, t):
     """dE/dt: 1 / |F| at s = t, or g / |F| at t = ln(end / g)."""
     if way.end == inf:
         if way.kind == KIND_LOGISTIC:
@@ -84,13 +84,13 @@ def _integrand(way, t):  # type: ignore[no-untyped-def]
     if way.kind == KIND_POISSON:
         return g / (way.y * way.sign * expm1(way.sign * gap))
     if way.kind == KIND_GENERIC:
-        slope = way.sign * slope_(way.kind, way.optimum + way.sign * gap, way.y, way.tau, way.loss)
+        slope = way.sign * loss_slope(way.kind, way.optimum + way.sign * gap, way.y, way.tau, way.loss)
         return g / slope if slope > 0.0 else inf
     return g / gap
 
 
 @helper
-def _panel(way, low, high):  # type: ignore[no-untyped-def]
+def _panel(way, low, high):
     middle, half, total = 0.5 * (low + high), 0.5 * (high - low), 0.0
     for i in range(len(_NODES)):
         total += _WEIGHTS[i] * _integrand(way, middle + half * _NODES[i])
@@ -98,7 +98,7 @@ def _panel(way, low, high):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _longest(way, t):  # type: ignore[no-untyped-def]
+def _longest(way, t):
     """The longest panel from t whose nodes cannot step over a layer in which an exponential dies or wakes."""
     if way.end < inf:
         s, g = -way.end * expm1(-t), way.end * exp(-t)
@@ -111,7 +111,7 @@ def _longest(way, t):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _last(way, low, high, budget):  # type: ignore[no-untyped-def]
+def _last(way, low, high, budget):
     """The t in the panel [low, high] at which `budget` is spent since `low`."""
     left, right, t = low, high, 0.5 * (low + high)
     for _ in range(60):
@@ -131,7 +131,7 @@ def _last(way, low, high, budget):  # type: ignore[no-untyped-def]
 
 
 @helper
-def travel_(way, budget, width, tolerance):  # type: ignore[no-untyped-def]
+def step_for_budget(way, budget, width, tolerance):
     """The s at which `budget` is spent, trying a first panel of about that width in s."""
     ends = way.end < inf
     if ends:
@@ -161,7 +161,7 @@ def travel_(way, budget, width, tolerance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def effort_(way, until):  # type: ignore[no-untyped-def]
+def budget_for_step(way, until):
     """The budget that carries the way to t = `until`; inf if it never gets there."""
     if not until > 0.0:
         return 0.0
@@ -184,14 +184,14 @@ def effort_(way, until):  # type: ignore[no-untyped-def]
 
 
 @helper
-def way_from_(kind, y, tau, loss, sign, U, V, X, wx):  # type: ignore[no-untyped-def]
+def path_from(kind, y, tau, loss, sign, U, V, X, wx):
     """The way from p(0) in the direction of `sign`, without an end."""
     c, d = (0.25 * U, 0.25 * V) if sign > 0.0 else (0.25 * V, 0.25 * U)
     return Way(kind, y, tau, loss, sign, c, d, X, sign * wx, inf, 0.0, 0.0, 0.0)
 
 
 @helper
-def way_to_(way, end, optimum):  # type: ignore[no-untyped-def]
+def way_to_(way, end, optimum):
     """The same way with its optimum at s = `end`, where the true prediction is `optimum`."""
     c, d = way.c, way.d
     c_end = c * exp(-2.0 * end) if c > 0.0 else 0.0
@@ -200,7 +200,7 @@ def way_to_(way, end, optimum):  # type: ignore[no-untyped-def]
 
 
 @helper
-def way_to_zero_(way, bound):  # type: ignore[no-untyped-def]
+def way_to_zero_(way, bound):
     """The same way, ended where F changes its sign before s = `bound`, if it does; for losses known by F alone."""
     bound = min(bound, distance_(_FARTHEST, way.c, way.d, way.X, _FARTHEST - (way.c - way.d), PRECISE))
     if _steepness(way, bound) > 0.0:

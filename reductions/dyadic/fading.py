@@ -15,8 +15,8 @@ from hutch.core.kernel.abi import kernel
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.dyadic.rates import factor_rate, linear_rate
-from hutch.reductions.dyadic.state import WEIGHT, dyadic_at, gathered, learned_of
-from hutch.reductions.linear.features import features_at, scratch_of
+from hutch.reductions.dyadic.state import WEIGHT, dyadic_of, gathered, learned_of
+from hutch.reductions.linear.features import features_of, scratch_of
 
 TIME = 2
 """Floats of a row for the time."""
@@ -25,7 +25,7 @@ _0, _LATEST = np.float32(0), 1e37
 
 
 @helper
-def _exponents(state, learned, weights, at):  # type: ignore[no-untyped-def]
+def _exponents(state, learned, weights, at):
     """By which powers of e a row's linear weight and factor are to shrink up to the present."""
     slot = at + uint64(state.head - TIME)
     elapsed = learned.clock - np.float64(weights[slot]) - np.float64(weights[slot + uint64(1)])
@@ -34,11 +34,11 @@ def _exponents(state, learned, weights, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fade(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def fade(record, example, label, importance, offset):
     """Leave in the second and third scratch the values that give the prediction of shrunk weights."""
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, values, n = gathered(state, example)
-    features, learned = features_at(state.features)[0], learned_of(state, offset)
+    features, learned = features_of(state.features), learned_of(state, offset)
     linear_values, factor_values = scratch_of(features, 1), scratch_of(features, 2)
     for i in range(n):
         linear, factor = _exponents(state, learned, weights, uint64(rows[i]) * stride)
@@ -48,9 +48,9 @@ def fade(record, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @kernel
-def settle(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def settle(record, example, label, importance, offset):
     """Move the clock on by half of an example, and shrink the weights of its features up to then."""
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, _, n = gathered(state, example)
     learned = learned_of(state, offset)
     learned.clock = min(learned.clock + 0.5 * state.rate * np.float64(importance), _LATEST)

@@ -14,17 +14,17 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import float32s_at, int64s_at, kernel, view
+from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, kernel, record_of, shared_of
 from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.record import Record
 from hutch.reductions.dyadic.rates import COUNT_BEFORE, KIND, LEFT, PRECISION_BEFORE
 from hutch.reductions.dyadic.state import (
     bag_of,
     balance_of,
-    dyadic_at,
+    dyadic_of,
     gathered,
     metric_of,
     ranges_of,
-    shared_of,
     side_of,
 )
 
@@ -44,7 +44,7 @@ IMPLICIT = np.dtype(
         ("items", "i8"),
     ]
 )
-implicit_at = view(IMPLICIT)
+implicit_of = record_of(IMPLICIT)
 
 _0 = np.float32(0)
 _LANES = np.uint64(4)  # coordinates summed up at once, in registers
@@ -52,15 +52,15 @@ _MOST_RATERS = 300  # of an item; more are sampled, as every example of the item
 
 
 @kernel
-def gather_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def gather_raters(record, example, label, importance, offset):
     """Sum up the factors of the item's raters."""
-    state = dyadic_at(record)[0]
-    raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
+    state = dyadic_of(record)
+    raters, ranges = implicit_of(state.implicit), ranges_of(state)
     state.bag_length = 0
     if raters.known == 0 or ranges[2] == ranges[3]:
         return _0
     rows = gathered(state, example)[2]
-    item = int64s_at(raters.place, shared_of(example).mask + uint64(1))[rows[ranges[2]]]
+    item = int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[rows[ranges[2]]]
     if item < 0:
         return _0
     starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
@@ -88,10 +88,10 @@ def gather_raters(record, example, label, importance, offset):  # type: ignore[n
 
 
 @kernel
-def move_raters(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def move_raters(record, example, label, importance, offset):
     """The raters' part in a step; in the first pass, remember who rated."""
-    state = dyadic_at(record)[0]
-    raters, ranges = implicit_at(state.implicit)[0], ranges_of(state)
+    state = dyadic_of(record)
+    raters, ranges = implicit_of(state.implicit), ranges_of(state)
     rows = gathered(state, example)[2]
     if raters.known == 0:
         if raters.log_used < raters.log_room and ranges[0] < ranges[1] and ranges[2] < ranges[3]:
@@ -102,7 +102,7 @@ def move_raters(record, example, label, importance, offset):  # type: ignore[no-
     metric = metric_of(state)
     if state.bag_length == 0 or not metric[0] * metric[1] > 0.0:
         return _0
-    item = int64s_at(raters.place, shared_of(example).mask + uint64(1))[rows[ranges[2]]]
+    item = int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[rows[ranges[2]]]
     starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
     factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
     rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
@@ -141,12 +141,12 @@ class Raters:
         seed: of the sample of raters where an item has more than are kept.
 
     Attributes:
-        record: IMPLICIT array of length 1.
+        record: the IMPLICIT record.
     """
 
     def __init__(self, rank: int, precision: float, rows: int, seed: int) -> None:
         self._rank, self._precision, self._rows, self._seed = rank, precision, rows, seed
-        self.record = np.zeros(1, IMPLICIT)
+        self.record = Record(IMPLICIT)
         self._log = np.zeros(0, np.int64)
         self._arrays = self._empty(0, 0, 0)
         self._link()
@@ -162,28 +162,28 @@ class Raters:
         }
 
     def _link(self) -> None:
-        record, arrays = self.record[0], self._arrays
+        record, arrays = self.record, self._arrays
         self._place = np.full(self._rows if len(arrays["items"]) else 0, -1, np.int64)
         self._place[arrays["items"]] = np.arange(len(arrays["items"]))
         for name in ("starts", "members", "factors", "rates"):
-            record[name] = arrays[name].ctypes.data
-        record["place"], record["size"] = self._place.ctypes.data, len(arrays["members"])
+            record[name] = arrays[name]
+        record["place"], record["size"] = self._place, len(arrays["members"])
         record["raters"], record["items"] = len(arrays["raters"]), len(arrays["items"])
         record["known"] = len(arrays["items"]) > 0
-        record["log"], record["log_room"] = self._log.ctypes.data, len(self._log)
+        record["log"], record["log_room"] = self._log, len(self._log)
 
     def make_room(self, examples: int) -> None:
         """Make room to remember as many more examples."""
-        wanted = int(self.record[0]["log_used"]) + examples
-        if not self.record[0]["known"] and wanted > len(self._log):
+        wanted = int(self.record["log_used"][0]) + examples
+        if not self.record["known"][0] and wanted > len(self._log):
             self._log = np.resize(self._log, 2 * wanted) if len(self._log) else np.zeros(wanted, np.int64)
-            self.record["log"], self.record["log_room"] = self._log.ctypes.data, len(self._log)
+            self.record["log"], self.record["log_room"] = self._log, len(self._log)
 
     def end_pass(self, weights: NDArray[np.float32], head: int, precision: float, noise: float, pace: float) -> None:
         """Take up the raters of the first pass; after any pass, shrink their factors and renew their rates."""
-        if not self.record[0]["known"] and self.record[0]["log_used"] > 0:
-            self._take_up(np.unique(self._log[: int(self.record[0]["log_used"])]))
-        if not self.record[0]["known"]:
+        if not self.record["known"][0] and self.record["log_used"][0] > 0:
+            self._take_up(np.unique(self._log[: int(self.record["log_used"][0])]))
+        if not self.record["known"][0]:
             return
         left = weights[weights[:, KIND] == LEFT].astype(np.float64)
         variance = np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise))
@@ -210,7 +210,7 @@ class Raters:
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Everything, for the model file."""
-        return {"log": self._log[: int(self.record[0]["log_used"])], **self._arrays}
+        return {"log": self._log[: int(self.record["log_used"][0])], **self._arrays}
 
     def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Make room for a model's arrays."""

@@ -5,9 +5,9 @@ rates for the linear weights, a' = -alpha F b, b' = -beta F a: q a and b / q wit
 common rate r = √(alpha beta), so the closed forms hold for t = r s with X / r in place of X. Several dyads whose r
 differ learn at the geometric mean of theirs.
 
-The offset of `learn` and `importance_to` may name two sub-models (see `hutch.core.chain.reduction`): the prediction is then
-the difference of theirs. The flow moves the second, the rival, by -s where it moves the first by s; that swaps the
-rival's U and V, so that the difference is a dyadic model itself, of U + V', V + U' and X + X'.
+The offset of `learn` and `importance_to` may name two sub-models (see `Reduction.differences`): the prediction is
+then the difference of theirs. The flow moves the second, the rival, by -s where it moves the first by s; that swaps
+the rival's U and V, so that the difference is a dyadic model itself, of U + V', V + U' and X + X'.
 """
 
 import math
@@ -15,40 +15,39 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_at, kernel, layer_at, loss_at
-from hutch.core.kernel.decorators import helper, njit
+from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
-from hutch.reductions.dyadic.dyad_linear import slope_
+from hutch.reductions.dyadic.dyad_linear import loss_slope
 from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic.rates import POSTERIOR, POWER, factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
     balance_of,
     compute_sides,
-    dyadic_at,
+    dyadic_of,
     find_sides,
     first_of,
     gathered,
     learned_of,
     linear_score,
     metric_of,
+    own_dyadic,
     ranges_of,
     rival_of,
     rival_offset,
-    shared_of,
     shrink_sides,
     side_of,
-    state_of,
     storable,
     touch_sides,
 )
 from hutch.reductions.dyadic.step import importance_to_
-from hutch.reductions.linear.features import features_at, gather, scratch_of
+from hutch.reductions.linear.features import features_of, gather, scratch_of
 
 _0, _1, _NOTHING = np.float32(0), np.float32(1), np.uint64(0)
 
 
 @helper
-def _unit(state, offset):  # type: ignore[no-untyped-def]
+def _unit(state, offset):
     """Mean and standard deviation of the labels, by which they are standardised under posterior rates."""
     if state.rates != POSTERIOR:
         return 0.0, 1.0
@@ -58,48 +57,48 @@ def _unit(state, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _gather(state, example, offset):  # type: ignore[no-untyped-def]
+def _gather(state, example, offset):
     """Gather the features and find the sides."""
-    gather(features_at(state.features)[0], example, offset)
+    gather(features_of(state.features), example, offset)
     find_sides(state, example)
     if state.gather_bag != _NOTHING:
         call(state.gather_bag, state.self, example, _0, _0, offset)
 
 
 @helper
-def _score(state, example, offset):  # type: ignore[no-untyped-def]
+def _score(state, example, offset):
     """Set w·x and the dyads' part of the prediction, both in standardised labels, and the sides; features gathered."""
     weights, stride, rows, values, n = gathered(state, example)
     factor_values = values
     if state.fade != _NOTHING:
         call(state.fade, state.self, example, _0, _0, offset)
-        features = features_at(state.features)[0]
+        features = features_of(state.features)
         values, factor_values = scratch_of(features, 1), scratch_of(features, 2)
     state.linear = linear_score(weights, stride, rows, values, n)
     state.dyads = compute_sides(state, weights, stride, rows, factor_values)
 
 
 @helper
-def _report(state, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _report(state, example, label, importance, offset):
     """Write the prediction in the labels' own unit and its loss into the example; returns it clipped."""
-    e = example_at(example)[0]
+    e = example_of(example)
     mean, deviation = _unit(state, offset)
     prediction = mean + deviation * (state.linear + state.dyads) + np.float64(e.base)
     e.raw = np.float32(prediction)
     if state.clip == 1:
-        shared = shared_of(example)
+        shared = shared_of(example_of(example).shared)
         prediction = min(max(prediction, np.float64(shared.min_label)), np.float64(shared.max_label))
     e.loss = 0.0
     if label != UNLABELED:
-        value = loss_at(state.loss)[0].value
+        value = loss_of(state.loss).value
         e.loss = np.float64(importance) * call_loss(value, prediction, np.float64(label), 0.0, 0.0, state.loss)
     return prediction
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """a·b + w·x; features never seen have a factor of zeros."""
-    state = state_of(layer)
+    state = own_dyadic(layer)
     if state.plain == 0 or not score_plainly(state, example, offset):
         _gather(state, example, offset)
         _score(state, example, offset)
@@ -107,9 +106,9 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
 
 
 @helper
-def _set_kind(state, label):  # type: ignore[no-untyped-def]
+def _set_kind(state, label):
     """Kind of the loss at this label, and the label as the closed forms want it."""
-    record = loss_at(state.loss)[0]
+    record = loss_of(state.loss)
     state.kind, state.label = record.kind, np.float64(label)
     if record.kind == KIND_LOGISTIC:
         if state.label != record.lower and state.label != record.upper:
@@ -119,7 +118,7 @@ def _set_kind(state, label):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _measure(state, example, importance):  # type: ignore[no-untyped-def]
+def _measure(state, example, importance):
     """Set `square`, `variance` and the metric of the sides; with power rates every feature has the rate 1."""
     if state.measure != _NOTHING:
         call(state.measure, state.self, example, _0, importance, state.offset)
@@ -136,7 +135,7 @@ def _measure(state, example, importance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _set_scale(state, offset):  # type: ignore[no-untyped-def]
+def _set_scale(state, offset):
     """Set what all rates must be multiplied by, of both records if there are two; both have been measured."""
     state.scale = 1.0
     if state.rates == POSTERIOR:
@@ -152,7 +151,7 @@ def _set_scale(state, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _see(state):  # type: ignore[no-untyped-def]
+def _see(state):
     """Set U and V as the pairs' balanced sides have them, and the product of the pairs' rates."""
     metric, balance = metric_of(state), balance_of(state)
     U, V, product, present = 0.0, 0.0, 1.0, 0
@@ -173,9 +172,9 @@ def _see(state):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _join(state, example, deviation, offset):  # type: ignore[no-untyped-def]
+def _join(state, example, deviation, offset):
     """Set U, V, X and w·x as the step sees them, those of the difference if there is a rival."""
-    score = state.linear + state.dyads + np.float64(example_at(example)[0].base) / deviation
+    score = state.linear + state.dyads + np.float64(example_of(example).base) / deviation
     square, product, present = state.square, state.product, state.present
     if rival_offset(offset) >= 0:
         rival = rival_of(state)
@@ -188,10 +187,10 @@ def _join(state, example, deviation, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _move(state, example, keep):  # type: ignore[no-untyped-def]
+def _move(state, example, keep):
     """Move the weights by the step; `keep` is what all of them are multiplied by before and after it."""
     weights, stride, rows, values, n = gathered(state, example)
-    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    linear_rates = scratch_of(features_of(state.features), 0)
     learned, power = learned_of(state, state.offset), state.rates == POWER
     reach = state.t * state.scale / state.common
     for i in range(n):
@@ -218,16 +217,16 @@ def _move(state, example, keep):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then make the importance-aware step."""
-    state = state_of(layer)
-    e, shared = example_at(example)[0], shared_of(example)
+    state = own_dyadic(layer)
+    e, shared = example_of(example), shared_of(example_of(example).shared)
     if state.clip == 1 and shared.fixed_range == 0:
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
-    prediction = call(layer_at(layer)[0].predict, layer, example, label, importance, first_of(offset))
+    prediction = call(layer_of(layer).predict, layer, example, label, importance, first_of(offset))
     if rival_offset(offset) >= 0:
         raw = e.raw
-        call(layer_at(layer)[0].predict, layer, example, UNLABELED, importance, uint64(rival_offset(offset)))
+        call(layer_of(layer).predict, layer, example, UNLABELED, importance, uint64(rival_offset(offset)))
         e.raw = raw - e.raw + e.base
         prediction = e.raw
     _set_kind(state, label)
@@ -244,11 +243,11 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
 
 
 @helper
-def _begin(state, example, label, importance):  # type: ignore[no-untyped-def]
+def _begin(state, example, label, importance):
     """Everything before the regularisation of a step, for one sub-model."""
     offset = state.offset
     _gather(state, example, offset)
-    state.rate = rate_of(state, shared_of(example).examples)
+    state.rate = rate_of(state, shared_of(example_of(example).shared).examples)
     weights, stride, rows, _, _ = gathered(state, example)
     if state.settle != _NOTHING:
         call(state.settle, state.self, example, _0, _0, offset)
@@ -261,7 +260,7 @@ def _begin(state, example, label, importance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _regularise(state, example, importance, keep, again):  # type: ignore[no-untyped-def]
+def _regularise(state, example, importance, keep, again):
     """Half of the decay of a sub-model's features before the step; afterwards all that the step must know is set."""
     weights, stride, rows, values, n = gathered(state, example)
     if state.decay != _NOTHING:
@@ -275,7 +274,7 @@ def _regularise(state, example, importance, keep, again):  # type: ignore[no-unt
 
 
 @helper
-def _finish(state, example, slope, importance, keep):  # type: ignore[no-untyped-def]
+def _finish(state, example, slope, importance, keep):
     """The step of one sub-model, and what follows it."""
     _move(state, example, keep)
     if state.move_bag != _NOTHING:
@@ -288,14 +287,14 @@ def _finish(state, example, slope, importance, keep):  # type: ignore[no-untyped
         call(state.observe, state.self, example, np.float32(slope), importance, state.offset)
 
 
-@njit(inline="always")
-def _contestant(state, k):  # type: ignore[no-untyped-def]
+@inlined
+def _contestant(state, k):
     """The record of the sub-model itself, or for k = 1 of its rival."""
-    return dyadic_at(state.self if k == 0 else state.rival)[0]
+    return dyadic_of(state.self if k == 0 else state.rival)
 
 
 @helper
-def _name(state, offset):  # type: ignore[no-untyped-def]
+def _name(state, offset):
     """Tell the records which sub-models they are of; returns how many there are."""
     state.offset = first_of(offset)
     if rival_offset(offset) < 0:
@@ -305,9 +304,9 @@ def _name(state, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _train(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _train(layer, example, label, importance, offset):
     """The step of one example: in standardised labels, around it half of its decay each."""
-    state, e, h = state_of(layer), example_at(example)[0], np.float64(importance)
+    state, e, h = own_dyadic(layer), example_of(example), np.float64(importance)
     count = _name(state, offset)
     alone = count == 1
     for k in range(count):
@@ -325,9 +324,9 @@ def _train(layer, example, label, importance, offset):  # type: ignore[no-untype
     call(step, state.self, example, _0, importance, state.offset)
     slope = 0.0
     if state.rates != POWER:
-        record = loss_at(state.loss)[0]
+        record = loss_of(state.loss)
         p, loss = 0.25 * (state.U - state.V) + state.wx, (record.derivative, state.loss)
-        slope = slope_(state.kind, p, state.label, record.parameter, loss)
+        slope = loss_slope(state.kind, p, state.label, record.parameter, loss)
     if not alone:
         rival = rival_of(state)
         rival.t, rival.shrink, rival.grow, rival.error = -state.t, state.grow, state.shrink, state.error
@@ -343,22 +342,22 @@ def _train(layer, example, label, importance, offset):  # type: ignore[no-untype
 
 
 @helper
-def _look_again(layer, example, offset):  # type: ignore[no-untyped-def]
+def _look_again(layer, example, offset):
     """Report the prediction after a step that decayed weights too."""
-    e = example_at(example)[0]
+    e = example_of(example)
     raw, loss, other = e.raw, e.loss, rival_offset(offset)
-    call(layer_at(layer)[0].predict, layer, example, UNLABELED, _1, first_of(offset))
+    call(layer_of(layer).predict, layer, example, UNLABELED, _1, first_of(offset))
     e.updated = e.raw
     if other >= 0:
-        call(layer_at(layer)[0].predict, layer, example, UNLABELED, _1, uint64(other))
+        call(layer_of(layer).predict, layer, example, UNLABELED, _1, uint64(other))
         e.updated += e.base - e.raw
     e.raw, e.loss = raw, loss
 
 
 @helper
-def _look(layer, example, offset):  # type: ignore[no-untyped-def]
+def _look(layer, example, offset):
     """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
-    state = state_of(layer)
+    state = own_dyadic(layer)
     count = _name(state, offset)
     for k in range(count):
         contestant = _contestant(state, k)
@@ -373,21 +372,24 @@ def _look(layer, example, offset):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """h_min of the loss step; `importance` carries the target prediction."""
-    state = state_of(layer)
-    record, (mean, deviation) = loss_at(state.loss)[0], _look(layer, example, offset)
+    state = own_dyadic(layer)
+    record, (mean, deviation) = loss_of(state.loss), _look(layer, example, offset)
     _set_kind(state, label)
     y, target = (state.label - mean) / deviation, (np.float64(importance) - mean) / deviation
-    rate, loss = rate_of(state, shared_of(example).examples) * state.common, (record.derivative, state.loss)
+    rate, loss = (
+        rate_of(state, shared_of(example_of(example).shared).examples) * state.common,
+        (record.derivative, state.loss),
+    )
     needed = importance_to_(state.kind, target, y, rate, state.U, state.V, state.X, state.wx, record.parameter, loss)
     return np.float32(needed)
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Change of the prediction per unit of importance and derivative: rate · (|a|² + |b|² + x·x)."""
-    state = state_of(layer)
+    state = own_dyadic(layer)
     _, deviation = _look(layer, example, offset)
-    rate = rate_of(state, shared_of(example).examples) * state.common
+    rate = rate_of(state, shared_of(example_of(example).shared).examples) * state.common
     return np.float32(deviation * rate * (0.5 * (state.U + state.V) + state.X))

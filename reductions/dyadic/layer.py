@@ -19,6 +19,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel.record import Record
 from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
 from hutch.core.loss.losses import LossChoice
 from hutch.core.text.hashing import namespace_id
@@ -138,6 +139,7 @@ class Dyadic(Reduction):
     differences = True
     exact_updates = True
     parameters: DyadicParameters
+    state: Record
 
     def __init__(self, parameters: DyadicParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -160,30 +162,26 @@ class Dyadic(Reduction):
         if p.implicit:
             if context.submodels > 1:
                 raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
-            self._raters, self._bag = (
-                Raters(p.rank, p.implicit_precision, 1 << context.bits, context.seed),
-                np.zeros(p.rank),
-            )
-        self._scratch: list[Any] = []
-        self.state, self._rival = self._record(terms), self._record(terms)
-        self.state["rival"] = self._rival.ctypes.data
+            self._raters = Raters(p.rank, p.implicit_precision, 1 << context.bits, context.seed)
+            self._bag = np.zeros(p.rank)
+        self.state = self._record(terms)
+        self.state["rival"] = self._record(terms)
 
-    def _record(self, terms: Terms | None) -> NDArray[Any]:
-        """A DYADIC array of length 1, with features and scratch of its own."""
+    def _record(self, terms: Terms | None) -> Record:
+        """A DYADIC record with features and scratch of its own."""
         p, pairs = self.parameters, len(self._pairs)
-        features = Features(terms, ())
-        scratch = {
-            "ranges": np.zeros((pairs, 4), np.int64),
-            "metric": np.zeros((pairs, 2)),
-            "balance": np.ones(pairs),
-            "sides": np.zeros((pairs, 2, max(p.rank, 1))),
-        }
-        self._scratch.append((features, scratch))
-        state = np.zeros(1, DYADIC)
-        record = state[0]
-        addresses = {"loss": self._loss, "features": features.record, "pairs": self._pairs, "learned": self.learned}
-        for name, array in {"self": state, **addresses, **scratch}.items():
-            record[name] = array.ctypes.data
+        record = Record(
+            DYADIC,
+            loss=self._loss,
+            features=Features(terms, ()).record,
+            pairs=self._pairs,
+            learned=self.learned,
+            ranges=np.zeros((pairs, 4), np.int64),
+            metric=np.zeros((pairs, 2)),
+            balance=np.ones(pairs),
+            sides=np.zeros((pairs, 2, max(p.rank, 1))),
+        )
+        record["self"] = record
         rates = p.chosen_rates
         record["pair_count"] = pairs if p.rank or rates == "posterior" else 0
         record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
@@ -192,21 +190,21 @@ class Dyadic(Reduction):
             record["plain"] = 2 if rates == "power" else 1
         record["seed"] = self.context.seed
         step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
-        record["step"], record["generic_step"] = step.address, generic_step.address if generic_step else 0
-        for name, kernel in dyadic_rates.kernels_of(int(record["rates"]), p.l2).items():
-            record[name] = kernel.address
+        record["step"], record["generic_step"] = step, generic_step or 0
+        for name, kernel in dyadic_rates.kernels_of(int(record["rates"][0]), p.l2).items():
+            record[name] = kernel
         for name, kernel in (dyadic_fading.KERNELS if p.decay else {}).items():
-            record[name] = kernel.address
-        record["undecayed"] = not record["decay"] and not p.decay and not p.l2
+            record[name] = kernel
+        record["undecayed"] = not record["decay"][0] and not p.decay and not p.l2
         record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
         record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
         record["initial_t"], record["l2"], record["all_decay"] = p.initial_t, p.l2, p.decay
         record["shift"], record["spread"], record["precision"] = p.shift, p.chosen_spread, p.precision
         if self._raters:
-            record["implicit"], record["bag"] = self._raters.record.ctypes.data, self._bag.ctypes.data
+            record["implicit"], record["bag"] = self._raters.record, self._bag
             for name, kernel in dyadic_implicit.KERNELS.items():
-                record[name] = kernel.address
-        return state
+                record[name] = kernel
+        return record
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -219,7 +217,7 @@ class Dyadic(Reduction):
 
     @property
     def stride(self) -> int:
-        wanted = int(self.state[0]["head"]) + self.parameters.rank
+        wanted = int(self.state["head"][0]) + self.parameters.rank
         return 1 << (wanted - 1).bit_length()
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
@@ -247,7 +245,7 @@ class Dyadic(Reduction):
             self._raters.loaded()
 
     def end_pass(self) -> None:
-        record, learned = self.state[0], self.learned
+        record, learned = self.state.array[0], self.learned
         if record["rates"] == dyadic_rates.POSTERIOR:
             multiplier = int(self.context.shared["multiplier"][0])
             for offset in range(len(learned)):

@@ -8,11 +8,11 @@ import math
 import numpy as np
 from numpy import int64, uint32, uint64
 
-from hutch.core.kernel.abi import call, example_at, float32s_at, int64s_at, uint32s_at
+from hutch.core.kernel.abi import call, example_of, float32s_at, int64s_at, shared_of, uint32s_at
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC
 from hutch.reductions.dyadic.rates import rate_of
-from hutch.reductions.dyadic.state import shared_of, storable, table, touch
+from hutch.reductions.dyadic.state import storable, table, touch
 
 SEVERAL = -2
 """In place of the left feature: a side has several."""
@@ -21,13 +21,13 @@ _0 = np.float32(0)
 
 
 @helper
-def _row(index, shared, offset):  # type: ignore[no-untyped-def]
+def _row(index, shared, offset):
     """The row of the weight table of a feature in the sub-model at `offset`."""
     return uint64((uint32(index) * uint32(shared.multiplier) + uint32(offset)) & uint32(shared.mask))
 
 
 @helper
-def _find(state, e):  # type: ignore[no-untyped-def]
+def _find(state, e):
     """Set the features of both sides."""
     state.left = state.right = -1
     if state.pair_count == 0:
@@ -46,13 +46,13 @@ def _find(state, e):  # type: ignore[no-untyped-def]
 
 
 @helper
-def score_plainly(state, example, offset):  # type: ignore[no-untyped-def]
+def score_plainly(state, example, offset):
     """Set w·x and the dyad's part of the prediction; False if a side has several features."""
-    e = example_at(example)[0]
+    e = example_of(example)
     _find(state, e)
     if state.left == SEVERAL:
         return False
-    shared, n = shared_of(example), uint64(e.length)
+    shared, n = shared_of(example_of(example).shared), uint64(e.length)
     stride, weights = shared.stride, table(shared)
     indices, values = uint32s_at(e.indices, n), float32s_at(e.values, n)
     linear, dyads = 0.0, 0.0
@@ -73,9 +73,9 @@ def score_plainly(state, example, offset):  # type: ignore[no-untyped-def]
 
 
 @helper
-def train_plainly(state, example, importance, offset):  # type: ignore[no-untyped-def]
+def train_plainly(state, example, importance, offset):
     """The step of one example that `score_plainly` has scored, and half of its decay before and after it."""
-    e, shared, h = example_at(example)[0], shared_of(example), np.float64(importance)
+    e, shared, h = example_of(example), shared_of(example_of(example).shared), np.float64(importance)
     n, stride, weights = uint64(e.length), shared.stride, table(shared)
     indices, values = uint32s_at(e.indices, n), float32s_at(e.values, n)
     rate, shift, rank = rate_of(state, shared.examples), state.shift, uint64(state.rank)

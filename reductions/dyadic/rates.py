@@ -23,12 +23,12 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import UNLABELED, example_at, int64s_at, kernel, uint32s_at
+from hutch.core.kernel.abi import UNLABELED, example_of, int64s_at, kernel, uint32s_at
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.dyadic.state import (
     WEIGHT,
-    dyadic_at,
+    dyadic_of,
     gathered,
     learned_of,
     metric_of,
@@ -36,7 +36,7 @@ from hutch.reductions.dyadic.state import (
     side_of,
     storable,
 )
-from hutch.reductions.linear.features import features_at, scratch_of
+from hutch.reductions.linear.features import features_of, scratch_of
 
 POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
 RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
@@ -52,7 +52,7 @@ _CONSTANT_PACE = 1e-3  # labels are centred, so the constant has little to do
 
 
 @helper
-def rate_of(state, examples):  # type: ignore[no-untyped-def]
+def rate_of(state, examples):
     """The rate common to all features."""
     if state.rates != POWER or state.power_t == 0.0:
         return state.learning_rate
@@ -61,13 +61,13 @@ def rate_of(state, examples):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _most(weights, at, slot):  # type: ignore[no-untyped-def]
+def _most(weights, at, slot):
     """A sum of this pass or of the pass before, whichever is greater: rates must not jump when a pass begins."""
     return np.float64(max(weights[at + uint64(slot)], weights[at + uint64(slot + 1)]))
 
 
 @helper
-def factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+def factor_rate(state, learned, weights, at):
     """The rate of the factor of the row at `at`, the common rate apart."""
     if state.rates == POSTERIOR:
         return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
@@ -77,14 +77,14 @@ def factor_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _linear_precision(learned, kind):  # type: ignore[no-untyped-def]
+def _linear_precision(learned, kind):
     if kind == np.float32(LEFT):
         return learned.left_precision
     return learned.right_precision if kind == np.float32(RIGHT) else learned.other_precision
 
 
 @helper
-def linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
+def linear_rate(state, learned, weights, at):
     """The rate of the linear weight of the row at `at`, the common rate apart."""
     if state.rates == POSTERIOR:
         kind = weights[at + uint64(KIND)]
@@ -97,12 +97,12 @@ def linear_rate(state, learned, weights, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def see(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def see(record, example, label, importance, offset):
     """Posterior rates: take a label into the running moments, and mark features by the part of the model they are in.
 
     UNLABELED takes no label in: of a difference of two sub-models, only the unit of the labels matters.
     """
-    state, e = dyadic_at(record)[0], example_at(example)[0]
+    state, e = dyadic_of(record), example_of(example)
     weights, stride, rows, _, n = gathered(state, example)
     learned, y, h, ranges = learned_of(state, offset), np.float64(label), np.float64(importance), ranges_of(state)
     if label != UNLABELED:
@@ -124,20 +124,20 @@ def see(record, example, label, importance, offset):  # type: ignore[no-untyped-
 
 
 @helper
-def _mark(weights, at, kind):  # type: ignore[no-untyped-def]
+def _mark(weights, at, kind):
     if weights[at + uint64(KIND)] == _0:
         weights[at + uint64(KIND)] = np.float32(kind)
 
 
 @kernel
-def measure(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def measure(record, example, label, importance, offset):
     """Set the rates of the features, the metric of the sides, and `square` and `variance` of the record.
 
     The rates of the linear features, float32, are left in the first scratch of the features.
     """
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, values, n = gathered(state, example)
-    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    linear_rates = scratch_of(features_of(state.features), 0)
     learned, ranges, metric = learned_of(state, offset), ranges_of(state), metric_of(state)
     X, variance = 0.0, 0.0
     for i in range(n):
@@ -158,11 +158,11 @@ def measure(record, example, label, importance, offset):  # type: ignore[no-unty
 
 
 @kernel
-def decay(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def decay(record, example, label, importance, offset):
     """Half of the regularisation of one example, to be applied before and after its step."""
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, _, n = gathered(state, example)
-    linear_rates = scratch_of(features_at(state.features)[0], 0)
+    linear_rates = scratch_of(features_of(state.features), 0)
     learned, h = learned_of(state, offset), np.float64(importance)
     ranges, metric = ranges_of(state), metric_of(state)
     half = 0.5 * h * (state.scale * state.rate)
@@ -189,24 +189,24 @@ def decay(record, example, label, importance, offset):  # type: ignore[no-untype
 
 
 @helper
-def _count_with(weights, at, importance):  # type: ignore[no-untyped-def]
+def _count_with(weights, at, importance):
     """Importance the feature has been seen with, this example included."""
     seen = np.float64(weights[at + uint64(COUNT)]) + importance
     return max(seen, np.float64(weights[at + uint64(COUNT_BEFORE)]))
 
 
 @helper
-def _add(weights, slot, amount):  # type: ignore[no-untyped-def]
+def _add(weights, slot, amount):
     weights[slot] = storable(np.float64(weights[slot]) + amount, weights[slot])
 
 
 @kernel
-def observe(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def observe(record, example, label, importance, offset):
     """Count the example: what it says of the size of gradients, or of the certainty of weights.
 
     The sides that the record holds are those before the step; `label` is the slope of the loss there.
     """
-    state = dyadic_at(record)[0]
+    state = dyadic_of(record)
     weights, stride, rows, values, n = gathered(state, example)
     ranges, metric, h = ranges_of(state), metric_of(state), np.float64(importance)
     learned, slope, posterior = learned_of(state, offset), np.float64(label), state.rates == POSTERIOR

@@ -10,9 +10,19 @@ import math
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, int64s_at, layer_at, shared_at, uint32s_at, view
-from hutch.core.kernel.decorators import helper, njit
-from hutch.reductions.linear.features import features_at, rows_of, values_of
+from hutch.core.kernel.abi import (
+    example_of,
+    float32s_at,
+    float64s_at,
+    int64s_at,
+    record_of,
+    shared_of,
+    state_of,
+    uint32s_at,
+)
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.reductions.linear.features import features_of, rows_of, values_of
 
 DYADIC = np.dtype(
     [
@@ -102,88 +112,76 @@ LEARNED = np.dtype(
 
 WEIGHT = 0
 
-dyadic_at, learned_at = view(DYADIC), view(LEARNED)
+dyadic_of, own_dyadic, _learned_of = record_of(DYADIC), state_of(DYADIC), record_of(LEARNED)
 
 _MOST = 1e37
 _LEARNED_SIZE = np.uint64(LEARNED.itemsize)
 
 
-@njit(inline="always")
-def state_of(layer):  # type: ignore[no-untyped-def]
-    """The DYADIC record of a layer; inlined, as no function of Numba's can return a record."""
-    return dyadic_at(layer_at(layer)[0].state)[0]
-
-
-@njit(inline="always")
-def shared_of(example):  # type: ignore[no-untyped-def]
-    """The SHARED record."""
-    return shared_at(example_at(example)[0].shared)[0]
-
-
-@njit(inline="always")
-def rival_of(state):  # type: ignore[no-untyped-def]
+@inlined
+def rival_of(state):
     """The DYADIC record of the sub-model whose prediction is subtracted."""
-    return dyadic_at(state.rival)[0]
+    return dyadic_of(state.rival)
 
 
 @helper
-def first_of(offset):  # type: ignore[no-untyped-def]
+def first_of(offset):
     """The offset of the sub-model itself."""
     return offset & uint64(0xFFFFFFFF)
 
 
 @helper
-def rival_offset(offset):  # type: ignore[no-untyped-def]
+def rival_offset(offset):
     """The offset of the sub-model whose prediction is subtracted, -1 for none."""
     return int64(offset >> uint64(32)) - 1
 
 
-@njit(inline="always")
-def learned_of(state, offset):  # type: ignore[no-untyped-def]
+@inlined
+def learned_of(state, offset):
     """The LEARNED record of the sub-model at an offset."""
-    return learned_at(state.learned + _LEARNED_SIZE * offset)[0]
+    return _learned_of(state.learned + _LEARNED_SIZE * offset)
 
 
 @helper
-def table(shared):  # type: ignore[no-untyped-def]
+def table(shared):
     """The weight table as one float32 array."""
     return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
 
 
 @helper
-def ranges_of(state):  # type: ignore[no-untyped-def]
+def ranges_of(state):
     """int64[4 pair_count]: where the sides' features begin and end."""
     return int64s_at(state.ranges, uint64(4 * state.pair_count))
 
 
 @helper
-def metric_of(state):  # type: ignore[no-untyped-def]
+def metric_of(state):
     """float64[2 pair_count]."""
     return float64s_at(state.metric, uint64(2 * state.pair_count))
 
 
 @helper
-def balance_of(state):  # type: ignore[no-untyped-def]
+def balance_of(state):
     """float64[pair_count]: q, which makes both sides q a and b / q move at one rate."""
     return float64s_at(state.balance, uint64(state.pair_count))
 
 
 @helper
-def bag_of(state):  # type: ignore[no-untyped-def]
+def bag_of(state):
     """float64[rank]: the sum of the implicit features."""
     return float64s_at(state.bag, uint64(state.rank))
 
 
 @helper
-def side_of(state, k):  # type: ignore[no-untyped-def]
+def side_of(state, k):
     """Side k of the example: 0 is the left of the first pair, 1 its right, 2 the left of the second pair, …"""
     return float64s_at(state.sides + uint64(8 * k * state.rank), uint64(state.rank))
 
 
 @helper
-def find_sides(state, example):  # type: ignore[no-untyped-def]
+def find_sides(state, example):
     """Find the features of all sides; a pair of which the example lacks a side has no features at all."""
-    e = example_at(example)[0]
+    e = example_of(example)
     count = int64(e.namespace_count)
     ids = uint32s_at(e.namespace_ids, e.namespace_count)
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
@@ -199,8 +197,8 @@ def find_sides(state, example):  # type: ignore[no-untyped-def]
             ranges[4 * d + 1], ranges[4 * d + 3] = ranges[4 * d], ranges[4 * d + 2]
 
 
-@njit
-def _mixed(z):  # type: ignore[no-untyped-def]
+@helper
+def _mixed(z):
     """One step of splitmix64 (S. Vigna)."""
     z += uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -208,8 +206,8 @@ def _mixed(z):  # type: ignore[no-untyped-def]
     return z ^ (z >> uint64(31))
 
 
-@njit
-def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
+@compiled
+def normal_of(seed, row, dimension):
     """A standard normal number that depends on nothing but its arguments."""
     z = _mixed(_mixed(_mixed(seed) ^ row) ^ uint64(dimension))
     radius = (np.float64(z >> uint64(32)) + 1.0) * 2.0**-32
@@ -217,7 +215,7 @@ def normal_of(seed, row, dimension):  # type: ignore[no-untyped-def]
 
 
 @helper
-def touch(state, weights, stride, row):  # type: ignore[no-untyped-def]
+def touch(state, weights, stride, row):
     """Give a feature its first factor, if it has none."""
     at, touched = uint64(row) * stride + uint64(state.head), False
     for d in range(state.rank):
@@ -228,7 +226,7 @@ def touch(state, weights, stride, row):  # type: ignore[no-untyped-def]
 
 
 @helper
-def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
+def touch_sides(state, weights, stride, rows):
     """Give the features of the sides their first factors."""
     ranges = ranges_of(state)
     for k in range(2 * state.pair_count):
@@ -237,7 +235,7 @@ def touch_sides(state, weights, stride, rows):  # type: ignore[no-untyped-def]
 
 
 @helper
-def linear_score(weights, stride, rows, values, n):  # type: ignore[no-untyped-def]
+def linear_score(weights, stride, rows, values, n):
     """w·x."""
     total = 0.0
     for i in range(n):
@@ -246,7 +244,7 @@ def linear_score(weights, stride, rows, values, n):  # type: ignore[no-untyped-d
 
 
 @helper
-def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-untyped-def]
+def compute_sides(state, weights, stride, rows, values):
     """Sum up a and b of every pair; returns the sum of a·b - shift² rank."""
     ranges, total = ranges_of(state), 0.0
     for k in range(2 * state.pair_count):
@@ -272,7 +270,7 @@ def compute_sides(state, weights, stride, rows, values):  # type: ignore[no-unty
 
 
 @helper
-def shrink_sides(state, keep):  # type: ignore[no-untyped-def]
+def shrink_sides(state, keep):
     """What `compute_sides` would give if all factors were multiplied by `keep`."""
     ranges, total = ranges_of(state), 0.0
     for k in range(0, 2 * state.pair_count, 2):
@@ -288,14 +286,14 @@ def shrink_sides(state, keep):  # type: ignore[no-untyped-def]
 
 
 @helper
-def storable(value, before):  # type: ignore[no-untyped-def]
+def storable(value, before):
     """The value as a weight, or the weight as it was if float32 cannot hold the value."""
     return np.float32(value) if abs(value) < _MOST else before
 
 
 @helper
-def gathered(state, example):  # type: ignore[no-untyped-def]
+def gathered(state, example):
     """Weight table, stride, and the features gathered last: rows, values and how many."""
-    shared, features = shared_of(example), features_at(state.features)[0]
+    shared, features = shared_of(example_of(example).shared), features_of(state.features)
     n = int64(features.length)
     return table(shared), shared.stride, rows_of(features, n), values_of(features, n), n

@@ -19,8 +19,8 @@ from hutch.core.loss.kinds import (
     KIND_SQUARED,
 )
 from hutch.reductions.dyadic.curve import PRECISE, ROUGH, distance_, fall_, inverse_, inverse_to_
-from hutch.reductions.dyadic.dyad_linear import linear_distance_, linear_effort_, slope_
-from hutch.reductions.dyadic.exact import effort_, travel_, way_from_, way_to_, way_to_zero_
+from hutch.reductions.dyadic.dyad_linear import linear_distance_, linear_effort_, loss_slope
+from hutch.reductions.dyadic.exact import budget_for_step, path_from, step_for_budget, way_to_, way_to_zero_
 
 DELTA = 0.1
 """Longest substep of `step_fast` in s: the metric changes by at most e^2s over it."""
@@ -31,7 +31,7 @@ TOLERANCE_EXACT, TOLERANCE_FAST = 1e-12, 1e-4
 
 
 @helper
-def optimum_(kind, y):  # type: ignore[no-untyped-def]
+def optimum_(kind, y):
     """The prediction at which the loss is least; ±inf where it has no minimum."""
     if kind == KIND_HINGE:
         return 1.0 / y
@@ -43,7 +43,7 @@ def optimum_(kind, y):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _straight(slope, E, end, U, V, X, wx, precision):  # type: ignore[no-untyped-def]
+def _straight(slope, E, end, U, V, X, wx, precision):
     """The step of a loss with a constant derivative up to the prediction `end`."""
     s, gap = slope * E, (0.25 * U - 0.25 * V) + wx - end
     near = abs(s) * (0.5 * (U + V) + X) < abs(gap)  # to first order
@@ -54,7 +54,7 @@ def _straight(slope, E, end, U, V, X, wx, precision):  # type: ignore[no-untyped
 
 
 @helper
-def _squared_without_linear(gap, E, c, d, m):  # type: ignore[no-untyped-def]
+def _squared_without_linear(gap, E, c, d, m):
     """The step s > 0 for squared loss where X = 0: a Riccati equation in e^2s, solved without a cancelling term."""
     root = sqrt(m * m + 4.0 * c * d)
     reach = -expm1(-2.0 * root * E) / (root * (1.0 + exp(-2.0 * root * E))) if root * E > 0.0 else E
@@ -68,7 +68,7 @@ def _squared_without_linear(gap, E, c, d, m):  # type: ignore[no-untyped-def]
 
 
 @helper
-def step_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+def step_exact(kind, E, y, U, V, X, wx, tau, loss):
     """The step to full precision: a closed form where there is one, else quadrature."""
     if kind == KIND_HINGE or kind == KIND_QUANTILE:
         return step_straight(kind, E, y, U, V, X, wx, tau, loss, PRECISE)
@@ -78,7 +78,7 @@ def step_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-d
 
 
 @helper
-def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+def step_fast(kind, E, y, U, V, X, wx, tau, loss):
     """The step to about three digits, at a fraction of the cost; hinge and quantile steps to about eight."""
     if kind == KIND_HINGE or kind == KIND_QUANTILE:
         return step_straight(kind, E, y, U, V, X, wx, tau, loss, ROUGH)
@@ -88,22 +88,22 @@ def step_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-de
 
 
 @helper
-def _vanishes(slope, E):  # type: ignore[no-untyped-def]
+def _vanishes(slope, E):
     return not E > 0.0 or slope == 0.0 or slope != slope
 
 
 @helper
-def step_straight(kind, E, y, U, V, X, wx, tau, loss, precision):  # type: ignore[no-untyped-def]
+def step_straight(kind, E, y, U, V, X, wx, tau, loss, precision):
     """The step of hinge and quantile loss, in closed form; where it ends at the optimum, to the precision given."""
-    slope = slope_(kind, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
+    slope = loss_slope(kind, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
     return 0.0 if _vanishes(slope, E) else _straight(slope, E, optimum_(kind, y), U, V, X, wx, precision)
 
 
 @helper
-def step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+def step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss):
     """The step of squared, expectile, logistic and Poisson loss, by quadrature where there is no closed form."""
     p = (0.25 * U - 0.25 * V) + wx
-    slope = slope_(kind, p, y, tau, loss)
+    slope = loss_slope(kind, p, y, tau, loss)
     if _vanishes(slope, E):
         return 0.0
     if kind == KIND_EXPECTILE:
@@ -113,33 +113,33 @@ def step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-un
     sign = 1.0 if slope > 0.0 else -1.0
     if U == 0.0 and V == 0.0:
         return sign * linear_distance_(kind, p, y, E, X)
-    way = way_from_(kind, y, tau, loss, sign, U, V, X, wx)
+    way = path_from(kind, y, tau, loss, sign, U, V, X, wx)
     if kind == KIND_SQUARED and X == 0.0:
         return sign * _squared_without_linear(abs(p - y), E, way.c, way.d, sign * (wx - y))
     end = sign * inverse_(optimum_(kind, y), U, V, X, wx)
     if end < inf:
         way = way_to_(way, end, y)
     guess = sign * step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss)
-    return sign * travel_(way, E, guess, 1e-13)
+    return sign * step_for_budget(way, E, guess, 1e-13)
 
 
 @helper
-def step_generic(E, y, U, V, X, wx, tau, loss, tolerance):  # type: ignore[no-untyped-def]
+def step_generic(E, y, U, V, X, wx, tau, loss, tolerance):
     """The step of a loss that is known by its derivative alone."""
-    slope = slope_(KIND_GENERIC, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
+    slope = loss_slope(KIND_GENERIC, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
     if _vanishes(slope, E):
         return 0.0
     sign, steepness = 1.0 if slope > 0.0 else -1.0, abs(slope)
-    way = way_from_(KIND_GENERIC, y, tau, loss, sign, U, V, X, wx)
+    way = path_from(KIND_GENERIC, y, tau, loss, sign, U, V, X, wx)
     K = 2.0 * (way.c + way.d) + way.X
     if K == 0.0:
         return sign * steepness * E
     way = way_to_zero_(way, steepness * E)
-    return sign * travel_(way, E, min(steepness * E, way.end), tolerance)
+    return sign * step_for_budget(way, E, min(steepness * E, way.end), tolerance)
 
 
 @helper
-def _substep(c, d, X, K):  # type: ignore[no-untyped-def]
+def _substep(c, d, X, K):
     """How far K changes little enough: DELTA, and more where x·x outweighs the exponentials."""
     if 2.0 * (c + d) > X:
         return DELTA
@@ -148,13 +148,13 @@ def _substep(c, d, X, K):  # type: ignore[no-untyped-def]
 
 
 @helper
-def step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+def step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss):
     """The same to about three digits, by substeps in closed form with the mean metric of each.
 
     It is importance invariant to the same three digits only.
     """
     p = (0.25 * U - 0.25 * V) + wx
-    slope = slope_(kind, p, y, tau, loss)
+    slope = loss_slope(kind, p, y, tau, loss)
     if _vanishes(slope, E):
         return 0.0
     sign = 1.0 if slope > 0.0 else -1.0
@@ -196,12 +196,12 @@ def step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss):  # type: ignore[no-unt
 
 
 @helper
-def importance_to_(kind, target, y, eta, U, V, X, wx, tau, loss):  # type: ignore[no-untyped-def]
+def importance_to_(kind, target, y, eta, U, V, X, wx, tau, loss):
     """h_min: the importance of a label y that moves the prediction to `target`; inf where none does."""
     p = (0.25 * U - 0.25 * V) + wx
     if target == p:
         return 0.0
-    slope = slope_(kind, p, y, tau, loss)
+    slope = loss_slope(kind, p, y, tau, loss)
     sign = 1.0 if slope > 0.0 else -1.0
     if not sign * (p - target) > 0.0 or not abs(slope) > 0.0 or not eta > 0.0:
         return inf
@@ -209,24 +209,24 @@ def importance_to_(kind, target, y, eta, U, V, X, wx, tau, loss):  # type: ignor
     best = optimum_(kind, y)
     if kind == KIND_HINGE or kind == KIND_QUANTILE:
         return distance / (eta * abs(slope)) if sign * (target - best) >= 0.0 else inf
-    way = way_from_(kind, y, tau, loss, sign, U, V, X, wx)
+    way = path_from(kind, y, tau, loss, sign, U, V, X, wx)
     if kind == KIND_GENERIC:
-        reached = sign * slope_(kind, target, y, tau, loss) > 0.0
-        return effort_(way, distance) / eta if reached and distance < inf else inf
+        reached = sign * loss_slope(kind, target, y, tau, loss) > 0.0
+        return budget_for_step(way, distance) / eta if reached and distance < inf else inf
     if not sign * (target - best) > 0.0 or not distance < inf:
         return inf
     if kind == KIND_EXPECTILE:
         eta *= tau if p < y else 1.0 - tau
     if kind == KIND_EXPECTILE or kind == KIND_CLASSIC:
-        way = way_from_(KIND_SQUARED, y, tau, loss, sign, U, V, X, wx)
+        way = path_from(KIND_SQUARED, y, tau, loss, sign, U, V, X, wx)
     if U == 0.0 and V == 0.0:
         return linear_effort_(kind, p, target, y) / (eta * X)
     end = sign * inverse_(best, U, V, X, wx) if isfinite(best) else inf
     if not end < inf:
-        return effort_(way, distance) / eta
+        return budget_for_step(way, distance) / eta
     way = way_to_(way, end, best)
     if distance < 0.5 * end:
-        return effort_(way, -log1p(-distance / end)) / eta
+        return budget_for_step(way, -log1p(-distance / end)) / eta
     gap = sign * (target - best)
     left = distance_(gap, way.d_end, way.c_end, X, gap + (way.c_end - way.d_end), PRECISE)
-    return effort_(way, log(end / left)) / eta
+    return budget_for_step(way, log(end / left)) / eta

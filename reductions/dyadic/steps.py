@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 
-from hutch.core.kernel.abi import kernel, loss_at
+from hutch.core.kernel.abi import kernel, loss_of
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC, KIND_QUANTILE
 from hutch.reductions.dyadic.curve import PRECISE, ROUGH, growth_
-from hutch.reductions.dyadic.dyad_linear import slope_
-from hutch.reductions.dyadic.state import dyadic_at
+from hutch.reductions.dyadic.dyad_linear import loss_slope
+from hutch.reductions.dyadic.state import dyadic_of
 from hutch.reductions.dyadic.step import (
     TOLERANCE_EXACT,
     TOLERANCE_FAST,
@@ -28,22 +28,22 @@ _0 = np.float32(0)
 
 
 @helper
-def _loss_of(state):  # type: ignore[no-untyped-def]
+def _loss_of(state):
     """The parameter of the loss and the addresses of its derivative."""
-    record = loss_at(state.loss)[0]
+    record = loss_of(state.loss)
     return record.parameter, (record.derivative, state.loss)
 
 
 @helper
-def _make(state, t):  # type: ignore[no-untyped-def]
+def _make(state, t):
     state.t = t
     state.shrink, state.grow = growth_(t) if state.U > 0.0 or state.V > 0.0 else (0.0, 0.0)
 
 
 @kernel
-def straight(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def straight(record, example, label, importance, offset):
     """Hinge and quantile loss."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     precision = PRECISE if s.tolerance == TOLERANCE_EXACT else ROUGH
     _make(s, step_straight(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss, precision))
@@ -51,38 +51,38 @@ def straight(record, example, label, importance, offset):  # type: ignore[no-unt
 
 
 @kernel
-def smooth_fast(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def smooth_fast(record, example, label, importance, offset):
     """Losses with a closed form for a constant metric, to three digits."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     _make(s, step_smooth_fast(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
     return _0
 
 
 @kernel
-def smooth_exact(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def smooth_exact(record, example, label, importance, offset):
     """The same losses to full precision."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     _make(s, step_smooth_exact(s.kind, s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss))
     return _0
 
 
 @kernel
-def generic(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def generic(record, example, label, importance, offset):
     """Losses known by their derivative, to the precision that the record asks for."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
     _make(s, step_generic(s.budget, s.label, s.U, s.V, s.X, s.wx, tau, loss, s.tolerance))
     return _0
 
 
 @kernel
-def gradient(record, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def gradient(record, example, label, importance, offset):
     """A plain gradient step of any loss."""
-    s = dyadic_at(record)[0]
+    s = dyadic_of(record)
     tau, loss = _loss_of(s)
-    slope = slope_(s.kind, 0.25 * (s.U - s.V) + s.wx, s.label, tau, loss)
+    slope = loss_slope(s.kind, 0.25 * (s.U - s.V) + s.wx, s.label, tau, loss)
     s.t = s.budget * slope if abs(slope) < math.inf else 0.0
     s.shrink, s.grow = -0.5 * s.t, 0.5 * s.t
     return _0

@@ -12,18 +12,18 @@ from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions,
 from hutch.core.kernel.abi import (
     UNLABELED,
     call_loss,
-    example_at,
+    example_of,
     float32s_at,
     kernel,
-    layer_at,
-    loss_at,
-    shared_at,
-    view,
+    loss_of,
+    shared_of,
+    state_of,
 )
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 from hutch.core.loss.kernels import value_of
 from hutch.core.loss.losses import LossChoice
-from hutch.reductions.linear.features import features_at, gather, rows_of, values_of
+from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
 from hutch.reductions.linear.layer import Linear
 
 _0 = np.float32(0)
@@ -67,7 +67,7 @@ SUMS = np.dtype(
         ("l2", "f4"),
     ]
 )
-sums_at = view(SUMS)
+sums_of = state_of(SUMS)
 
 
 @inlined
@@ -85,8 +85,8 @@ def clipped(shared, p):
 @helper
 def score(layer, example, offset):
     """Gather the features; returns base + w·x."""
-    state, e = sums_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    state, e = sums_of(layer), example_of(example)
+    features, shared = features_of(state.features), shared_of(e.shared)
     n = uint64(gather(features, example, offset))
     rows, values, weights, p = rows_of(features, n), values_of(features, n), weights_of(shared), e.base
     for i in range(n):
@@ -97,8 +97,8 @@ def score(layer, example, offset):
 @helper
 def predicted(layer, example, label, importance, raw):
     """Write what a score means for the example: the prediction and its loss; returns the prediction."""
-    state, e = sums_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    prediction = clipped(shared_at(e.shared)[0], raw)
+    state, e = sums_of(layer), example_of(example)
+    prediction = clipped(shared_of(e.shared), raw)
     e.raw, e.updated, e.loss = raw, prediction, 0.0
     if label != UNLABELED and importance > _0:
         e.loss = np.float64(value_of(state.loss, prediction, label) * importance)
@@ -108,7 +108,7 @@ def predicted(layer, example, label, importance, raw):
 @helper
 def judge(layer, example, label, importance, p, before, raw):
     """Write the loss of the prediction that is learned from, but the score and the prediction made before."""
-    prediction, e = predicted(layer, example, label, importance, p), example_at(example)[0]
+    prediction, e = predicted(layer, example, label, importance, p), example_of(example)
     e.raw, e.updated = raw, before
     return prediction
 
@@ -116,9 +116,7 @@ def judge(layer, example, label, importance, p, before, raw):
 @helper
 def gradient(state, prediction, label, importance):
     """Slope of the loss at a prediction, times the importance."""
-    slope = call_loss(
-        loss_at(state.loss)[0].derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss
-    )
+    slope = call_loss(loss_of(state.loss).derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
     return np.float32(slope) * importance
 
 
@@ -139,7 +137,7 @@ def learns(shared, label, importance):
 def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still says what range labels have."""
     if not importance > _0:
-        widen(shared_at(example_at(example)[0].shared)[0], label)
+        widen(shared_of(example_of(example).shared), label)
     return predicted(layer, example, label, importance, score(layer, example, offset))
 
 
@@ -155,11 +153,9 @@ class Sums(Reduction):
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
-        self._loss, self._features = self.loss(parameters.loss), self._make_features()  # type: ignore[misc]
-        self.state = np.zeros(1, SUMS)
-        self.state["loss"], self.state["features"] = self._loss.ctypes.data, self._features.record.ctypes.data
-        for name in ("alpha", "beta", "l1", "l2"):
-            self.state[name] = getattr(parameters, name, 0.0)
+        self._features = self._make_features()  # type: ignore[misc]
+        given = {name: getattr(parameters, name, 0.0) for name in ("alpha", "beta", "l1", "l2")}
+        self.state = Record(SUMS, loss=self.loss(parameters.loss), features=self._features.record, **given)
         self._set_range(context.shared)  # type: ignore[misc]
 
     begin_batch = Linear.begin_batch

@@ -12,7 +12,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import example_at, kernel, layer_at, shared_at
+from hutch.core.kernel.abi import example_of, kernel, shared_of
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
     NonNegative,
@@ -25,11 +25,11 @@ from hutch.reductions.ftrl.base import (
     learns,
     predict,
     score,
-    sums_at,
+    sums_of,
     weights_of,
     widen,
 )
-from hutch.reductions.linear.features import features_at, rows_of, values_of
+from hutch.reductions.linear.features import features_of, rows_of, values_of
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -68,8 +68,8 @@ def _update(state, weights, at, g):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Predict, then learn."""
-    state, e = sums_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    state, e = sums_of(layer), example_of(example)
+    features, shared = features_of(state.features), shared_of(e.shared)
     raw = score(layer, example, offset)
     before = clipped(shared, raw)
     widen(shared, label)

@@ -17,7 +17,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import example_at, kernel, layer_at, shared_at
+from hutch.core.kernel.abi import example_of, kernel, shared_of
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
     Positive,
@@ -28,11 +28,11 @@ from hutch.reductions.ftrl.base import (
     predict,
     predicted,
     score,
-    sums_at,
+    sums_of,
     weights_of,
     widen,
 )
-from hutch.reductions.linear.features import features_at, gather, rows_of, values_of
+from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
 
 _1, _2 = np.float32(1), np.float32(2)
 
@@ -63,8 +63,8 @@ def _refresh(state, weights, at, x):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Set the weights, predict with them, then learn."""
-    state, e = sums_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    state, e = sums_of(layer), example_of(example)
+    features, shared = features_of(state.features), shared_of(e.shared)
     widen(shared, label)
     if not learns(shared, label, importance):
         return predicted(layer, example, label, importance, score(layer, example, offset))

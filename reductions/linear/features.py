@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import (
     call,
-    example_at,
+    example_of,
     float32s_at,
     int64s_at,
     kernel,
     prefetch,
-    shared_at,
+    record_of,
+    shared_of,
     uint32s_at,
-    view,
 )
-from hutch.core.kernel.decorators import inlined, njit
-from hutch.reductions.linear.memory import Buffer, buffer_at, reserve
-from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_at
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
+from hutch.reductions.linear.memory import Buffer, buffer_of, reserve
+from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_of
 
 FEATURES = np.dtype(
     [
@@ -53,7 +54,7 @@ COLUMNS = 7
 LANES = np.uint64(16)
 """The room is a multiple of this, so that arithmetic on the scratch can run over so many features at once."""
 
-features_at = view(FEATURES)
+features_of = record_of(FEATURES)
 
 _FNV = np.uint64(16777619)
 
@@ -66,20 +67,21 @@ class Features:
         left_out: ids of namespaces of which only the interactions are used.
 
     Attributes:
-        record: FEATURES array of length 1.
+        record: the FEATURES record.
     """
 
     def __init__(self, terms: Terms | None, left_out: Sequence[int]) -> None:
-        self._terms, self._table = terms, Buffer()
-        self._left_out: NDArray[np.uint32] = np.array(left_out, np.uint32)
-        self._walk = np.zeros((3, MAX_ORDER), np.int64)
-        self.record = np.zeros(1, FEATURES)
-        record = self.record[0]
-        record["terms"] = terms.record.ctypes.data if terms else 0
-        record["left_out"], record["left_out_count"] = self._left_out.ctypes.data, len(self._left_out)
-        record["table"], record["walk"] = self._table.at, self._walk.ctypes.data
-        record["self"] = self.record.ctypes.data
-        record["expand"] = expand.address if terms or left_out else 0
+        self._terms = terms
+        self.record = Record(
+            FEATURES,
+            terms=terms.record if terms else 0,
+            left_out=np.array(left_out, np.uint32),
+            left_out_count=len(left_out),
+            table=Buffer(),
+            walk=np.zeros((3, MAX_ORDER), np.int64),
+            expand=expand if terms or left_out else 0,
+        )
+        self.record["self"] = self.record
 
     def forget_guess(self) -> None:
         """Forget what was gathered for an example to come: it may never come, and another may lie at its address."""
@@ -87,33 +89,33 @@ class Features:
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
         """Rows and values of the features gathered last, and the terms: places of namespaces in the example."""
-        record = self.record[0]
+        record = self.record.array[0]
         size = 4 * int(record["length"])
         rows, values = (ctypes.string_at(int(record[name]), size) if size else b"" for name in ("rows", "values"))
         terms = self._terms.found() if self._terms else []
         return np.frombuffer(rows, np.uint32), np.frombuffer(values, np.float32), terms
 
 
-@njit(inline="always")
-def rows_of(features, length):  # type: ignore[no-untyped-def]
+@inlined
+def rows_of(features, length):
     """Rows of the weight table of the features gathered last, uint32[length]."""
     return uint32s_at(features.rows, length)
 
 
-@njit(inline="always")
-def values_of(features, length):  # type: ignore[no-untyped-def]
+@inlined
+def values_of(features, length):
     """Values of the features gathered last, float32[length]."""
     return float32s_at(features.values, length)
 
 
-@njit(inline="always")
-def scratch_of(features, k):  # type: ignore[no-untyped-def]
+@inlined
+def scratch_of(features, k):
     """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
-    return float32s_at(buffer_at(features.table)[0].address + uint64(4 * (4 + k)) * features.room, features.room)
+    return float32s_at(buffer_of(features.table).address + uint64(4 * (4 + k)) * features.room, features.room)
 
 
-@njit
-def _make_room(features, length):  # type: ignore[no-untyped-def]
+@helper
+def _make_room(features, length):
     """Make room for so many features; returns False if there is no memory."""
     if length > features.room:
         room = (uint64(2) * length + LANES) & ~(LANES - uint64(1))
@@ -123,14 +125,14 @@ def _make_room(features, length):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _repeats(term, k):  # type: ignore[no-untyped-def]
+@helper
+def _repeats(term, k):
     """Whether part k of a term is the namespace of the part before it."""
     return k > 0 and term[1 + k] == term[k]
 
 
-@njit
-def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
+@helper
+def _size_of(term, starts, permutations):
     """How many features a term has: a namespace of n that stands in r adjacent places gives (n + r - 1 choose r)."""
     size, run = 1, 0
     for k in range(term[0]):
@@ -139,8 +141,8 @@ def _size_of(term, starts, permutations):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit
-def _products(rows, values, indices, x, size, half, product, place):  # type: ignore[no-untyped-def]
+@helper
+def _products(rows, values, indices, x, size, half, product, place):
     """Rows and values of one feature's product with each of `size` others; 32 bits of a hash are all that is used."""
     multiplier, offset, mask = place
     start = uint32(half)
@@ -150,13 +152,13 @@ def _products(rows, values, indices, x, size, half, product, place):  # type: ig
 
 
 @inlined
-def _fetch(ahead, i):  # type: ignore[no-untyped-def]
+def _fetch(ahead, i):
     rows, count, weights, size = ahead
     prefetch(weights + uint64(uint32s_at(rows, count)[i]) * size)
 
 
 @inlined
-def fetch_some(features, shared, n):  # type: ignore[no-untyped-def]
+def fetch_some(features, shared, n):
     """Take the next n rows that the next example is likely to need; what comes back is for `fetch_one`."""
     ahead = features.ahead, min(n, features.ahead_length), shared.weights, shared.stride * uint64(4)
     features.ahead, features.ahead_length = ahead[0] + uint64(4) * ahead[1], features.ahead_length - ahead[1]
@@ -164,22 +166,22 @@ def fetch_some(features, shared, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fetch_one(ahead, i):  # type: ignore[no-untyped-def]
+def fetch_one(ahead, i):
     """Ask for the i-th of these rows: in between arithmetic on rows at hand that costs the least time."""
     if i < ahead[1]:
         _fetch(ahead, i)
 
 
 @inlined
-def fetch_rest(features, shared):  # type: ignore[no-untyped-def]
+def fetch_rest(features, shared):
     """Ask for all rows that the next example is likely to need and nobody has taken."""
     ahead = fetch_some(features, shared, features.ahead_length)
     for i in range(ahead[1]):
         _fetch(ahead, i)
 
 
-@njit
-def _interact(features, e, term, starts, permutations, rows, values, n, place):  # type: ignore[no-untyped-def]
+@helper
+def _interact(features, e, term, starts, permutations, rows, values, n, place):
     """Write the features of one term behind the n that are there; returns how many there are then."""
     order, first = term[0], starts[0]
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
@@ -210,16 +212,16 @@ def _interact(features, e, term, starts, permutations, rows, values, n, place): 
         at[k] = i if _repeats(term, k) and not permutations else starts[term[1 + k]] - first
 
 
-@njit
-def is_left_out(features, name):  # type: ignore[no-untyped-def]
+@helper
+def is_left_out(features, name):
     listed = False
     for k in range(int64(features.left_out_count)):
         listed |= uint32s_at(features.left_out, features.left_out_count)[k] == name
     return listed
 
 
-@njit
-def _write(features, e, place, rows, values):  # type: ignore[no-untyped-def]
+@helper
+def _write(features, e, place, rows, values):
     """Write rows and values of the features of an example, with the terms found last; returns how many there are."""
     multiplier, offset, mask = place
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
@@ -231,32 +233,32 @@ def _write(features, e, place, rows, values):  # type: ignore[no-untyped-def]
                 values[n] = x[i]
                 n += 1
     if features.terms != uint64(0):
-        record = terms_record_at(features.terms)[0]
+        record = terms_record_of(features.terms)
         found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
         for t in range(int64(record.term_count)):
             n = _interact(features, e, term_at(found, t), starts, permutations, rows, values, n, place)
     return n
 
 
-@njit
-def _total(features, e):  # type: ignore[no-untyped-def]
+@helper
+def _total(features, e):
     """How many features an example has, those left out included, with the terms found last."""
     total = int64(e.length)
     if features.terms != uint64(0):
-        starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_at(features.terms)[0]
+        starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_of(features.terms)
         for t in range(int64(record.term_count)):
             total += _size_of(term_at(reserve(record.found, uint64(0)), t), starts, record.permutations == 1)
     return total
 
 
 @inlined
-def _half(features, half):  # type: ignore[no-untyped-def]
+def _half(features, half):
     """Address of the rows of a half of the table; its values follow behind `room` rows."""
     return reserve(features.table, uint64(0)) + uint64(8) * half * features.room
 
 
-@njit
-def _guess(features, e, place):  # type: ignore[no-untyped-def]
+@helper
+def _guess(features, e, place):
     """Gather the features of the next example in the other half, if it has the same namespaces as this one."""
     features.ahead_length, features.guessed = uint64(0), uint64(0)
     same, ids = e.next_length > uint64(0) and e.next_namespace_count == e.namespace_count, e.namespace_count
@@ -279,14 +281,14 @@ def _guess(features, e, place):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expand(features, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def expand(features, example, label, importance, offset):
     """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
 
     What was gathered while the example before had its turn is taken as it is. A kernel met by address, so that it is
     compiled only for chains that need it.
     """
-    features, e = features_at(features)[0], example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    features, e = features_of(features), example_of(example)
+    shared = shared_of(e.shared)
     place = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
     if features.guessed == e.indices and e.indices != uint64(0):
         features.half = uint64(1) - features.half
@@ -309,8 +311,8 @@ def expand(features, example, label, importance, offset):  # type: ignore[no-unt
     return float32(0)
 
 
-@njit
-def gather(features, example, offset):  # type: ignore[no-untyped-def]
+@helper
+def gather(features, example, offset):
     """Find rows and values of all features of an example; returns how many there are.
 
     The number that the example reports counts namespaces that are left out too, as VW does.
@@ -323,14 +325,14 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     if features.expand != uint64(0):
         call(features.expand, features.self, example, float32(0), float32(0), offset)
         return int64(features.length)
-    e = example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    e = example_of(example)
+    shared = shared_of(e.shared)
     e.features, features.length = e.length, uint64(0)
     if not _make_room(features, e.length):
         return 0  # out of memory: better no features than a crash
     features.values, features.length = e.values, e.length
     features.ahead, features.ahead_length = e.indices + uint64(4) * e.length, e.next_length
-    features.rows = buffer_at(features.table)[0].address
+    features.rows = buffer_of(features.table).address
     rows, indices = rows_of(features, e.length), uint32s_at(e.indices, e.length)
     multiplier, first, mask = uint32(shared.multiplier), uint32(offset), uint32(shared.mask)
     for i in range(e.length):
@@ -338,16 +340,16 @@ def gather(features, example, offset):  # type: ignore[no-untyped-def]
     return int64(e.length)
 
 
-@njit
-def _sum_of_squares(x, start, stop):  # type: ignore[no-untyped-def]
+@helper
+def _sum_of_squares(x, start, stop):
     total = np.float32(0)
     for i in range(start, stop):
         total += x[i] * x[i]
     return total
 
 
-@njit
-def _run_of_squares(x, start, stop, run, sums):  # type: ignore[no-untyped-def]
+@helper
+def _run_of_squares(x, start, stop, run, sums):
     """Sum of squares of all products of `run` features in order, repetition allowed."""
     for k in range(run):
         sums[k] = np.float32(0)
@@ -359,10 +361,10 @@ def _run_of_squares(x, start, stop, run, sums):  # type: ignore[no-untyped-def]
     return sums[run - 1]
 
 
-@njit
-def squared_length(features, example):  # type: ignore[no-untyped-def]
+@helper
+def squared_length(features, example):
     """Sum of the squares of all features, in VW's order: a sum for each namespace, then a product for each term."""
-    e = example_at(example)[0]
+    e = example_of(example)
     x = float32s_at(e.values, e.length)
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
     total, interactions = np.float32(0), np.float32(0)
@@ -370,7 +372,7 @@ def squared_length(features, example):  # type: ignore[no-untyped-def]
         total += _sum_of_squares(x, starts[j] - starts[0], starts[j + 1] - starts[0])
     if features.terms == uint64(0):
         return total
-    record = terms_record_at(features.terms)[0]
+    record = terms_record_of(features.terms)
     sums = float32s_at(features.walk, MAX_ORDER)
     for t in range(int64(record.term_count)):
         term = term_at(reserve(record.found, uint64(0)), t)

@@ -8,24 +8,23 @@ from numpy import uint64
 from hutch.core.kernel.abi import (
     UNLABELED,
     call_loss,
-    example_at,
+    example_of,
     float32s_at,
     float64s_at,
     kernel,
-    layer_at,
-    loss_at,
-    rolled,
-    shared_at,
+    loss_of,
+    no_unroll,
+    shared_of,
+    state_of,
     uint32s_at,
-    view,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
-from hutch.reductions.linear.features import features_at, fetch_rest, gather, rows_of, values_of
-from hutch.reductions.linear.memory import buffer_at
-from hutch.reductions.linear.rates import measure, measure_default, rates_at
+from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
+from hutch.reductions.linear.memory import buffer_of
+from hutch.reductions.linear.rates import measure, measure_default, rates_of
 
 LINEAR = np.dtype(
     [
@@ -44,7 +43,7 @@ LINEAR = np.dtype(
         ("sparse_l2", "f4"),
     ]
 )
-linear_at = view(LINEAR)
+linear_of = state_of(LINEAR)
 
 _LEAST_UPDATE = 1e-8
 _0, _1 = np.float32(0), np.float32(1)
@@ -52,17 +51,12 @@ _MOST = np.float32(np.finfo(np.float32).max)
 
 
 @inlined
-def _state(layer):  # type: ignore[no-untyped-def]
-    return linear_at(layer_at(layer)[0].state)[0]
-
-
-@inlined
-def _weights(shared):  # type: ignore[no-untyped-def]
+def _weights(shared):
     return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
 
 
 @inlined
-def _shrunk(w, gravity):  # type: ignore[no-untyped-def]
+def _shrunk(w, gravity):
     """A weight after its part of l1 regularisation."""
     if not gravity < abs(w):
         return _0
@@ -70,7 +64,7 @@ def _shrunk(w, gravity):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
+def _dot(state, features, shared, p):
     """p + w·x for the features gathered last."""
     n, stride, weights = features.length, shared.stride, _weights(shared)
     rows, values = rows_of(features, n), values_of(features, n)
@@ -80,35 +74,35 @@ def _dot(state, features, shared, p):  # type: ignore[no-untyped-def]
             p += _shrunk(weights[uint64(rows[i]) * stride], gravity) * values[i]
     else:
         for i in range(n):
-            rolled()
+            no_unroll()
             p += weights[uint64(rows[i]) * stride] * values[i]
     return p
 
 
 @inlined
-def _is_simple(features, e):  # type: ignore[no-untyped-def]
+def _is_simple(features, e):
     """Whether the features are those of the example itself, and there is room for their rows."""
     return features.expand == uint64(0) and e.length <= features.room
 
 
 @inlined
-def _take_features(features, e):  # type: ignore[no-untyped-def]
+def _take_features(features, e):
     """Take the features of the example itself; their rows are not there yet."""
     n = e.length
-    features.values, features.rows = e.values, buffer_at(features.table)[0].address
+    features.values, features.rows = e.values, buffer_of(features.table).address
     e.features, features.length = n, n
     features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
     return rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
 
 
 @inlined
-def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-untyped-def]
+def _gather_and_dot(features, e, shared, offset, stride):
     """w·x for the features of the example itself, whose rows are gathered on the way."""
     p, weights = e.base, _weights(shared)
     rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
     for i in range(uint64(len(rows))):
-        rolled()
+        no_unroll()
         row = (uint64(indices[i]) * multiplier + offset) & mask
         rows[i] = row
         p += weights[row * stride] * values[i]
@@ -116,10 +110,10 @@ def _gather_and_dot(features, e, shared, offset, stride):  # type: ignore[no-unt
 
 
 @inlined
-def _score(state, features, example, offset, stride):  # type: ignore[no-untyped-def]
+def _score(state, features, example, offset, stride):
     """Gather the features; returns the prediction before clipping."""
-    e = example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    e = example_of(example)
+    shared = shared_of(e.shared)
     if _is_simple(features, e) and not state.l1 > _0:
         p = _gather_and_dot(features, e, shared, offset, stride)
     else:
@@ -129,18 +123,18 @@ def _score(state, features, example, offset, stride):  # type: ignore[no-untyped
 
 
 @inlined
-def _clip(shared, raw):  # type: ignore[no-untyped-def]
+def _clip(shared, raw):
     if math.isnan(raw):
         return _0
     return min(max(raw, shared.min_label), shared.max_label)
 
 
 @inlined
-def _predict(layer, example, label, importance, offset, stride):  # type: ignore[no-untyped-def]
+def _predict(layer, example, label, importance, offset, stride):
     """Gather the features and predict; returns the clipped prediction and its loss."""
-    state, e = _state(layer), example_at(example)[0]
-    e.raw = _score(state, features_at(state.features)[0], example, offset, stride)
-    prediction = _clip(shared_at(e.shared)[0], e.raw)
+    state, e = linear_of(layer), example_of(example)
+    e.raw = _score(state, features_of(state.features), example, offset, stride)
+    prediction = _clip(shared_of(e.shared), e.raw)
     e.updated, e.loss = prediction, 0.0
     loss = _0
     if label != UNLABELED and importance > _0:
@@ -150,7 +144,7 @@ def _predict(layer, example, label, importance, offset, stride):  # type: ignore
 
 
 @inlined
-def _scale(state, shared, importance):  # type: ignore[no-untyped-def]
+def _scale(state, shared, importance):
     """Learning rate times importance; without adaptive rates it falls with the importance seen so far."""
     scale = state.learning_rate * importance
     if state.adaptive == 0:
@@ -160,7 +154,7 @@ def _scale(state, shared, importance):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _materialise(weights, stride, regularization):  # type: ignore[no-untyped-def]
+def _materialise(weights, stride, regularization):
     """Write the pending regularisation into all weights."""
     contraction, gravity = np.float32(regularization[0]), np.float32(regularization[1])
     for at in range(0, len(weights), stride):
@@ -169,11 +163,11 @@ def _materialise(weights, stride, regularization):  # type: ignore[no-untyped-de
 
 
 @helper
-def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-def]
+def _regularized(state, update, prediction, label):
     """The update in terms of the weights before their lazy contraction; moves contraction and gravity on."""
     if not abs(update) > _LEAST_UPDATE:
         return update
-    regularization, record = float64s_at(state.regularization, uint64(2)), loss_at(state.loss)[0]
+    regularization, record = float64s_at(state.regularization, uint64(2)), loss_of(state.loss)
     slope = call_loss(record.derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
     step = -np.float64(update) / slope if abs(slope) > _LEAST_UPDATE else 0.0
     regularization[0] *= 1.0 - np.float64(state.l2) * step
@@ -182,10 +176,10 @@ def _regularized(state, update, prediction, label):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _update(state, features, example, prediction, loss, label, importance, offset, default):  # type: ignore[no-untyped-def]
+def _update(state, features, example, prediction, loss, label, importance, offset, default):
     """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
-    e, rates, n, update, finite = example_at(example)[0], rates_at(state.rates)[0], features.length, _0, False
-    shared = shared_at(e.shared)[0]
+    e, rates, n, update, finite = example_of(example), rates_of(state.rates), features.length, _0, False
+    shared = shared_of(e.shared)
     if loss > _0:
         square = importance * square_gradient_of(state.loss, prediction, label)
         if default:
@@ -204,20 +198,20 @@ def _update(state, features, example, prediction, loss, label, importance, offse
 
 
 @inlined
-def _move(state, features, shared, update, finite, stride):  # type: ignore[no-untyped-def]
+def _move(state, features, shared, update, finite, stride):
     """Move the weights of the features gathered last."""
     n, weights = features.length, _weights(shared)
     rows, values = rows_of(features, n), values_of(features, n)
     if state.normalized == 1:
-        update *= rates_at(state.rates)[0].multiplier
+        update *= rates_of(state.rates).multiplier
     if finite:
         for i in range(n):
-            rolled()
+            no_unroll()
             at = uint64(rows[i]) * stride
             weights[at] += update * (values[i] * weights[at + uint64(3)])
     else:
         for i in range(n):
-            rolled()
+            no_unroll()
             x = values[i]
             if abs(x) < _MOST:
                 at = uint64(rows[i]) * stride
@@ -231,25 +225,25 @@ def _move(state, features, shared, update, finite, stride):  # type: ignore[no-u
 
 
 @inlined
-def _widen(shared, label):  # type: ignore[no-untyped-def]
+def _widen(shared, label):
     """Take a label into the range that predictions are clipped to."""
     if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still says what range labels have."""
-    shared = shared_at(example_at(example)[0].shared)[0]
+    shared = shared_of(example_of(example).shared)
     if not importance > _0:
         _widen(shared, label)
     prediction = _predict(layer, example, label, importance, offset, shared.stride)[0]
-    fetch_rest(features_at(_state(layer).features)[0], shared)
+    fetch_rest(features_of(linear_of(layer).features), shared)
     return prediction
 
 
 @inlined
-def _neighbours(shared, k, last):  # type: ignore[no-untyped-def]
+def _neighbours(shared, k, last):
     """The weight tables as sub-models k to k + 3 see them through the rows of sub-model 0; no further than the last."""
     size, row = (shared.mask + uint64(1)) * shared.stride, uint64(4) * shared.stride
     w0, w1 = shared.weights + row * k, shared.weights + row * min(k + uint64(1), last)
@@ -258,28 +252,28 @@ def _neighbours(shared, k, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _four(features, shared, k, last, base):  # type: ignore[no-untyped-def]
+def _four(features, shared, k, last, base):
     """base + w·x in sub-models k to k + 3, for features gathered for sub-model 0: each sum in its own order."""
     n, stride = features.length, shared.stride
     rows, values = rows_of(features, n), values_of(features, n)
     w0, w1, w2, w3 = _neighbours(shared, k, last)
     p0, p1, p2, p3 = base, base, base, base
     for i in range(n):
-        rolled()
+        no_unroll()
         at, x = uint64(rows[i]) * stride, values[i]
         p0, p1, p2, p3 = p0 + w0[at] * x, p1 + w1[at] * x, p2 + w2[at] * x, p3 + w3[at] * x
     return p0, p1, p2, p3
 
 
 @inlined
-def _gather_four(features, e, shared, offset, last):  # type: ignore[no-untyped-def]
+def _gather_four(features, e, shared, offset, last):
     """The same in sub-models 0 to 3 for the features of the example itself, whose rows are gathered on the way."""
     rows, values, indices = _take_features(features, e)
     multiplier, mask, stride = shared.multiplier, shared.mask, shared.stride
     w0, w1, w2, w3 = _neighbours(shared, uint64(0), last)
     p0, p1, p2, p3 = e.base, e.base, e.base, e.base
     for i in range(uint64(len(rows))):
-        rolled()
+        no_unroll()
         row, x = (uint64(indices[i]) * multiplier + offset) & mask, values[i]
         rows[i] = row
         at = row * stride
@@ -288,7 +282,7 @@ def _gather_four(features, e, shared, offset, last):  # type: ignore[no-untyped-
 
 
 @inlined
-def _write_four(shared, predictions, k, last, four):  # type: ignore[no-untyped-def]
+def _write_four(shared, predictions, k, last, four):
     low, high = shared.min_label, shared.max_label
     for j in range(3, -1, -1):  # those behind the last are the last again
         p = four[j]
@@ -296,10 +290,10 @@ def _write_four(shared, predictions, k, last, four):  # type: ignore[no-untyped-
 
 
 @kernel
-def predict_many(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict_many(layer, example, label, importance, offset):
     """Predict with neighbouring sub-models, four in a walk over the features, where there is neither l1 nor l2."""
-    state, e = _state(layer), example_at(example)[0]
-    features, shared = features_at(state.features)[0], shared_at(e.shared)[0]
+    state, e = linear_of(layer), example_of(example)
+    features, shared = features_of(state.features), shared_of(e.shared)
     last, predictions = e.prediction_count - uint64(1), float32s_at(e.predictions, e.prediction_count)
     if _is_simple(features, e):
         four = _gather_four(features, e, shared, offset, last)
@@ -314,16 +308,16 @@ def predict_many(layer, example, label, importance, offset):  # type: ignore[no-
 
 
 @inlined
-def _is_beyond_margin(state, e, label):  # type: ignore[no-untyped-def]
+def _is_beyond_margin(state, e, label):
     """Whether a layer above knows the prediction, and hinge loss has nothing to learn from it."""
-    hinge = e.is_predicted != uint64(0) and loss_at(state.loss)[0].kind == KIND_HINGE
+    hinge = e.is_predicted != uint64(0) and loss_of(state.loss).kind == KIND_HINGE
     return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
 
 
 @inlined
-def _learn(layer, example, label, importance, offset, stride, default):  # type: ignore[no-untyped-def]
-    state, e = _state(layer), example_at(example)[0]
-    shared, features = shared_at(e.shared)[0], features_at(state.features)[0]
+def _learn(layer, example, label, importance, offset, stride, default):
+    state, e = linear_of(layer), example_of(example)
+    shared, features = shared_of(e.shared), features_of(state.features)
     if e.is_predicted == uint64(0):
         prediction, loss = _predict(layer, example, label, importance, offset, stride)
     else:
@@ -343,70 +337,70 @@ def _learn(layer, example, label, importance, offset, stride, default):  # type:
 
 
 @helper
-def _learn_by_default(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn_by_default(layer, example, label, importance, offset):
     return _learn(layer, example, label, importance, offset, uint64(4), True)
 
 
 @helper
-def _learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    stride = shared_at(example_at(example)[0].shared)[0].stride
+def _learn_otherwise(layer, example, label, importance, offset):
+    stride = shared_of(example_of(example).shared).stride
     return _learn(layer, example, label, importance, offset, stride, False)
 
 
 @inlined
-def _learn_by(train, layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def _learn_by(train, layer, example, label, importance, offset):
     """Learn by a function, unless there is nothing to learn."""
-    state, e = _state(layer), example_at(example)[0]
-    shared = shared_at(e.shared)[0]
+    state, e = linear_of(layer), example_of(example)
+    shared = shared_of(e.shared)
     _widen(shared, label)
     if _is_beyond_margin(state, e, label):
         e.updated, e.loss = e.predicted, 0.0
         return e.predicted
     prediction = train(layer, example, label, importance, offset)
-    fetch_rest(features_at(state.features)[0], shared)
+    fetch_rest(features_of(state.features), shared)
     return prediction
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Predict, then train if there is a label; for rates that are adaptive and normalised, with square roots."""
     return _learn_by(_learn_by_default, layer, example, label, importance, offset)
 
 
 @kernel
-def learn_otherwise(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn_otherwise(layer, example, label, importance, offset):
     """Predict, then train if there is a label; for rates of any kind."""
     return _learn_by(_learn_otherwise, layer, example, label, importance, offset)
 
 
 @helper
-def _hypothetical_norm(state, example, at, label, importance, offset):  # type: ignore[no-untyped-def]
+def _hypothetical_norm(state, example, at, label, importance, offset):
     """Change of the prediction per unit of update, had the gradient at prediction `at` been learned."""
-    features = features_at(state.features)[0]
+    features = features_of(state.features)
     square = importance * square_gradient_of(state.loss, at, label)
-    return measure(rates_at(state.rates)[0], features, example, features.length, offset, importance, square, False)
+    return measure(rates_of(state.rates), features, example, features.length, offset, importance, square, False)
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
-    state, e = _state(layer), example_at(example)[0]
-    shared, prediction = shared_at(e.shared)[0], e.predicted
+    state, e = linear_of(layer), example_of(example)
+    shared, prediction = shared_of(e.shared), e.predicted
     if e.is_predicted == uint64(0):
         prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
     else:
-        gather(features_at(state.features)[0], example, offset)
+        gather(features_of(state.features), example, offset)
     norm = _hypothetical_norm(state, example, prediction, label, importance, offset)
     return _scale(state, shared, _1) * norm
 
 
 @kernel
-def importance_to(layer, example, label, target, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, target, offset):
     """h_min: the importance with which the example, so labelled, moves the prediction to `target`; inf if none does.
 
     The adaptive rates are those after the gradient at the target has been added, at importance 1.
     """
-    state, shared = _state(layer), shared_at(example_at(example)[0].shared)[0]
+    state, shared = linear_of(layer), shared_of(example_of(example).shared)
     prediction, _ = _predict(layer, example, label, _1, offset, shared.stride)
     norm = _hypothetical_norm(state, example, target, label, _1, offset)
     budget = budget_to(np.float64(prediction), np.float64(target), np.float64(label), state.loss)

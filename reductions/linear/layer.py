@@ -10,6 +10,7 @@ from hutch.core.batch import CONSTANT_INDEX, Batch
 from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
+from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.features import Features
 from hutch.reductions.linear.kernels import (
@@ -47,23 +48,36 @@ class Linear(Reduction):
         p, shared = parameters, context.shared
         plain = not (p.adaptive or p.normalized)
         self._initial_t = p.initial_t if p.initial_t is not None else float(plain)
-        self._loss = self.loss(p.loss)
         self._features = self._make_features()
         self._norms = np.zeros((context.submodels, 2))
         self._norms[0] = p.initial_t or 0.0
         self._regularization = np.array([1.0, 0.0])
-        self._rates = np.zeros(1, RATES)
-        rates = self._rates[0]
-        rates["norms"], rates["adaptive"], rates["normalized"] = self._norms.ctypes.data, p.adaptive, p.normalized
-        rates["square_root"], rates["power_t"], rates["multiplier"] = p.power_t == 0.5, p.power_t, 1.0
-        self.state = np.zeros(1, LINEAR)
-        state = self.state[0]
-        state["loss"], state["features"] = self._loss.ctypes.data, self._features.record.ctypes.data
-        state["rates"], state["regularization"] = self._rates.ctypes.data, self._regularization.ctypes.data
-        for name in ("learning_rate", "power_t", "adaptive", "normalized", "invariant", "l1", "l2", "sparse_l2"):
-            state[name] = getattr(p, name)
+        self._rates = Record(
+            RATES,
+            norms=self._norms,
+            adaptive=p.adaptive,
+            normalized=p.normalized,
+            square_root=p.power_t == 0.5,
+            power_t=p.power_t,
+            multiplier=1.0,
+        )
+        self.state = Record(
+            LINEAR,
+            loss=self.loss(p.loss),
+            features=self._features.record,
+            rates=self._rates,
+            regularization=self._regularization,
+            learning_rate=p.learning_rate,
+            power_t=p.power_t,
+            adaptive=p.adaptive,
+            normalized=p.normalized,
+            invariant=p.invariant,
+            l1=p.l1,
+            l2=p.l2,
+            sparse_l2=p.sparse_l2,
+        )
         if plain:
-            state["learning_rate"] *= np.float32(self._initial_t) ** np.float32(p.power_t)
+            self.state["learning_rate"] *= np.float32(self._initial_t) ** np.float32(p.power_t)
         shared["time"] = self._initial_t
         self._set_range(shared)
 
@@ -105,7 +119,7 @@ class Linear(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        rates = self._rates[0]
+        rates = self._rates.array[0]
         default = rates["adaptive"] and rates["normalized"] and rates["square_root"]
         coupled = self.parameters.l1 or self.parameters.l2  # sub-models share what is pending of it
         return Kernels(
@@ -117,9 +131,9 @@ class Linear(Reduction):
         )
 
     @property
-    def features_address(self) -> int:
-        """Address of the FEATURES record: which interactions there are, and what is left out."""
-        return int(self._features.record.ctypes.data)
+    def features(self) -> Record:
+        """The FEATURES record: which interactions there are, and what is left out."""
+        return self._features.record
 
     @property
     def updates_at(self) -> int:

@@ -6,40 +6,39 @@ from typing import Any
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
-from hutch.core.kernel.abi import view
-from hutch.core.kernel.decorators import intrinsic, njit
+from hutch.core.kernel.abi import record_of
+from hutch.core.kernel.decorators import helper, intrinsic
+from hutch.core.kernel.record import Record
 
 BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
 
-buffer_at = view(BUFFER)
+buffer_of = record_of(BUFFER)
 
 # The raw allocator needs no interpreter lock and is found at one address on every platform.
 _REALLOCATE = ctypes.cast(ctypes.pythonapi.PyMem_RawRealloc, ctypes.c_void_p).value
 _FREE = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
 
-def _release(buffer: NDArray[Any]) -> None:
-    _FREE(int(buffer[0]["address"]) or None)
+def _release(buffer: Record) -> None:
+    _FREE(int(buffer["address"][0]) or None)
 
 
 class Buffer:
     """An empty buffer; its memory is given back when this object dies.
 
     Attributes:
-        record: BUFFER array of length 1; kernels get its address.
+        record: the BUFFER; kernels get its address.
     """
 
     def __init__(self) -> None:
-        self.record = np.zeros(1, BUFFER)
-        self.record["reallocate"] = _REALLOCATE
+        self.record = Record(BUFFER, reallocate=_REALLOCATE)
         weakref.finalize(self, _release, self.record)
 
     @property
-    def at(self) -> int:
-        """Address of the record."""
-        return int(self.record.ctypes.data)
+    def address(self) -> int:
+        """Of the record."""
+        return self.record.address
 
 
 @intrinsic
@@ -55,13 +54,13 @@ def _call_reallocate(typing_context: Any, function: Any, address: Any, size: Any
     return types.uint64(types.uint64, types.uint64, types.uint64), generate
 
 
-@njit
-def reserve(at, size):  # type: ignore[no-untyped-def]
+@helper
+def reserve(at, size):
     """Make room for `size` bytes in the buffer at this address; what it held stays. Returns where the bytes are.
 
     The result is 0 if there is no memory; the buffer is then as it was.
     """
-    buffer = buffer_at(at)[0]
+    buffer = buffer_of(at)
     if size > buffer.size or buffer.address == uint64(0):
         wanted = max(uint64(size), uint64(2) * buffer.size, uint64(4096))
         address = _call_reallocate(buffer.reallocate, buffer.address, wanted)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import example_at, float32s_at, float64s_at, rolled, shared_at, view
+from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, no_unroll, record_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
 from hutch.reductions.linear.features import (
     LANES,
@@ -38,7 +38,7 @@ RATES = np.dtype(
     ]
 )
 
-rates_at = view(RATES)
+rates_of = record_of(RATES)
 
 _LEAST = np.float32(1.084202e-19)  # features are taken to be at least this large
 _LEAST_SQUARE = _LEAST * _LEAST
@@ -137,12 +137,12 @@ _DEFAULT = (True, True, True)
 
 
 @inlined
-def _kind(rates):  # type: ignore[no-untyped-def]
+def _kind(rates):
     return rates.adaptive == 1, rates.normalized == 1, rates.square_root == 1
 
 
 @inlined
-def _rescaled(w, least, most, kind, power):  # type: ignore[no-untyped-def]
+def _rescaled(w, least, most, kind, power):
     """A weight learned at scale `least`, as if its feature had always had the scale `most`."""
     adaptive, _, square_root = kind
     if square_root:
@@ -153,7 +153,7 @@ def _rescaled(w, least, most, kind, power):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _size_of(x):  # type: ignore[no-untyped-def]
+def _size_of(x):
     """x² and |x|, neither less than the least."""
     square = x * x
     if square < _LEAST_SQUARE:
@@ -162,7 +162,7 @@ def _size_of(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _advance(weights, at, square, size, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+def _advance(weights, at, square, size, square_gradient, commit, kind, power):
     """Move G and N of a feature of known x² and |x| on; returns G and N."""
     adaptive, normalized, _ = kind
     gradient, scale, slot = _0, _1, at + uint64(1)
@@ -183,7 +183,7 @@ def _advance(weights, at, square, size, square_gradient, commit, kind, power):  
 
 
 @inlined
-def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignore[no-untyped-def]
+def _touch(weights, at, x, square_gradient, commit, kind, power):
     """Move G and N of a feature on; returns x², G and N."""
     square, size = _size_of(x)
     gradient, scale = _advance(weights, at, square, size, square_gradient, commit, kind, power)
@@ -191,7 +191,7 @@ def _touch(weights, at, x, square_gradient, commit, kind, power):  # type: ignor
 
 
 @inlined
-def _default_rate(square, gradient, scale):  # type: ignore[no-untyped-def]
+def _default_rate(square, gradient, scale):
     """Rate and (x / N)² of a feature, adaptive and normalised, with square roots."""
     if scale == _1:  # as with all features that are there or not: the same without divisions by 1
         return _1 / math.sqrt(gradient), square
@@ -199,7 +199,7 @@ def _default_rate(square, gradient, scale):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _rate(square, gradient, scale, kind, power):  # type: ignore[no-untyped-def]
+def _rate(square, gradient, scale, kind, power):
     """Rate and (x / N)² of a feature, of any kind."""
     adaptive, normalized, square_root = kind
     rate, share = _1, _1
@@ -217,7 +217,7 @@ def _rate(square, gradient, scale, kind, power):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _visit(rates, weights, stride, rows, values, square_gradient, commit):  # type: ignore[no-untyped-def]
+def _visit(rates, weights, stride, rows, values, square_gradient, commit):
     """Set the rates of all features, of any kind; returns Σ rate x² and Σ (x / N)²."""
     total, norm, kind, power = _0, _0, _kind(rates), rates.power_t
     for i in range(uint64(len(rows))):
@@ -232,7 +232,7 @@ def _visit(rates, weights, stride, rows, values, square_gradient, commit):  # ty
 
 
 @inlined
-def _visit_few(weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+def _visit_few(weights, rows, values, square_gradient):
     """The same for the default kind."""
     total, norm = _0, _0
     for i in range(uint64(len(rows))):
@@ -246,29 +246,29 @@ def _visit_few(weights, rows, values, square_gradient):  # type: ignore[no-untyp
 
 
 @inlined
-def _visit_many(features, shared, weights, rows, values, square_gradient):  # type: ignore[no-untyped-def]
+def _visit_many(features, shared, weights, rows, values, square_gradient):
     """The same in four walks: two are all arithmetic, one moves G and N on in the table, and the last one sums."""
     n = uint64(len(rows))
     squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
     whole = n & ~(LANES - uint64(1))
     for i in range(uint64(0), whole, LANES):
-        rolled()
+        no_unroll()
         default_sizes(values, squares, scales, i)
     for i in range(whole, n):  # nothing may be read behind the last value
-        rolled()
+        no_unroll()
         squares[i], scales[i] = _size_of(values[i])
     ahead = fetch_some(features, shared, n)
     for i in range(n):
-        rolled()
+        no_unroll()
         fetch_one(ahead, i)
         at = uint64(rows[i]) * uint64(4)
         gradients[i], scales[i] = _advance(weights, at, squares[i], scales[i], square_gradient, True, _DEFAULT, _0)
     for i in range(uint64(0), n, LANES):
-        rolled()
+        no_unroll()
         default_rates(squares, gradients, scales, i)
     total, norm = _0, _0
     for i in range(n):
-        rolled()
+        no_unroll()
         total += squares[i]
         norm += scales[i]
         weights[uint64(rows[i]) * uint64(4) + uint64(3)] = gradients[i]
@@ -276,7 +276,7 @@ def _visit_many(features, shared, weights, rows, values, square_gradient):  # ty
 
 
 @helper
-def _multiplier(rates, total_norm, total_importance):  # type: ignore[no-untyped-def]
+def _multiplier(rates, total_norm, total_importance):
     if rates.square_root == 0:
         return (total_norm / total_importance) ** (rates.power_t - _1)
     mean = total_importance / total_norm
@@ -284,14 +284,14 @@ def _multiplier(rates, total_norm, total_importance):  # type: ignore[no-untyped
 
 
 @helper
-def _hypothetical_multiplier(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
+def _hypothetical_multiplier(rates, offset, importance, norm):
     """The multiplier of the update, had an example been added to the mean norm of its sub-model."""
     norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
     return _multiplier(rates, np.float32(norms[0]) + importance * norm, np.float32(norms[1]) + importance)
 
 
 @inlined
-def _average(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
+def _average(rates, offset, importance, norm):
     """Add an example to the mean norm of its sub-model; returns it as the ratio of two sums, float32."""
     norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
     norms[0] += np.float64(importance) * np.float64(norm)
@@ -300,7 +300,7 @@ def _average(rates, offset, importance, norm):  # type: ignore[no-untyped-def]
 
 
 @helper
-def measure(rates, features, example, n, offset, importance, square_gradient, commit):  # type: ignore[no-untyped-def]
+def measure(rates, features, example, n, offset, importance, square_gradient, commit):
     """Update G and N of the features gathered last, and set their rates.
 
     Args:
@@ -319,7 +319,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
         return squared_length(features, example)
     if commit and square_gradient == _0:
         return _1
-    shared = shared_at(example_at(example)[0].shared)[0]
+    shared = shared_of(example_of(example).shared)
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
     rows, values = rows_of(features, n), values_of(features, n)
     total, norm = _visit(rates, weights, shared.stride, rows, values, square_gradient, commit)
@@ -333,7 +333,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
 
 
 @inlined
-def measure_default(rates, features, shared, n, offset, importance, square_gradient):  # type: ignore[no-untyped-def]
+def measure_default(rates, features, shared, n, offset, importance, square_gradient):
     """`measure` for learning with the default kind of rates."""
     if square_gradient == _0:
         return _1

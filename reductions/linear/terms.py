@@ -14,8 +14,9 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import array_at, int64s_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import array_at, int64s_at, record_of, uint32s_at
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 from hutch.reductions.linear.memory import Buffer, reserve
 
 WILDCARD = -1
@@ -41,7 +42,7 @@ TERMS = np.dtype(
     ]
 )
 
-terms_record_at = view(TERMS)
+terms_record_of = record_of(TERMS)
 int32s_at = array_at(np.int32)
 
 
@@ -78,42 +79,48 @@ class Terms:
         duplicates: do not drop terms that are permutations of each other.
 
     Attributes:
-        record: TERMS array of length 1.
+        record: the TERMS record.
     """
 
     def __init__(self, terms: Sequence[Sequence[int]], *, letters: bool, permutations: bool, duplicates: bool) -> None:
         colon = ord(":") if letters else WILDCARD
         ordered = prepare([[colon if name == WILDCARD else name for name in term] for term in terms], duplicates)
         ordered = [tuple(WILDCARD if name == colon else name for name in term) for term in ordered]
-        self._patterns = np.full((len(ordered), MAX_ORDER), WILDCARD, np.int64)
-        self._lengths = np.array([len(term) for term in ordered], np.int64)
-        for row, term in zip(self._patterns, ordered, strict=True):
+        patterns = np.full((len(ordered), MAX_ORDER), WILDCARD, np.int64)
+        for row, term in zip(patterns, ordered, strict=True):
             row[: len(term)] = term
-        self._buffers = Buffer(), Buffer(), Buffer()
-        self.record = np.zeros(1, TERMS)
-        record = self.record[0]
-        record["patterns"], record["lengths"] = self._patterns.ctypes.data, self._lengths.ctypes.data
-        record["pattern_count"], record["wildcards"] = len(ordered), WILDCARD in sum(ordered, ())
-        record["letters"], record["permutations"], record["duplicates"] = letters, permutations, duplicates
-        record["ids"], record["found"], record["work"] = (buffer.at for buffer in self._buffers)
-        record["id_count"] = UNKNOWN
+        self._found = Buffer()
+        self.record = Record(
+            TERMS,
+            patterns=patterns,
+            lengths=np.array([len(term) for term in ordered], np.int64),
+            pattern_count=len(ordered),
+            wildcards=WILDCARD in sum(ordered, ()),
+            letters=letters,
+            permutations=permutations,
+            duplicates=duplicates,
+            ids=Buffer(),
+            found=self._found,
+            work=Buffer(),
+            id_count=UNKNOWN,
+        )
 
     def found(self) -> list[list[int]]:
         """The terms of the last example: places of namespaces in it."""
-        count, words = int(self.record[0]["term_count"]), MAX_ORDER + 1
-        address = int(self._buffers[1].record[0]["address"])
+        count, words = int(self.record["term_count"][0]), MAX_ORDER + 1
+        address = int(self._found.record["address"][0])
         table = np.frombuffer(ctypes.string_at(address, 4 * words * count) if count else b"", np.int32)
         return [row[1 : 1 + row[0]].tolist() for row in table.reshape(count, words)]
 
 
-@njit(inline="always")
-def term_at(found, k):  # type: ignore[no-untyped-def]
+@inlined
+def term_at(found, k):
     """Term number k: its length, then positions of namespaces in the example."""
     return int32s_at(found + uint64(k) * uint64(4 * (MAX_ORDER + 1)), MAX_ORDER + 1)
 
 
-@njit
-def _append(record, term, length):  # type: ignore[no-untyped-def]
+@helper
+def _append(record, term, length):
     """Append a term; returns False if there is no memory."""
     address = reserve(record.found, (record.term_count + uint64(1)) * uint64(4 * (MAX_ORDER + 1)))
     if address == uint64(0):
@@ -126,16 +133,16 @@ def _append(record, term, length):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _count(term, first, length, position):  # type: ignore[no-untyped-def]
+@helper
+def _count(term, first, length, position):
     found = 0
     for k in range(first, first + length):
         found += term[k] == position
     return found
 
 
-@njit
-def _is_permuted(record, term, length):  # type: ignore[no-untyped-def]
+@helper
+def _is_permuted(record, term, length):
     """Whether a permutation of the term has been found before."""
     address = reserve(record.found, uint64(0))
     for j in range(int64(record.term_count)):
@@ -148,8 +155,8 @@ def _is_permuted(record, term, length):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit
-def _matches(record, pattern, length, term, ids):  # type: ignore[no-untyped-def]
+@helper
+def _matches(record, pattern, length, term, ids):
     """Whether filling the wildcards of a pattern gives the term."""
     wildcards = 0
     for k in range(length):
@@ -169,8 +176,8 @@ def _matches(record, pattern, length, term, ids):  # type: ignore[no-untyped-def
     return True
 
 
-@njit
-def _sort(positions, count, ids):  # type: ignore[no-untyped-def]
+@helper
+def _sort(positions, count, ids):
     """Sort positions of namespaces by id, in place."""
     for k in range(1, count):
         j, moved = k, positions[k]
@@ -180,8 +187,8 @@ def _sort(positions, count, ids):  # type: ignore[no-untyped-def]
         positions[j] = moved
 
 
-@njit
-def _append_if_wanted(record, term, length, ids):  # type: ignore[no-untyped-def]
+@helper
+def _append_if_wanted(record, term, length, ids):
     """Append the term if a pattern gives it and no permutation of it is there; returns False without memory."""
     wanted, repeats = False, False
     for j in range(int64(record.pattern_count)):
@@ -201,8 +208,8 @@ def _append_if_wanted(record, term, length, ids):  # type: ignore[no-untyped-def
     return _append(record, ordered, length)
 
 
-@njit
-def _expand(record, ids, count):  # type: ignore[no-untyped-def]
+@helper
+def _expand(record, ids, count):
     """Find the terms among all tuples of the example's namespaces, in order; returns False without memory."""
     size = count + 2 * MAX_ORDER
     address = reserve(record.work, uint64(8 * size))
@@ -229,8 +236,8 @@ def _expand(record, ids, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def _look_up(record, ids, count):  # type: ignore[no-untyped-def]
+@helper
+def _look_up(record, ids, count):
     """Keep the terms of which the example has all namespaces; returns False without memory."""
     address = reserve(record.work, uint64(8 * MAX_ORDER))
     if address == uint64(0):
@@ -251,8 +258,8 @@ def _look_up(record, ids, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
-def find_terms(at, ids, count):  # type: ignore[no-untyped-def]
+@helper
+def find_terms(at, ids, count):
     """Find the terms of an example with these namespaces, unless the last one had the same.
 
     Args:
@@ -263,7 +270,7 @@ def find_terms(at, ids, count):  # type: ignore[no-untyped-def]
     Returns:
         How many terms there are; `term_at(reserve(record.found, 0), k)` reads them.
     """
-    record = terms_record_at(at)[0]
+    record = terms_record_of(at)
     if record.id_count == uint64(count):
         known, same = uint32s_at(reserve(record.ids, uint64(0)), count), True
         for j in range(count):

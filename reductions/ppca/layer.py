@@ -1,8 +1,9 @@
 """Latent features: probabilistic PCA of one namespace, learned on the stream, for the layer below.
 
 The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
-the posterior means of `rank` latent variables. The model takes the exact natural steps of `hutch.em.constrained.natural`, a block
-of rows at a time, from labelled lines and from unlabelled ones; or, for comparison, those of plain online EM.
+the posterior means of `rank` latent variables. The model takes the exact natural steps of
+`hutch.em.constrained.natural`, a block of rows at a time, from labelled lines and from unlabelled ones; or, for
+comparison, those of plain online EM.
 """
 
 from collections.abc import Callable
@@ -18,16 +19,17 @@ from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
-    example_at,
+    example_of,
     importance_to_next,
     kernel,
-    layer_at,
     learn_next,
     predict_next,
     sensitivity_next,
-    shared_at,
+    shared_of,
 )
 from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import show
 from hutch.core.text.hashing import hash_feature, hash_namespace, namespace_id
 from hutch.em.constrained.alignment import alignment_size
 from hutch.em.constrained.boundary import Boundaries, Source
@@ -45,10 +47,9 @@ from hutch.reductions.ppca.state import (
     PPCA,
     is_unlabeled,
     place_of,
-    ppca_at,
+    ppca_of,
     read_row,
     show_latent,
-    show_read,
     sketch_size,
     take_row,
 )
@@ -111,10 +112,10 @@ class PPCALayerParameters(Parameters):
 
 
 @kernel
-def predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def predict(layer, example, label, importance, offset):
     """Predict from latent features; in a run that learns, a row without a label is learned."""
-    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
-    learning = shared_at(e.shared)[0].testing == uint64(0)
+    s, e = ppca_of(layer), example_of(example)
+    learning = shared_of(e.shared).testing == uint64(0)
     if learning:
         prepare(s, e, label)
     if not read_row(s, e):
@@ -124,14 +125,14 @@ def predict(layer, example, label, importance, offset):  # type: ignore[no-untyp
         take_row(s, e)
     read = show_latent(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
-    show_read(e, read)
+    show(e, read)
     return prediction
 
 
 @kernel
-def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def learn(layer, example, label, importance, offset):
     """Let the layer below learn from latent features, and learn the row."""
-    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    s, e = ppca_of(layer), example_of(example)
     prepare(s, e, label)
     if not read_row(s, e):
         return learn_next(layer, example, label, importance, offset)
@@ -139,36 +140,36 @@ def learn(layer, example, label, importance, offset):  # type: ignore[no-untyped
     take_row(s, e)
     read = show_latent(s, e)
     prediction = learn_next(layer, example, label, importance, offset)
-    show_read(e, read)
+    show(e, read)
     return prediction
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def importance_to(layer, example, label, importance, offset):
     """h_min of the layer below, from latent features."""
-    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    s, e = ppca_of(layer), example_of(example)
     if not read_row(s, e):
         return importance_to_next(layer, example, label, importance, offset)
     read = show_latent(s, e)
     found = importance_to_next(layer, example, label, importance, offset)
-    show_read(e, read)
+    show(e, read)
     return found
 
 
 @kernel
-def sensitivity(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def sensitivity(layer, example, label, importance, offset):
     """Sensitivity of the layer below, from latent features."""
-    s, e = ppca_at(layer_at(layer)[0].state)[0], example_at(example)[0]
+    s, e = ppca_of(layer), example_of(example)
     if not read_row(s, e):
         return sensitivity_next(layer, example, label, importance, offset)
     read = show_latent(s, e)
     found = sensitivity_next(layer, example, label, importance, offset)
-    show_read(e, read)
+    show(e, read)
     return found
 
 
 @compiled
-def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):  # type: ignore[no-untyped-def]
+def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):
     """Example and feature of the first that has no place (`dimension` 0: all have one) or is not finite; else -1."""
     for i in range(len(row_namespaces) - 1):
         for j in range(row_namespaces[i], row_namespaces[i + 1]):
@@ -191,7 +192,7 @@ class PPCALayer(Reduction):
 
     name: ClassVar[str] = "ppca"
     Parameters: ClassVar[type[Parameters]] = PPCALayerParameters
-    calls = ("importance_to", "sensitivity")
+    state: Record
     statistics = ("mean", "covariance")
 
     def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
@@ -201,7 +202,6 @@ class PPCALayer(Reduction):
         mask = (1 << context.bits) - 1
         capacity = max(p.block, p.warm_up)
         names = (hash_feature(p.output, str(k), parser.hash_seed, parser.hash) & mask for k in range(p.rank))
-        self._indices = np.fromiter(names, np.uint32, p.rank)
         self._arrays = {
             "current": np.zeros(sketch_size(p.rank, p.dimension)),
             "first_mean": np.zeros(p.dimension + 1),
@@ -212,10 +212,8 @@ class PPCALayer(Reduction):
         rows = p.rank + max(capacity, p.rank + 1)
         size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
         size = max(size, plain_workspace_size(p.rank, p.dimension) if p.mode == "plain" else 0)
-        self._row, self._workspace = np.zeros(p.dimension), np.zeros(size)
-        self._built, self._met = Buffer(), 0
-        self.state: NDArray[Any] = np.zeros(1, PPCA)
-        s = self.state[0]
+        self._met = 0
+        s = self.state = Record(PPCA)
         s["namespace"], s["output"] = (namespace_id(name, parser.namespaces) for name in (p.namespace, p.output))
         s["first"] = hash_namespace(p.namespace, parser.hash_seed, parser.hash) & mask
         s["hashed"] = p.features == "hashed"
@@ -226,26 +224,22 @@ class PPCALayer(Reduction):
         self._boundaries: Boundaries | None = None
         if p.mode == "plain":
             self._prepare_plain()
-        s["output_indices"], s["row"] = self._indices.ctypes.data, self._row.ctypes.data
-        s["workspace"], s["workspace_size"] = self._workspace.ctypes.data, len(self._workspace)
-        s["built"] = self._built.at
-        for name, array in self._arrays.items():
-            s[name] = array.ctypes.data
-        s["report"] = s["current"]
+        indices = np.fromiter(names, np.uint32, p.rank)
+        s.set(output_indices=indices, row=np.zeros(p.dimension), workspace=np.zeros(size), workspace_size=size)
+        s.set(built=Buffer(), report=self._arrays["current"], **self._arrays)
         if p.mode == "class":
             own = np.zeros(1, CONSTRAINT)
             own["beta"], own["mode"] = COUNTS, CLASS
             self._hold(own)
             self._boundaries = Boundaries(own, p.boundary or "group", p.class_namespace, p.threshold, parser)
-            s["boundary"] = self._boundaries.record.ctypes.data
+            s["boundary"] = self._boundaries.record
 
     def _prepare_plain(self) -> None:
         """Statistics, and where their learning starts."""
         p, size = self.parameters, statistics_size(self.parameters.rank, self.parameters.dimension)
-        self._start = np.random.default_rng(self.context.seed).standard_normal((p.rank, p.dimension))
-        self._arrays["statistics"], self._held = np.zeros(size), np.zeros(size)
-        self.state["start"], self.state["held"] = self._start.ctypes.data, self._held.ctypes.data
-        self.state["statistics_size"] = size
+        start = np.random.default_rng(self.context.seed).standard_normal((p.rank, p.dimension))
+        self._arrays["statistics"] = np.zeros(size)
+        self.state.set(start=start, held=np.zeros(size), statistics_size=size)
 
     def _check(self) -> None:
         p, parser, bits = self.parameters, self.context.parser, self.context.bits
@@ -272,7 +266,7 @@ class PPCALayer(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity).as_far_as(self.context.below)
+        return Kernels(learn, predict, importance_to, sensitivity)
 
     @property
     def samples(self) -> int:
@@ -309,19 +303,17 @@ class PPCALayer(Reduction):
 
     def _hold(self, constraint: NDArray[Any]) -> None:
         """Exact steps keep two more sketches in class mode, plain ones always their anchor."""
-        self._constraint = constraint
-        self.state["constraint"] = constraint.ctypes.data
+        self.state["constraint"] = constraint
         if self.parameters.mode == "plain":
             names = ["past"]
         else:
             names = ["past", "report"] if constraint["mode"][0] == CLASS else []
         for name in names:
-            self._arrays[name] = np.zeros_like(self._arrays["current"])
-            self.state[name] = self._arrays[name].ctypes.data
+            self.state[name] = self._arrays[name] = np.zeros_like(self._arrays["current"])
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""
-        p, s = self.parameters, self.state[0]
+        p, s = self.parameters, self.state.array[0]
         places = 0 if p.features == "hashed" else p.dimension
         example, feature = _find_unusable(
             batch.row_namespaces, batch.namespace_ptr, batch.namespace_id, batch.indices, batch.values,

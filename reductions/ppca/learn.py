@@ -4,11 +4,11 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.kernel.abi import float64s_at
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.em.constrained.alignment import align
 from hutch.em.constrained.boundary import after_example, before_example
 from hutch.em.constrained.natural_kernel import absorb, dot, merge
-from hutch.em.constrained.record import CLASS, COUNTS, constraint_at
+from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 from hutch.em.ppca.model import NOISE_FLOOR
 from hutch.reductions.ppca.plain import learn_plain, plain_quadratic, show_plain, start_plain
 from hutch.reductions.ppca.state import PLAIN, matrix_at, sketch_at, workspace_at
@@ -17,15 +17,15 @@ _CONFIDENCE = 10
 """Rows after which a new class has half of its balanced weight."""
 
 
-@njit
-def prepare(s, e, label):  # type: ignore[no-untyped-def]
+@helper
+def prepare(s, e, label):
     """Before an example: heed a boundary, and learn a full block once its last row's example is done with."""
     if s.last == e.number + uint64(1):
         return
     if s.boundary != uint64(0):
         before_example(s.boundary, e, label)
     if s.constraint != uint64(0):
-        boundaries = constraint_at(s.constraint)[0].boundaries
+        boundaries = constraint_of(s.constraint).boundaries
         if boundaries != s.boundaries:
             s.boundaries = boundaries
             _end_class(s)
@@ -33,13 +33,13 @@ def prepare(s, e, label):  # type: ignore[no-untyped-def]
         _learn_block(s)
 
 
-@njit(inline="always")
-def _by_class(s):  # type: ignore[no-untyped-def]
-    return s.constraint != uint64(0) and constraint_at(s.constraint)[0].mode == CLASS
+@inlined
+def _by_class(s):
+    return s.constraint != uint64(0) and constraint_of(s.constraint).mode == CLASS
 
 
-@njit(error_model="numpy")
-def _step(s):  # type: ignore[no-untyped-def]
+@helper
+def _step(s):
     """The weight of the rows that wait, as if they had come one by one; see `hutch.em.base.schedule.Schedule`."""
     kept, seen = 1.0, s.samples - s.past_samples
     for i in range(s.count):
@@ -47,17 +47,17 @@ def _step(s):  # type: ignore[no-untyped-def]
     return 1.0 - kept
 
 
-@njit(error_model="numpy")
-def _anchor_weight(s):  # type: ignore[no-untyped-def]
+@helper
+def _anchor_weight(s):
     """How many samples the sketch stands for beside the rows that wait."""
     step = _step(s)
     if s.constraint != uint64(0) and not _by_class(s):
-        step /= 1.0 + constraint_at(s.constraint)[0].beta
+        step /= 1.0 + constraint_of(s.constraint).beta
     return s.count * (1.0 - step) / step
 
 
-@njit(error_model="numpy")
-def _start(s, rows):  # type: ignore[no-untyped-def]
+@helper
+def _start(s, rows):
     """Mean and variance of the first rows; 1 if they are all equal."""
     count, dimension = rows.shape
     first = float64s_at(s.first_mean, uint64(dimension + 1))
@@ -73,8 +73,8 @@ def _start(s, rows):  # type: ignore[no-untyped-def]
     _restart(s)
 
 
-@njit
-def _restart(s):  # type: ignore[no-untyped-def]
+@helper
+def _restart(s):
     """The current sketch is one pseudo-sample at the first rows' mean."""
     mean, loadings, noise = sketch_at(s, s.current)
     first = float64s_at(s.first_mean, uint64(s.dimension + 1))
@@ -84,8 +84,8 @@ def _restart(s):  # type: ignore[no-untyped-def]
         start_plain(s)
 
 
-@njit
-def _learn_block(s):  # type: ignore[no-untyped-def]
+@helper
+def _learn_block(s):
     """Learn the rows that wait in one exact step."""
     rows = matrix_at(s.pending, s.count, s.dimension)
     if s.samples == 0:
@@ -100,14 +100,14 @@ def _learn_block(s):  # type: ignore[no-untyped-def]
     _show(s)
 
 
-@njit
-def _copy(s, source, target):  # type: ignore[no-untyped-def]
+@helper
+def _copy(s, source, target):
     size = uint64(2) + uint64(s.dimension * (1 + s.rank))
     float64s_at(target, size)[:] = float64s_at(source, size)
 
 
-@njit
-def _merge(s, past, now, target):  # type: ignore[no-untyped-def]
+@helper
+def _merge(s, past, now, target):
     """The anchor and the current sketch at these weights; the latter alone before the first boundary."""
     if s.classes == 0:
         _copy(s, s.current, target)
@@ -117,14 +117,14 @@ def _merge(s, past, now, target):  # type: ignore[no-untyped-def]
     merge(sketch_at(s, s.past), past, sketch_at(s, s.current), now, out, floor, workspace_at(s))
 
 
-@njit(error_model="numpy")
-def _show(s):  # type: ignore[no-untyped-def]
+@helper
+def _show(s):
     """Renew what the latent features are made from: in class mode the anchor and the current sketch, merged."""
     if s.mode == PLAIN:
         show_plain(s)
         return
     if s.report != s.current:
-        now, beta = float(s.samples - s.past_samples), constraint_at(s.constraint)[0].beta
+        now, beta = float(s.samples - s.past_samples), constraint_of(s.constraint).beta
         if beta != COUNTS:
             _merge(s, float(beta), 1.0, s.report)
         elif s.balanced == 1:
@@ -136,8 +136,8 @@ def _show(s):  # type: ignore[no-untyped-def]
     align(loadings, noise[0], turn, shown, workspace_at(s))
 
 
-@njit
-def _end_class(s):  # type: ignore[no-untyped-def]
+@helper
+def _end_class(s):
     """Learn what waits; the anchor moves to what is reported now. Before the first block there is nothing to hold."""
     if s.samples == 0:
         return
@@ -145,7 +145,7 @@ def _end_class(s):  # type: ignore[no-untyped-def]
         _learn_block(s)
     if not _by_class(s) or s.samples == s.past_samples:
         return
-    if s.mode != PLAIN and constraint_at(s.constraint)[0].beta == COUNTS:
+    if s.mode != PLAIN and constraint_of(s.constraint).beta == COUNTS:
         if s.balanced == 1:
             _merge(s, float(s.classes), 1.0, s.past)
         else:
@@ -157,19 +157,19 @@ def _end_class(s):  # type: ignore[no-untyped-def]
     s.classes += 1
 
 
-@njit
-def score_row(s, e):  # type: ignore[no-untyped-def]
+@helper
+def score_row(s, e):
     """Tell who looks for boundaries the log-likelihood of the row, not yet centred, under the current sketch."""
     _score(s)
     if s.boundary != uint64(0):
         after_example(s.boundary, e)
 
 
-@njit(error_model="numpy")
-def _score(s):  # type: ignore[no-untyped-def]
-    if s.constraint == uint64(0) or constraint_at(s.constraint)[0].scoring == 0:
+@helper
+def _score(s):
+    if s.constraint == uint64(0) or constraint_of(s.constraint).scoring == 0:
         return
-    constraint = constraint_at(s.constraint)[0]
+    constraint = constraint_of(s.constraint)
     if s.samples == 0:
         constraint.score = np.nan
         return

@@ -1,7 +1,7 @@
 """Plain online EM in `ppca`: statistics of rows and latent variables, an M-step, and Nat-oEM's anchor for it."""
 
 from hutch.core.kernel.abi import float64s_at
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.fisher_kernel import fisher_workspace_size, pull, stiffness
 from hutch.em.constrained.natural_kernel import dot
 from hutch.em.constrained.online_kernel import (
@@ -11,11 +11,11 @@ from hutch.em.constrained.online_kernel import (
     maximisation,
     online_workspace_size,
 )
-from hutch.em.constrained.record import CLASS, COUNTS, KL, LITERAL, constraint_at
+from hutch.em.constrained.record import CLASS, COUNTS, KL, LITERAL, constraint_of
 from hutch.reductions.ppca.state import matrix_at, sketch_at, workspace_at
 
 _SCALE = 0.1
-"""Length of the random loadings at the start, in standard deviations of the data: as `hutch.em.ppca.model.PPCA.start`."""
+"""Length of the random loadings at the start, in standard deviations of the data: as `PPCA.start`."""
 
 
 def plain_workspace_size(rank: int, dimension: int) -> int:
@@ -23,18 +23,18 @@ def plain_workspace_size(rank: int, dimension: int) -> int:
     return max(online_workspace_size(rank, dimension), fisher_workspace_size(rank, dimension))
 
 
-@njit
-def _statistics_at(s, address):  # type: ignore[no-untyped-def]
+@helper
+def _statistics_at(s, address):
     return float64s_at(address, s.statistics_size)
 
 
-@njit
-def _origin(s):  # type: ignore[no-untyped-def]
+@helper
+def _origin(s):
     return float64s_at(s.first_mean, s.dimension)
 
 
-@njit(error_model="numpy")
-def start_plain(s):  # type: ignore[no-untyped-def]
+@helper
+def start_plain(s):
     """Short random loadings; the model's expected statistics count as one sample."""
     mean, loadings, noise = sketch_at(s, s.current)
     start, length = matrix_at(s.start, s.rank, s.dimension), _SCALE * noise[0] ** 0.5
@@ -46,8 +46,8 @@ def start_plain(s):  # type: ignore[no-untyped-def]
     add_expected(_origin(s), mean, loadings, noise[0], 1.0, statistics, workspace_at(s))
 
 
-@njit(error_model="numpy")
-def learn_plain(s, rows, step):  # type: ignore[no-untyped-def]
+@helper
+def learn_plain(s, rows, step):
     """Take rows into the statistics; after the burn-in, an M-step."""
     mean, loadings, noise = sketch_at(s, s.current)
     statistics, workspace = _statistics_at(s, s.statistics), workspace_at(s)
@@ -56,13 +56,13 @@ def learn_plain(s, rows, step):  # type: ignore[no-untyped-def]
         _maximise(s, statistics, mean, loadings, noise, workspace)
 
 
-@njit(error_model="numpy")
-def _maximise(s, statistics, mean, loadings, noise, workspace):  # type: ignore[no-untyped-def]
+@helper
+def _maximise(s, statistics, mean, loadings, noise, workspace):
     origin, floor = _origin(s), noise[1]
     if s.constraint == 0:
         maximisation(statistics, origin, floor, mean, loadings, noise, workspace)
         return
-    constraint = constraint_at(s.constraint)[0]
+    constraint = constraint_of(s.constraint)
     by_class = constraint.mode == CLASS
     if by_class and s.classes == 0:  # nothing to be held to
         maximisation(statistics, origin, floor, mean, loadings, noise, workspace)
@@ -88,16 +88,16 @@ def _maximise(s, statistics, mean, loadings, noise, workspace):  # type: ignore[
     pull(mean, loadings, noise, anchor, beta, constraint.form, constraint.metric, workspace)
 
 
-@njit
-def show_plain(s):  # type: ignore[no-untyped-def]
+@helper
+def show_plain(s):
     """Renew what latent features are made from. EM moves its latent coordinates smoothly: nothing is to be turned."""
     _, loadings, noise = sketch_at(s, s.current)
     shown = matrix_at(s.shown, s.rank, s.dimension)
     s.determinant = latent_map(loadings, noise[0], shown, workspace_at(s))
 
 
-@njit(error_model="numpy")
-def plain_quadratic(s, centred, latent):  # type: ignore[no-untyped-def]
+@helper
+def plain_quadratic(s, centred, latent):
     """(x - mean)' C⁻¹ (x - mean); `centred` is destroyed, `latent` is scratch (q)."""
     _, loadings, noise = sketch_at(s, s.current)
     shown, workspace, quadratic = matrix_at(s.shown, s.rank, s.dimension), workspace_at(s), 0.0

@@ -4,8 +4,9 @@ import numpy as np
 from numpy import int64, uint32, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_at, uint32s_at, view
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_of, state_of, uint32s_at
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.shown import shown_by
 from hutch.em.constrained.natural_kernel import dot
 from hutch.reductions.linear.memory import reserve
 
@@ -52,7 +53,7 @@ PPCA = np.dtype(
         ("last", "u8"),  # 1 + number of the example whose row was taken last
     ]
 )
-ppca_at = view(PPCA)
+ppca_of = state_of(PPCA)
 EXACT, BY_CLASS, PLAIN = range(3)
 
 
@@ -61,8 +62,8 @@ def sketch_size(rank: int, dimension: int) -> int:
     return 2 + dimension * (1 + rank)
 
 
-@njit(inline="always")
-def sketch_at(s, address):  # type: ignore[no-untyped-def]
+@inlined
+def sketch_at(s, address):
     """Mean, loadings, and noise with its floor, of the sketch at an address."""
     size = uint64(8) * uint64(s.dimension)
     mean = float64s_at(address + uint64(16), uint64(s.dimension))
@@ -70,32 +71,32 @@ def sketch_at(s, address):  # type: ignore[no-untyped-def]
     return mean, loadings, float64s_at(address, uint64(2))
 
 
-@njit(inline="always")
-def matrix_at(address, rows, columns):  # type: ignore[no-untyped-def]
+@inlined
+def matrix_at(address, rows, columns):
     """A float64 matrix."""
     return float64s_at(address, uint64(rows * columns)).reshape(int64(rows), int64(columns))
 
 
-@njit(inline="always")
-def workspace_at(s):  # type: ignore[no-untyped-def]
+@inlined
+def workspace_at(s):
     """Room for a step."""
     return float64s_at(s.workspace, s.workspace_size)
 
 
-@njit
-def place_of(index, first, mask, hashed, dimension):  # type: ignore[no-untyped-def]
+@helper
+def place_of(index, first, mask, hashed, dimension):
     """The dimension of a feature; `dimension` or more if it has none."""
     if hashed == 1:
         return int64(index) % dimension
     return int64((uint64(index) - first) & mask)
 
 
-@njit
-def read_row(s, e):  # type: ignore[no-untyped-def]
+@helper
+def read_row(s, e):
     """Write the example's features of the namespace into the row, those that are not there as 0; False without any."""
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
-    mask, row, found = shared_at(e.shared)[0].mask, float64s_at(s.row, uint64(s.dimension)), False
+    mask, row, found = shared_of(e.shared).mask, float64s_at(s.row, uint64(s.dimension)), False
     for j in range(e.namespace_count):
         if ids[j] == s.namespace:
             if not found:
@@ -108,8 +109,8 @@ def read_row(s, e):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit
-def is_unlabeled(e, label):  # type: ignore[no-untyped-def]
+@helper
+def is_unlabeled(e, label):
     """Whether an example has no label of any kind."""
     costs = float32s_at(e.costs, e.cost_count)
     for k in range(e.cost_count):
@@ -118,8 +119,8 @@ def is_unlabeled(e, label):  # type: ignore[no-untyped-def]
     return label == UNLABELED
 
 
-@njit
-def take_row(s, e):  # type: ignore[no-untyped-def]
+@helper
+def take_row(s, e):
     """Let the row wait to be learned, once however often the layers above ask for the example."""
     if s.last != e.number + uint64(1):
         start = uint64(8 * s.count * s.dimension)
@@ -128,8 +129,8 @@ def take_row(s, e):  # type: ignore[no-untyped-def]
         s.last = e.number + uint64(1)
 
 
-@njit
-def _write_latent(s, values):  # type: ignore[no-untyped-def]
+@helper
+def _write_latent(s, values):
     """The posterior mean of each latent variable, turned as `hutch.em.constrained.alignment` says."""
     mean, _, _ = sketch_at(s, s.report)
     row, shown = float64s_at(s.row, uint64(s.dimension)), matrix_at(s.shown, s.rank, s.dimension)
@@ -140,14 +141,14 @@ def _write_latent(s, values):  # type: ignore[no-untyped-def]
         values[k] = np.float32(dot(shown[k], row, workspace))
 
 
-@njit
-def show_latent(s, e):  # type: ignore[no-untyped-def]
+@helper
+def show_latent(s, e):
     """Let the example show the latent features, before the constant, and the namespace only if it is kept.
 
     Returns:
-        What it showed before, for `show_read`.
+        What it showed before, for `show`.
     """
-    read = e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count
+    read = shown_by(e)
     count, length, rank = int64(e.namespace_count), int64(e.length), s.rank if s.samples > 0 else 0
     address = reserve(s.built, uint64(8 * (count + 2) + 4 * (count + 1) + 8 * (length + rank)))
     if address == uint64(0):
@@ -181,9 +182,3 @@ def show_latent(s, e):  # type: ignore[no-untyped-def]
     e.namespaces, e.namespace_ids, e.namespace_count = address, ids_address, uint64(at)
     e.features = uint64(n)
     return read
-
-
-@njit(inline="always")
-def show_read(e, read):  # type: ignore[no-untyped-def]
-    """Let the example show again what was read."""
-    e.indices, e.values, e.length, e.namespaces, e.namespace_ids, e.namespace_count = read

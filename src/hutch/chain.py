@@ -129,8 +129,8 @@ class Chain(Engine):
             importance: importances of a matrix's rows, shape (examples,); None: 1.
             columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
                 `hutch.core.data.roles.Roles`; None: as the chain says.
-            on_progress: called with a `hutch.core.run.progress.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with
-                the hook `hutch_on_progress` then see it, too. None: nobody does.
+            on_progress: called with a `hutch.plugin.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with the
+                hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
             The prediction of each example made before it was learned (progressive), float32 (examples). Of decisions
@@ -212,7 +212,7 @@ class Chain(Engine):
             found.append(outputs.predictions[~shared_rows(batch)] if self.takes.of_decisions else outputs.predictions)
             if learn and self._named:
                 self._named.see(batch)
-            if learn and not self._warned and len(strange := self.strange_labels(batch)):
+            if learn and not self._warned and len(strange := self.unexpected_labels(batch)):
                 self._warned = True
                 text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
                 warn(text)

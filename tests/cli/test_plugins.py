@@ -18,7 +18,7 @@ def test_what_is_installed_is_listed(hutch: Run) -> None:
     assert [line.partition(": ")[0] for line in lines] == ["  hooks", "  file", "  reductions"]
     assert (
         lines[0].endswith("hutch_register_reductions")
-        and lines[1].endswith("linear.py")
+        and lines[1].endswith("linear/layer.py")
         and lines[2].endswith(": linear")
     )
 
@@ -55,7 +55,7 @@ def outcomes(*texts: str) -> Callable[[str], list[checks.Check]]:
 def test_checks_are_reported(
     hutch: Run, monkeypatch: pytest.MonkeyPatch, texts: list[str], code: int, lines: list[str]
 ) -> None:
-    monkeypatch.setattr(checks, "checks_of", outcomes(*texts))
+    monkeypatch.setattr("hutch.plugins.checks.checks_of", outcomes(*texts))
     result = hutch("plugins", "check", "x")
     assert (result.code, result.out.splitlines()) == (code, lines)
     found = json.loads(hutch("plugins", "check", "x", "--json").out)

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-MODULES = ["aggregate", "calibration", "labels", "models", "online", "report", "requests"]
+MODULES = [
+    "aggregate",
+    "data.labels",
+    "models.calibration",
+    "models.online",
+    "models.table",
+    "report",
+    "requests",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -227,7 +227,8 @@ import sys
 from hutch.plugins.manager import installed
 reductions = installed(["ngrams"]).registry.reductions
 print("ngrams" in reductions, "dyadic" in reductions, "hutch.reductions.dyadic.layer" in sys.modules)
-print(reductions["dyadic"].name, "hutch.reductions.dyadic.layer" in sys.modules, "hutch.reductions.active.layer" in sys.modules)
+others = ("hutch.reductions.dyadic.layer", "hutch.reductions.active.layer")
+print(reductions["dyadic"].name, *(name in sys.modules for name in others))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "False", "dyadic", "True", "False"]

@@ -98,6 +98,29 @@ def test_who_loses_a_match_drops_out() -> None:
     assert set(changed.tolist()) == {0}
 
 
+def test_who_loses_a_match_drops_out_even_where_it_could_still_learn() -> None:
+    """Class 3 beats the winner of classes 1 and 2; class 2, which loses to class 1, leaves that match alone."""
+    engine = build("filter_tree", 3, "chain")
+    run(engine, "1 100 |u a |i b\n3 100 |u a |i b\n")
+    before = engine.weights.copy()
+    run(engine, "2 0.01 |u a |i b\n")
+    changed = np.flatnonzero((engine.weights != before).any(axis=1)) % 2
+    assert set(changed.tolist()) == {0}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_importance_multiplies_costs(tree: str) -> None:
+    """Importance 3 is three times the cost; the trees take every match with the difference of its players' costs."""
+    given = {"loss": {"name": "logistic"}, "rates": "power", "power_t": 0.0}
+    weighted, dear = build(f"cost_sensitive_{tree}", 3, **given), build(f"cost_sensitive_{tree}", 3, **given)
+    for engine, costs, importance in ((weighted, "1:1 2:0 3:0.5", 3.0), (dear, "1:3 2:0 3:1.5", 1.0)):
+        batch = TextParser(engine.parser).parse(f"{costs} |u a |i b\n".encode())
+        batch.importance[:] = importance
+        engine.run_batch(batch)
+    assert weighted.weights.any()
+    np.testing.assert_array_equal(weighted.weights, dear.weights)
+
+
 def test_scores_move_towards_the_label_and_away_from_its_rival_alone() -> None:
     engine = build("scoring_filter_tree", 4, "chain")
     run(engine, "4 |u a |i b\n")

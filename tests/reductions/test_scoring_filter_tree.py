@@ -13,8 +13,9 @@ from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.loss.losses import BUILTIN_LOSSES
 from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.curve import growth_, moved_
-from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import FilterTreeParameters
 from hutch.reductions.linear.layer import Linear
 from hutch.reductions.linear.parameters import LinearParameters
@@ -90,7 +91,7 @@ vectors = st.tuples(*[st.lists(numbers, min_size=3, max_size=3).map(np.array) fo
 @pytest.mark.parametrize("loss, tolerance", [("hinge", 1e-12), ("squared", 1e-9), ("logistic", 1e-9)])
 @settings(max_examples=40, deadline=None)
 @given(vectors, numbers, numbers, st.floats(0.01, 5.0), st.integers(2, 6))
-def test_n_matches_of_importance_h_over_n_equal_one_of_h(loss, tolerance, vectors, w, v, h, n):  # type: ignore[no-untyped-def]
+def test_n_matches_of_importance_h_over_n_equal_one_of_h(loss, tolerance, vectors, w, v, h, n):
     """In float64: class 1 has factors a and b and the weight w, its opponent c, d and v."""
 
     def match(state: Any, importance: float) -> Any:
@@ -181,6 +182,34 @@ def test_the_importance_that_changes_the_mind_does_just_that(loss: str) -> None:
     rows = rows_of(engine)
     scores = rows[:, :, 0].sum(axis=1) + (rows[:, 0, 1:] * rows[:, 1, 1:]).sum(axis=1)
     assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+PLAIN = {"adaptive": False, "normalized": False, "power_t": 0.0, "learning_rate": 0.2}
+RANGE = {"min_prediction": -50.0, "max_prediction": 50.0}
+
+
+def test_split_steps_are_those_of_two_learners_that_see_each_other_as_base() -> None:
+    """Half a step, the other's, the other half; who begins changes from example to example."""
+    linear = LayerConfig("linear", LinearParameters(**PLAIN, **RANGE))
+    tree = LayerConfig("scoring_filter_tree", FilterTreeParameters(classes=2))
+    engine = Engine([tree, linear], REGISTRY, bits=8, parser=ParserOptions(constant=False))
+    players = [Engine([linear], REGISTRY, bits=8, parser=ParserOptions(constant=False)) for _ in range(2)]
+
+    def score(player: int) -> float:
+        return float(run(players[player], "|u a b:0.5\n", learn=False).raw[0])
+
+    def step(player: int, label: float, importance: float) -> None:
+        run(players[player], f"{label:g} {importance:g} {-score(1 - player)!r} |u a b:0.5\n")
+
+    for number, (label, importance) in enumerate([(1, 1.0), (2, 2.0), (2, 0.5), (1, 3.0), (1, 0.25)]):
+        run(engine, f"{label} {importance:g} |u a b:0.5\n")
+        order = [(label - 1, 1.0), (2 - label, -1.0)]
+        first, second = order if number % 2 == 0 else order[::-1]
+        step(*first, importance / 2)
+        step(*second, importance)
+        step(*first, importance / 2)
+    scores = run(engine, "|u a b:0.5\n", learn=False, scores=True).scores[0]
+    np.testing.assert_allclose(scores, [score(0), score(1)], rtol=1e-5)
 
 
 def test_any_other_learner_takes_split_steps() -> None:

@@ -8,7 +8,7 @@ from numba import njit
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import call, layer_at
+from hutch.core.kernel.abi import call, layer_of
 from hutch.reductions.error_correcting_tournament import draw_up
 
 F = np.float32
@@ -173,7 +173,7 @@ def test_soft_labels(loss):
 
 @njit
 def call_learn(layer, example, label):
-    return call(layer_at(layer)[0].learn, layer, example, np.float32(label), np.float32(1), np.uint64(0))
+    return call(layer_of(layer).learn, layer, example, np.float32(label), np.float32(1), np.uint64(0))
 
 
 def learn_softly(chain, line, targets):
@@ -275,7 +275,7 @@ def test_binary_says_the_sign():
 
 @njit
 def ask(layer, example, kind, label, value):
-    record = layer_at(layer)[0]
+    record = layer_of(layer)
     address = record.importance_to if kind == 0 else record.sensitivity
     return call(address, layer, example, np.float32(label), np.float32(value), np.uint64(0))
 

@@ -7,7 +7,7 @@ import pytest
 from hutch_boost import Boost
 
 import hutch
-from hutch.plugins.checks import check_reduction
+from hutch.plugin import check_reduction
 
 
 @pytest.mark.parametrize("check", check_reduction(Boost, {"learners": 4}), ids=str)

@@ -5,7 +5,7 @@ import pytest
 from hutch_huber import HUBER
 
 import hutch
-from hutch.plugins.checks import check_loss
+from hutch.plugin import check_loss
 
 
 @pytest.mark.parametrize("check", [*check_loss(HUBER), *check_loss(HUBER, {"delta": 0.25})], ids=str)

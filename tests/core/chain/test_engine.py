@@ -8,15 +8,15 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Parameters, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.kernel.abi import example_at, float32s_at, kernel, learn_next, predict_next, shared_at, uint32s_at
+from hutch.core.kernel.abi import example_of, float32s_at, kernel, learn_next, predict_next, shared_of, uint32s_at
 from hutch.core.kernel.cache import compilations
 from hutch.core.text.parser import ParserOptions, TextParser
 
 
 @kernel
-def base_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    e = example_at(example)[0]
-    s = shared_at(e.shared)[0]
+def base_predict(layer, example, label, importance, offset):
+    e = example_of(example)
+    s = shared_of(e.shared)
     weights = float32s_at(s.weights, s.mask + uint64(1))
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     prediction = e.base
@@ -27,9 +27,9 @@ def base_predict(layer, example, label, importance, offset):  # type: ignore[no-
 
 
 @kernel
-def base_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    e = example_at(example)[0]
-    s = shared_at(e.shared)[0]
+def base_learn(layer, example, label, importance, offset):
+    e = example_of(example)
+    s = shared_of(e.shared)
     weights = float32s_at(s.weights, s.mask + uint64(1))
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     prediction = e.base
@@ -43,12 +43,12 @@ def base_learn(layer, example, label, importance, offset):  # type: ignore[no-un
 
 
 @kernel
-def pass_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def pass_learn(layer, example, label, importance, offset):
     return learn_next(layer, example, label, importance, offset)
 
 
 @kernel
-def pass_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def pass_predict(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, offset)
 
 

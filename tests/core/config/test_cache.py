@@ -88,7 +88,7 @@ def test_sources_and_versions_are_part_of_the_name(monkeypatch: pytest.MonkeyPat
         patch.setattr(config_cache, "version_source", lambda *_: "other")
         places.add(config_cache.place(document, registry))
     plain = config_cache.source_digest
-    for changed in ("config_check.py", "linear.py", "linear_parameters.py"):
+    for changed in ("config/check.py", "linear/layer.py", "linear/parameters.py"):
 
         def other(path: str, changed: str = changed) -> str:
             return "0" if path.endswith(changed) else plain(path)
@@ -101,7 +101,7 @@ def test_sources_and_versions_are_part_of_the_name(monkeypatch: pytest.MonkeyPat
 
 def test_all_that_has_a_part_in_the_check_is_among_the_sources() -> None:
     reached = {Path(path).name for path in _reached(os.path.realpath(config_check.__file__))}
-    assert {"config_sections.py", "config.py", "losses.py", "roles.py", "registry.py", "parameters.py"} <= reached
+    assert {"sections.py", "read.py", "losses.py", "roles.py", "registry.py", "parameters.py"} <= reached
 
 
 def test_what_is_not_known_to_be_the_same_again_is_not_kept() -> None:

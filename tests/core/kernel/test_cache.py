@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hutch.core.chain.engine import driver
+from hutch.core.chain import driver
 from hutch.core.kernel import cache as kernel_cache
 
 PROGRAM = """
@@ -66,8 +66,16 @@ def test_without_a_writable_directory_kernels_still_run_and_one_line_says_so(tmp
 
 def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
     reached = {Path(path).name for path in kernel_cache._reached(os.path.realpath(driver.__file__))}
-    assert {"driver.py", "abi.py", "kernel_cache.py"} <= reached
-    assert not {"config.py", "object_store.py", "atomic.py"} & reached
+    assert {"driver.py", "abi.py", "cache.py"} <= reached
+    assert not {"read.py", "object_store.py", "atomic.py"} & reached
+
+
+def test_what_a_plugin_imports_from_one_place_is_found_where_it_is(tmp_path: Path) -> None:
+    source = tmp_path / "theirs.py"
+    source.write_text("from hutch.plugin import (\n    Record,\n    helper,\n    kernel,\n)\n")
+    reached = {Path(path).name for path in kernel_cache._reached(os.path.realpath(source))}
+    assert {"theirs.py", "abi.py", "decorators.py", "record.py"} <= reached
+    assert not {"losses.py", "reduction.py", "plugin.py"} & reached
 
 
 def test_a_function_without_a_file_is_compiled_and_not_kept() -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def with_tables(x):  # type: ignore[no-untyped-def]
+def with_tables(x):
     """Code with constants, a table of jumps, and calls of the C library."""
     kind = int(x) % 8
     if kind == 0:

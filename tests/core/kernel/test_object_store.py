@@ -37,9 +37,9 @@ def total(at, count):
     return found
 """
 INNER = """
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
-@njit
+@helper
 def inner(x):
     return {result}
 """
@@ -178,7 +178,7 @@ def test_a_function_that_closes_over_something_has_none() -> None:
 
 
 @entry("int64(int64)")
-def _picky(x):  # type: ignore[no-untyped-def]
+def _picky(x):
     if x < 0:
         raise ValueError("below 0")
     return x

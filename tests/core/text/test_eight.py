@@ -18,23 +18,23 @@ DELIMITERS = b" \n:|\t"
 
 
 @entry("uint64(uint64, uint64, uint64, uint64, uint64)")
-def valued(text, positions, numbers, indices, values):  # type: ignore[no-untyped-def]
+def valued(text, positions, numbers, indices, values):
     return eight_valued(text, positions, uint64(SEED), numbers, uint64(MASK), indices, values)
 
 
 @entry("uint64(uint64, uint64, uint64, uint64, uint64)")
-def plain(text, positions, numbers, indices, values):  # type: ignore[no-untyped-def]
+def plain(text, positions, numbers, indices, values):
     return eight_plain(text, positions, uint64(SEED), numbers, uint64(MASK), indices, values)
 
 
 @entry("int64(int64, int64, int64, uint64)")
-def name_alone(start, stop, hash_all, index):  # type: ignore[no-untyped-def]
+def name_alone(start, stop, hash_all, index):
     uint32s_at(index, uint64(1))[0] = hash_name(start, stop, uint32(SEED), hash_all != 0) & uint32(MASK)
     return int64(0)
 
 
 @entry("int64(int64, int64, uint64)")
-def number_alone(start, stop, value):  # type: ignore[no-untyped-def]
+def number_alone(start, stop, value):
     number, good = any_number(start, stop)
     float32s_at(value, uint64(1))[0] = number
     return int64(good)

@@ -2,12 +2,19 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
+from hutch.core.kernel.cache import compiled
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import run
 from hutch.crowd.simulate import simulate
+
+
+@compiled
+def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q):
+    """What kernels call, for Python."""
+    return kernels.item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q)
 
 
 def evidence(alpha, log_beta, prior, workers, labels):
@@ -30,7 +37,7 @@ def test_item_posterior_and_its_slope(seed):
     alpha, prior, workers, labels = item(seed)
     rows, moments, q = np.empty((5, 3, 3)), np.empty((2, 3)), np.empty(3)
     args = (0, 5, workers, labels, -1, prior, alpha)
-    value, slope, _ = kernels.item_posterior(*args, 0.4, rows, moments, q)
+    value, slope, _ = item_posterior(*args, 0.4, rows, moments, q)
     expected, posterior = evidence(alpha, 0.4, prior, workers, labels)
     assert value == pytest.approx(expected)
     assert np.allclose(q, posterior)
@@ -103,3 +110,15 @@ def test_a_fast_rate_does_not_diverge_where_all_workers_share_a_slot():
     ]
     votes = accuracy(crowd.labels.vote_share(), crowd.truth)
     assert shared[0] > votes > shared[1] + 0.05
+
+
+def test_the_first_item_of_a_stream_takes_the_step_of_item_one():
+    """eta_t = rate (t0 + t)^-decay, t counted from 1: the first item moves 2^decay as far at t0 = 1 as at t0 = 3."""
+    labels, moved = from_triples([("a", "one", "x"), ("b", "one", "y")]), []
+    for initial_t in (1.0, 3.0):
+        model = Nominal(decay=0.75, initial_t=initial_t, learning_rate=0.1, largest_step=100.0)
+        stream = model.stream(labels.classes, 8)
+        before = stream.alpha(np.arange(8))
+        stream.learn(labels, first_pass=True)
+        moved.append(np.abs(stream.state.workers["distance"]).max())
+    assert before.max() == 1.0 and moved[0] / moved[1] == pytest.approx(2**0.75, rel=1e-6)

@@ -8,13 +8,22 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.kernel.abi import UNLABELED, example_at, float32s_at, kernel, layer_at, learn_next, predict_next, view
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    kernel,
+    layer_of,
+    learn_next,
+    predict_next,
+    state_of,
+)
 from hutch.plugins.checks import check_reduction
 from hutch.plugins.manager import Plugins
 
 REGISTRY = Plugins(only=()).registry
 BIAS = np.dtype([("bias", "u8"), ("submodels", "u8")])
-bias_at = view(BIAS)
+bias_of = state_of(BIAS)
 
 
 class Nothing(Parameters):
@@ -22,32 +31,32 @@ class Nothing(Parameters):
 
 
 @kernel
-def pass_on(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def pass_on(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, offset)
 
 
 @kernel
-def teach(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def teach(layer, example, label, importance, offset):
     return learn_next(layer, example, label, importance, offset)
 
 
 @kernel
-def teaching_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def teaching_predict(layer, example, label, importance, offset):
     return learn_next(layer, example, np.float32(1), np.float32(1), offset)
 
 
 @kernel
-def unweighted_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def unweighted_learn(layer, example, label, importance, offset):
     return learn_next(layer, example, label, np.float32(1), offset)
 
 
 @kernel
-def first_submodel_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def first_submodel_learn(layer, example, label, importance, offset):
     return learn_next(layer, example, label, importance, uint64(0))
 
 
 @kernel
-def first_submodel_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def first_submodel_predict(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, uint64(0))
 
 
@@ -98,24 +107,24 @@ class Silent(Sound):
 
 
 @kernel
-def biased_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    state = bias_at(layer_at(layer)[0].state)[0]
-    own = offset // layer_at(layer)[0].step if state.submodels > uint64(0) else uint64(0)
+def biased_learn(layer, example, label, importance, offset):
+    state = bias_of(layer)
+    own = offset // layer_of(layer).step if state.submodels > uint64(0) else uint64(0)
     bias = float32s_at(state.bias, own + uint64(1))
     prediction = learn_next(layer, example, label, importance, offset) + bias[own]
     bias[own] += min(np.float32(0.1) * importance, np.float32(1)) * (label - prediction)
-    e = example_at(example)[0]
+    e = example_of(example)
     e.loss = importance * (prediction - label) ** 2
     return prediction
 
 
 @kernel
-def biased_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    state = bias_at(layer_at(layer)[0].state)[0]
-    own = offset // layer_at(layer)[0].step if state.submodels > uint64(0) else uint64(0)
+def biased_predict(layer, example, label, importance, offset):
+    state = bias_of(layer)
+    own = offset // layer_of(layer).step if state.submodels > uint64(0) else uint64(0)
     prediction = predict_next(layer, example, label, importance, offset)
     prediction += float32s_at(state.bias, own + uint64(1))[own]
-    e = example_at(example)[0]
+    e = example_of(example)
     e.loss = importance * (prediction - label) ** 2 if label != UNLABELED else 0.0
     return prediction
 
@@ -172,16 +181,16 @@ class FirstSaved(Biased):
 
 
 @kernel
-def mean_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def mean_learn(layer, example, label, importance, offset):
     first = learn_next(layer, example, label, importance, offset)
-    second = learn_next(layer, example, label, np.float32(0.1) * importance, offset + layer_at(layer)[0].step)
+    second = learn_next(layer, example, label, np.float32(0.1) * importance, offset + layer_of(layer).step)
     return np.float32(0.5) * (first + second)
 
 
 @kernel
-def mean_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def mean_predict(layer, example, label, importance, offset):
     first = predict_next(layer, example, label, importance, offset)
-    second = predict_next(layer, example, label, importance, offset + layer_at(layer)[0].step)
+    second = predict_next(layer, example, label, importance, offset + layer_of(layer).step)
     return np.float32(0.5) * (first + second)
 
 
@@ -198,13 +207,13 @@ class Lossless(Sound):
 
 
 @kernel
-def nearest_learn(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def nearest_learn(layer, example, label, importance, offset):
     score = learn_next(layer, example, label - np.float32(2), importance, offset)
     return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
 
 
 @kernel
-def nearest_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
+def nearest_predict(layer, example, label, importance, offset):
     score = predict_next(layer, example, UNLABELED, importance, offset)
     return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
 
@@ -226,8 +235,8 @@ class Scoreless(LosslessClasses):
 
 
 @kernel
-def scored_predict(layer, example, label, importance, offset):  # type: ignore[no-untyped-def]
-    score, e = predict_next(layer, example, UNLABELED, importance, offset), example_at(example)[0]
+def scored_predict(layer, example, label, importance, offset):
+    score, e = predict_next(layer, example, UNLABELED, importance, offset), example_of(example)
     if e.scores != uint64(0):
         float32s_at(e.scores, e.score_count)[0] = np.float32(3)
     return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)

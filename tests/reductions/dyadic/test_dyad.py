@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from hutch.core.errors import ConfigError
+from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.curve import growth_, moved_
-from hutch.reductions.dyadic.layer import dyad
 
 shared = Path(__file__).parents[3].parent / "shared"
 golden = pytest.mark.skipif(not shared.is_dir(), reason="the golden values lie outside the repository")
@@ -160,6 +160,17 @@ def test_fast_steps_are_good_to_three_per_cent(loss, U, V, X, wx, y, importance)
     exact = dyad.step(loss, importance, y, 0.8, U, V, X, wx, 0.3)
     fast = dyad.step(loss, importance, y, 0.8, U, V, X, wx, 0.3, dynamics="fast")
     assert fast == pytest.approx(exact, rel=3e-2)
+
+
+@pytest.mark.parametrize("loss", ["squared", "expectile", "poisson"])
+def test_a_fast_step_of_any_importance_stops_at_the_optimum(loss):
+    random, label = np.random.default_rng(7), 3.0
+    best = float(optimum(loss, label))
+    for _ in range(200):
+        U, V, X, wx = *(10 ** random.uniform(-2, 1, 3)), random.normal(0, 2)
+        steps = dyad.step(loss, np.array([0.1, 1.0, 10.0, 1e3]), label, 0.8, U, V, X, wx, 0.3, dynamics="fast")
+        before, after = dyad.prediction(0.0, U, V, X, wx), dyad.prediction(steps, U, V, X, wx)
+        assert np.all((before - best) * (after - best) >= -1e-9 * (1 + abs(before - best)))
 
 
 def test_scalars_and_arrays_broadcast():

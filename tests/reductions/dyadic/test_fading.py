@@ -12,7 +12,8 @@ from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.loss.losses import BUILTIN_LOSSES
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
+from hutch.reductions.dyadic import dyad
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.dyadic.state import normal_of
 from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters
 

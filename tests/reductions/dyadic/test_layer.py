@@ -13,17 +13,19 @@ from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import BUILTIN_LOSSES, Loss
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters, dyad
-from hutch.reductions.dyadic.state import normal_of
+from hutch.reductions.dyadic import dyad
+from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
+from hutch.reductions.dyadic.rates import COUNT, COUNT_BEFORE, HEADS, PRECISION, PRECISION_BEFORE
+from hutch.reductions.dyadic.state import WEIGHT, normal_of
 
 LOSSES = ("hinge", "logistic", "squared", "quantile", "expectile", "poisson")
 
 
-def quartic(prediction, label, parameter):  # type: ignore[no-untyped-def]
+def quartic(prediction, label, parameter):
     return (prediction - label) ** 4
 
 
-def quartic_derivative(prediction, label, parameter):  # type: ignore[no-untyped-def]
+def quartic_derivative(prediction, label, parameter):
     return 4.0 * (prediction - label) ** 3
 
 
@@ -293,6 +295,54 @@ def test_posterior_rates_do_not_depend_on_the_unit_of_the_labels() -> None:
     small, large = build(rank=2, dynamics="exact"), build(rank=2, dynamics="exact")
     raw = [engine.run_batch(parse(engine, t))[0].raw[5:] for engine, t in ((small, text), (large, scaled))]
     np.testing.assert_allclose(10 * raw[0], raw[1], rtol=0, atol=2e-2)
+
+
+def posterior_step(rows: Any, learned: Any, label: float, h: float, precision: float) -> Any:
+    """One step of posterior rates by the formulas of docs/dyadic.md; `rows` are those of user and item, float64."""
+    weight, mean, squares = (float(learned[f"label_{name}"]) for name in ("weight", "mean", "squares"))
+    weight, off = weight + h, label - mean
+    mean += off * h / weight
+    deviation = math.sqrt((squares + h * off * (label - mean)) / weight)
+    noise, w, factors = float(learned["noise"]), rows[:, WEIGHT].copy(), rows[:, HEADS["posterior"] :].copy()
+    own = np.array([learned["left_precision"], learned["right_precision"]])
+    most = np.maximum(rows[:, [COUNT, PRECISION]], rows[:, [COUNT_BEFORE, PRECISION_BEFORE]])
+    rates, factor_rates = 1 / (own + most[:, 0] / noise), 1 / (precision + most[:, 1] / noise)
+    scale = float(learned["pace"]) / (noise + factors.shape[1] * factor_rates.prod())
+    seen = np.maximum(rows[:, COUNT] + h, rows[:, COUNT_BEFORE])
+    partner = factor_rates[::-1]  # the variance of the other side's factor
+    weight_decay = np.exp(-0.5 * h * scale * rates * noise * own / seen)
+    factor_decay = np.exp(-0.5 * h * scale * factor_rates * (partner + noise * precision / seen))[:, None]
+    w, factors = w * weight_decay, factors * factor_decay
+    product = math.sqrt(factor_rates.prod())
+    q, common = (factor_rates[1] / factor_rates[0]) ** 0.25, scale * product
+    a, b = q * factors[0], factors[1] / q
+    U, V, X = ((a + b) ** 2).sum(), ((a - b) ** 2).sum(), rates.sum() / product
+    t = dyad.step("squared", h, (label - mean) / deviation, common, U, V, X, w.sum(), dynamics="exact")
+    along, across = (a + b) * math.expm1(-t) / 2, (a - b) * math.expm1(t) / 2
+    factors += np.array([(along + across) / q, (along - across) * q])
+    return (w - t * rates / product) * weight_decay, factors * factor_decay
+
+
+def test_a_step_of_posterior_rates_is_that_of_the_formulas() -> None:
+    engine = build(rank=2, constant=False, dynamics="exact")
+    run(engine, lines(120))
+    engine.end_pass()
+    run(engine, lines(40, seed=3))
+    rows = parse(engine, "|u u1 |i i2\n").indices
+    for label, h in ((2.5, 1.0), (-1.0, 3.0), (0.3, 0.2)):
+        before, learned = engine.weights[rows].astype(np.float64), engine.layers[0].learned[0].copy()
+        run(engine, f"{label} {h} |u u1 |i i2\n")
+        w, factors = posterior_step(before, learned, label, h, 9.0)
+        np.testing.assert_allclose(engine.weights[rows, WEIGHT], w, rtol=2e-6, atol=1e-7)
+        np.testing.assert_allclose(engine.weights[rows, HEADS["posterior"] :][:, :2], factors, rtol=2e-6, atol=1e-7)
+
+
+def test_posterior_rates_slow_down_from_pass_to_pass() -> None:
+    engine = build(rank=2)
+    for passes in range(4):
+        assert engine.layers[0].learned["pace"][0] == pytest.approx(1 / (1 + 0.1 * passes))
+        run(engine, lines(30))
+        engine.end_pass()
 
 
 @pytest.mark.parametrize("rates", ["power", "adaptive", "posterior"])

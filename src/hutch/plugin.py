@@ -1,0 +1,121 @@
+"""The one import of whoever writes a loss, a layer, a reader or a model: all that their modules need of Hutch.
+
+    from hutch.plugin import Kernels, Labels, Predictions, Reduction, hookimpl, kernel, learn_next, predict_next
+
+Each name is imported from where it is defined when it is first asked for, so a plugin pays for what it uses alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hutch.core.batch import Batch as Batch
+    from hutch.core.chain.reduction import Context as Context
+    from hutch.core.chain.reduction import Kernels as Kernels
+    from hutch.core.chain.reduction import Labels as Labels
+    from hutch.core.chain.reduction import LayerConfig as LayerConfig
+    from hutch.core.chain.reduction import Predictions as Predictions
+    from hutch.core.chain.reduction import Reduction as Reduction
+    from hutch.core.data.roles import Roles as Roles
+    from hutch.core.data.sources import to_batches as to_batches
+    from hutch.core.errors import ConfigError as ConfigError
+    from hutch.core.errors import DataError as DataError
+    from hutch.core.errors import HutchError as HutchError
+    from hutch.core.errors import PluginError as PluginError
+    from hutch.core.hooks import hookimpl as hookimpl
+    from hutch.core.kernel.abi import EXAMPLE as EXAMPLE
+    from hutch.core.kernel.abi import UNLABELED as UNLABELED
+    from hutch.core.kernel.abi import array_at as array_at
+    from hutch.core.kernel.abi import call as call
+    from hutch.core.kernel.abi import call_loss as call_loss
+    from hutch.core.kernel.abi import example_of as example_of
+    from hutch.core.kernel.abi import float32s_at as float32s_at
+    from hutch.core.kernel.abi import float64s_at as float64s_at
+    from hutch.core.kernel.abi import importance_to_next as importance_to_next
+    from hutch.core.kernel.abi import int64s_at as int64s_at
+    from hutch.core.kernel.abi import kernel as kernel
+    from hutch.core.kernel.abi import layer_of as layer_of
+    from hutch.core.kernel.abi import learn_next as learn_next
+    from hutch.core.kernel.abi import loss_kernel as loss_kernel
+    from hutch.core.kernel.abi import loss_of as loss_of
+    from hutch.core.kernel.abi import predict_many_next as predict_many_next
+    from hutch.core.kernel.abi import predict_next as predict_next
+    from hutch.core.kernel.abi import record_of as record_of
+    from hutch.core.kernel.abi import sensitivity_next as sensitivity_next
+    from hutch.core.kernel.abi import shared_of as shared_of
+    from hutch.core.kernel.abi import state_of as state_of
+    from hutch.core.kernel.abi import submodel as submodel
+    from hutch.core.kernel.abi import uint32s_at as uint32s_at
+    from hutch.core.kernel.cache import compiled as compiled
+    from hutch.core.kernel.decorators import helper as helper
+    from hutch.core.kernel.decorators import inlined as inlined
+    from hutch.core.kernel.decorators import intrinsic as intrinsic
+    from hutch.core.kernel.passing import pass_importance_to as pass_importance_to
+    from hutch.core.kernel.passing import pass_sensitivity as pass_sensitivity
+    from hutch.core.kernel.record import Record as Record
+    from hutch.core.loss.losses import Loss as Loss
+    from hutch.core.loss.losses import LossChoice as LossChoice
+    from hutch.core.loss.losses import LossLabels as LossLabels
+    from hutch.core.loss.losses import LossParameter as LossParameter
+    from hutch.core.parameters import Parameters as Parameters
+    from hutch.core.run.progress import ProgressEvent as ProgressEvent
+    from hutch.core.text.hashing import hash_feature as hash_feature
+    from hutch.core.text.hashing import hash_namespace as hash_namespace
+    from hutch.core.text.hashing import namespace_id as namespace_id
+    from hutch.core.text.parser import ParserOptions as ParserOptions
+    from hutch.crowd.models.model import CrowdModel as CrowdModel
+    from hutch.crowd.models.model import State
+    from hutch.em.base.model import Model
+    from hutch.em.models import ModelEntry as ModelEntry
+    from hutch.plugins.checks import check_em_model as check_em_model
+    from hutch.plugins.checks import check_loss as check_loss
+    from hutch.plugins.checks import check_reduction as check_reduction
+
+    CrowdState = State
+    EMModel = Model
+
+_HOMES = {
+    "hutch.core.batch": "Batch",
+    "hutch.core.chain.reduction": "Context Kernels Labels LayerConfig Predictions Reduction",
+    "hutch.core.data.roles": "Roles",
+    "hutch.core.data.sources": "to_batches",
+    "hutch.core.errors": "ConfigError DataError HutchError PluginError",
+    "hutch.core.hooks": "hookimpl",
+    "hutch.core.kernel.abi": (
+        "EXAMPLE UNLABELED array_at call call_loss example_of float32s_at float64s_at importance_to_next int64s_at "
+        "kernel layer_of learn_next loss_kernel loss_of predict_many_next predict_next record_of sensitivity_next "
+        "shared_of state_of submodel uint32s_at"
+    ),
+    "hutch.core.kernel.cache": "compiled",
+    "hutch.core.kernel.decorators": "helper inlined intrinsic",
+    "hutch.core.kernel.passing": "pass_importance_to pass_sensitivity",
+    "hutch.core.kernel.record": "Record",
+    "hutch.core.loss.losses": "Loss LossChoice LossLabels LossParameter",
+    "hutch.core.parameters": "Parameters",
+    "hutch.core.run.progress": "ProgressEvent",
+    "hutch.core.text.hashing": "hash_feature hash_namespace namespace_id",
+    "hutch.core.text.parser": "ParserOptions",
+    "hutch.crowd.models.model": "CrowdModel CrowdState:State",
+    "hutch.em.base.model": "EMModel:Model",
+    "hutch.em.models": "ModelEntry",
+    "hutch.plugins.checks": "check_em_model check_loss check_reduction",
+}
+"""Names by the module that defines them; `name:other` where it has another name there."""
+
+_FOUND = {
+    name.partition(":")[0]: (module, name.partition(":")[2] or name)
+    for module, names in _HOMES.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FOUND:
+        raise AttributeError(f"module 'hutch.plugin' has no attribute {name!r}")
+    module, there = _FOUND[name]
+    found = globals()[name] = getattr(import_module(module), there)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_FOUND)
