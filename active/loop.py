@@ -5,7 +5,6 @@ interrupted anywhere and done again, and a model is rebuilt by starting anew.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.active.store import Event, Round, Store
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError, ModelError, UsageError, at
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -286,4 +286,4 @@ def log_lines(store: Store) -> Iterator[str]:
     """The audit log as JSON lines."""
     for event in store.log():
         entry = {"number": event.number, "time": event.time, "event": event.kind, **event.detail}
-        yield json.dumps(entry, ensure_ascii=False)
+        yield dumps(entry, ensure_ascii=False)

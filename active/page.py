@@ -6,6 +6,7 @@ answer is on disk before the page hears that it was accepted.
 
 import base64
 import hashlib
+import json
 import re
 import socket
 from collections.abc import Mapping
@@ -13,9 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hutch.active.records import make_answer
+from hutch.active.records import check_worker, make_answer
 from hutch.active.store import Store
-from hutch.core.errors import DataError, HutchError, UsageError
+from hutch.core.errors import DataError, HutchError
+from hutch.core.net import web
+from hutch.core.net.limits import Limits
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 HOST = "127.0.0.1"
+LIMITS = Limits(body=1 << 16)
 LEASE_SECONDS = 300.0
 
 
@@ -55,11 +59,7 @@ def security_headers() -> dict[str, str]:
 
 def require_web() -> None:
     """Raise a `UsageError` that says how to install what the page needs, if it is missing."""
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError(f"the page needs {error.name}: pip install 'hutch[web]'") from None
+    web.require_web("the page")
 
 
 def shown(line: str) -> str:
@@ -78,9 +78,10 @@ class _Page:
         return HTMLResponse(page(), headers=security_headers())
 
     def next(self, request: "WebRequest") -> "Response":
-        worker = request.query_params.get("worker", "").strip()
-        if not worker:
-            return _json({"error": "worker: got an empty name, wanted who you are"}, 400)
+        try:
+            worker = check_worker(request.query_params.get("worker", ""))
+        except DataError as error:
+            return _json({"error": str(error)}, 400)
         try:
             asked, counts = self.store.lease(worker, self.lease_seconds), self.store.counts()
         except HutchError as error:
@@ -96,10 +97,15 @@ class _Page:
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
             return _json({"error": "got no JSON, wanted an answer"}, 415)
         try:
-            found: Any = await request.json()
-            answer = make_answer(str(found["id"]), str(found["worker"]).strip(), found["label"])
+            found: Any = json.loads(await web.read_body(request, LIMITS))
+            id, label = found["id"], found["label"]
+            if not isinstance(id, str | int):
+                raise TypeError
+            answer = make_answer(str(id), check_worker(found["worker"]), label)
             accepted = await run_in_threadpool(self.store.answer, [answer])
-        except (ValueError, TypeError, KeyError):
+        except web.Refused as error:
+            return _json({"error": str(error)}, error.status)
+        except (ValueError, TypeError, KeyError, RecursionError):
             return _json({"error": "got no answer, wanted an object with id, worker and label"}, 400)
         except DataError as error:
             return _json({"error": str(error).removeprefix("<answer>: ")}, 409)
@@ -148,15 +154,9 @@ def listen(port: int) -> socket.socket:
     Raises:
         UsageError: the port is taken.
     """
-    try:
-        return socket.create_server((HOST, port))
-    except OSError as error:
-        raise UsageError(f"port {port}: {error.strerror}; 0 takes any free one") from None
+    return web.listen(HOST, port)
 
 
 def serve(app: "Starlette", listening: socket.socket) -> None:
     """Serve until interrupted."""
-    import uvicorn
-
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
-    uvicorn.Server(config).run(sockets=[listening])
+    web.run_app(app, listening, LIMITS)

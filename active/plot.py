@@ -5,15 +5,7 @@ from math import isnan
 from pathlib import Path
 
 from hutch.active.simulate import Run
-from hutch.core.errors import HutchError, UsageError, at
-
-
-def require_plots() -> None:
-    """Raise a `UsageError` that says how to install what plots need, if it is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UsageError("plots need matplotlib: pip install 'hutch[plots]'") from None
+from hutch.core.plots import new_figure, write_figure
 
 
 def draw(runs: Mapping[str, Run], directory: Path) -> Path:
@@ -30,11 +22,8 @@ def draw(runs: Mapping[str, Run], directory: Path) -> Path:
         UsageError: Matplotlib is not installed.
         HutchError: the file cannot be written.
     """
-    require_plots()
-    from matplotlib.figure import Figure
-
     tested = not any(isnan(run.end.test_loss) for run in runs.values())
-    figure = Figure(figsize=(5.5 * (1 + tested), 4), layout="constrained")
+    figure = new_figure(5.5 * (1 + tested), 4)
     for column, (name, title) in enumerate([("progressive_loss", "progressive loss"), ("test_loss", "test loss")]):
         if name == "test_loss" and not tested:
             continue
@@ -44,9 +33,4 @@ def draw(runs: Mapping[str, Run], directory: Path) -> Path:
             axes.plot(x, [getattr(point, name) for point in run.curve], marker=".", label=label)
         axes.set(xlabel="labels bought", ylabel=title, xscale="symlog", ylim=(0, None))
         axes.legend()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        figure.savefig(directory / "active.png", dpi=150)
-    except OSError as error:
-        raise HutchError(at(str(directory), None, None, f"cannot be written: {error.strerror}")) from None
-    return directory / "active.png"
+    return write_figure(figure, directory / "active.png")

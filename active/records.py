@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
 from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.strict_json import dumps
 
 SKIP = "skip"
 """The label of a worker who passes a request on to another."""
@@ -43,7 +44,7 @@ class Request:
 
     def to_json(self) -> str:
         """One JSON line, without its end."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,28 @@ def make_answer(
         raise DataError(at(*place, f"label: got {label!r}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
     parts = [request, worker, text] if text in (SKIP, DONT_KNOW) else [request, worker]
     return Answer(request, worker, text, id or json.dumps(parts, ensure_ascii=False), place)
+
+
+LONGEST_NAME = 200
+"""Characters of a worker's name."""
+
+
+def check_worker(name: object, what: str = "worker") -> str:
+    """The name of a worker without blanks around it.
+
+    Raises:
+        DataError: no text, empty, too long, or with characters that nobody sees.
+    """
+    if not isinstance(name, str):
+        raise DataError(f"{what}: got {type(name).__name__}, wanted who gave the label")
+    name = str(name).strip()
+    if not name:
+        raise DataError(f"{what}: got an empty name, wanted who gave the label")
+    if len(name) > LONGEST_NAME:
+        raise DataError(f"{what}: got {len(name)} characters, wanted at most {LONGEST_NAME}")
+    if not name.isprintable():
+        raise DataError(f"{what}: got {name!r}, wanted printable characters")
+    return name
 
 
 def _column(text: str, key: str) -> int:

@@ -1,5 +1,6 @@
 """The tables of a label store, and how a store file is opened."""
 
+import os
 import secrets
 import sqlite3
 from pathlib import Path
@@ -84,6 +85,8 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         raise fail("no such store; `hutch active ask` makes one")
     connection = None
     try:
+        if create and not Path(path).exists():  # it holds the token of the page: for its owner only
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("BEGIN IMMEDIATE")
@@ -99,7 +102,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         if connection is not None:
             connection.close()
         raise fail(f"cannot be used as a label store: {error}") from None

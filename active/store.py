@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -209,16 +209,24 @@ class Store:
             DataError: a request or label that is not known, or an answer whose id had other content before; it names
                 the place the answer was read from.
         """
-        new = repeated = 0
         pending = list(answers)  # the source may be a slow pipe: read it before others have to wait
-        allowed = self.labels_allowed
         with self._writing() as connection:
-            for answer in pending:
-                if self._accept(connection, answer, allowed, None) is None:
-                    repeated += 1
-                else:
-                    new += 1
-        return Accepted(new, repeated)
+            numbers = self.accept(connection, pending)
+        new = sum(number is not None for number in numbers)
+        return Accepted(new, len(pending) - new)
+
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """One transaction, for who keeps tables of their own in the same file: all of the block, or nothing of it."""
+        return self._writing()
+
+    def accept(self, connection: sqlite3.Connection, answers: Iterable[Answer]) -> list[int | None]:
+        """Accept answers within a transaction, as `answer` does.
+
+        Returns:
+            The number of each in the log; None where it was known already.
+        """
+        allowed = self.labels_allowed
+        return [self._accept(connection, answer, allowed, None) for answer in answers]
 
     def _accept(
         self, connection: sqlite3.Connection, answer: Answer, allowed: Sequence[str], line_event: int | None
@@ -303,14 +311,29 @@ class Store:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def line(self, line: str, answer: Answer | None = None) -> int:
-        """Log a line that a running model is about to see, with the answer it gives.
+    def index_lines(self) -> None:
+        """Make `has_line` fast."""
+        with self._writing() as connection:
+            connection.execute(
+                "CREATE INDEX IF NOT EXISTS lines_by_tag ON audit (json_extract(detail, '$.tag')) WHERE event = 'line'"
+            )
+
+    def has_line(self, line: str, tag: str) -> bool:
+        """Whether this very line was logged under this tag."""
+        query = (
+            "SELECT 1 FROM audit WHERE event = 'line' AND json_extract(detail, '$.tag') = ?"
+            " AND json_extract(detail, '$.line') = ? LIMIT 1"
+        )
+        return bool(self._rows(query, [tag, line]))
+
+    def line(self, line: str, answer: Answer | None = None, tag: str = "") -> int:
+        """Log a line that a running model is about to see, with the answer it gives, under its tag.
 
         Returns:
             Its number in the log.
         """
         with self._writing() as connection:
-            number = self._log(connection, "line", {"line": line})
+            number = self._log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
             if answer is not None:
                 self._accept(connection, answer, (), number)
         return number

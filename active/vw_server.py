@@ -5,7 +5,8 @@
     LABEL IMPORTANCE |…  →  PREDICTION TAG             learned
 
 Each line is in the store's log before the model sees it, and the model learns the log in its order: killed at any
-moment, it is where it was once it has read the log again.
+moment, it is where it was once it has read the log again. A tag is its line's identity: the same line under the same
+tag is answered again, and neither learned nor counted again.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from hutch.active.loop import attach, example_of, labels_of, model_version, split_line, threshold_of, unlabelled
 from hutch.active.records import Answer, Request, canonical_label, make_answer
 from hutch.active.store import Round, Store
+from hutch.core.net.lines import run_lines
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -41,6 +43,7 @@ class VWSession:
         self.layer = attach(chain, store)
         self.layer.simulation = False
         store.allow_labels(labels_of(chain))
+        store.index_lines()
         self._trace = self.layer.trace(1)
         self._round = 0
         self._follow(None)
@@ -76,9 +79,9 @@ class VWSession:
         words, tag, _ = split_line(line)
         label = words.split(" ")[0]
         answer, repeated = self._answer(line, label, tag) if label else (None, False)
-        if repeated:  # a client that lost our reply: it was learned already
-            return f"{float(self.chain.predict([unlabelled(line)])[-1]):.6f} {tag}\n"
-        number = self.store.line(line, answer)
+        if repeated or (tag and answer is None and self.store.has_line(line, tag)):
+            return self._reply_again(line, label, tag)
+        number = self.store.line(line, answer, tag)
         prediction, query, chance = self._follow(number)
         text = f"{prediction:.6f} {tag}"
         if label:
@@ -96,30 +99,37 @@ class VWSession:
         importance = query if self.layer.parameters.weighted else 1.0
         return f"{text} {importance:.6f}\n"
 
+    def _reply_again(self, line: str, label: str, tag: str) -> str:
+        """What a client hears that lost our reply: the line was learned and counted already."""
+        text = f"{float(self.chain.predict([unlabelled(line)])[-1]):.6f} {tag}"
+        asked = None if label else self.store.request(tag)
+        if asked is None or self.store.label_of(tag, WORKER) is not None:
+            return text + "\n"
+        importance = asked[0].importance if self.layer.parameters.weighted else 1.0
+        return f"{text} {importance:.6f}\n"
+
+    async def answer(self, lines: bytes) -> bytes:
+        """What to send back for some lines; other clients have their turn after each."""
+        found = []
+        for line in lines.decode(errors="replace").split("\n")[:-1]:
+            text = line.rstrip("\r")
+            if text:
+                found.append(self.reply(text))
+                await asyncio.sleep(0)
+        return "".join(found).encode(errors="replace")
+
     def save(self, path: str | Path) -> None:
         """Save the model with how far it has come, and note it in the log."""
         self.chain.save(path)
         self.store.learned({"model": model_version(path), "through": int(self.layer.progress["learned"][0])})
 
 
-async def _serve(session: VWSession, listening: socket.socket) -> None:
-    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while line := await reader.readline():
-                text = line.decode(errors="replace").rstrip("\r\n")
-                if text:
-                    writer.write(session.reply(text).encode(errors="replace"))
-                    await writer.drain()
-        except (ConnectionError, ValueError):  # gone, or a line longer than the limit
-            pass
-        finally:
-            writer.close()
+def serve(session: VWSession, listening: socket.socket, token: str = "") -> None:
+    """Serve until a signal tells to stop; clients take turns line by line.
 
-    server = await asyncio.start_server(client, sock=listening, limit=1 << 24)
-    async with server:
-        await server.serve_forever()
-
-
-def serve(session: VWSession, listening: socket.socket) -> None:
-    """Serve until interrupted; clients take turns line by line."""
-    asyncio.run(_serve(session, listening))
+    Args:
+        session: answers.
+        listening: the socket.
+        token: a client must send `token TOKEN` first; empty for no token.
+    """
+    asyncio.run(run_lines(session.answer, listening, token=token))

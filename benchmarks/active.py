@@ -1,4 +1,4 @@
-"""Labels that active learning saves: the tables of docs/active.md.
+"""Labels that active learning saves: the tables of docs/reductions/active.md.
 
     python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check]
 

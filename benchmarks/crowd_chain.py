@@ -26,6 +26,7 @@ from hutch.chain import Chain
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Parameters, Predictions, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.kernel.abi import example_at, kernel, layer_at, learn_next, predict_next, view
 from hutch.crowd.data.labels import Labels as CrowdLabels
@@ -247,7 +248,7 @@ def aggregated(fit: Callable[[CrowdLabels], np.ndarray], hard: bool, passes: int
         registry = Registry(dict(installed().registry.reductions), dict(installed().registry.losses))
         registry.reductions["soft_labels"] = SoftLabels
         layers = [
-            LayerConfig(name, registry.reductions[name].Parameters.model_validate(given))
+            LayerConfig(name, checked(registry.reductions[name].Parameters, given))
             for name, given in (
                 ("soft_labels", {}),
                 ("one_against_all", {"classes": train.classes}),

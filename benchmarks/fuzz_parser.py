@@ -40,7 +40,7 @@ from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextPars
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import STATE, Buffers, state_at
 
-TESTS = Path(__file__).resolve().parent.parent / "tests" / "core"
+TESTS = Path(__file__).parent.parent / "tests/core/text"
 LONGEST = 4096
 BATCH = 100_000
 SAMPLED = 1000
@@ -192,7 +192,7 @@ class Target:
     """What is fuzzed: an input's first byte chooses the options, the rest is text."""
 
     def __init__(self) -> None:
-        self._tests = module("test_text_parser_reference")
+        self._tests = module("test_parser_reference")
         memory = Guarded()
         self.comparisons = [Comparison(options, memory) for options in self._tests.CONFIGURATIONS]
         self._used = [TextParser(options) for options in self._tests.CONFIGURATIONS]

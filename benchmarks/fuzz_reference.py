@@ -203,6 +203,28 @@ def complain(out, kind, start, stop):
 
 
 @njit
+def misread(text, start, stop):
+    """Whether a number is hexadecimal, or its exponent less its decimals needs more than 8 bits."""
+    exponent_at, dot_at = stop, stop
+    for at in range(start, stop):
+        if text[at] == 120 or text[at] == 88:
+            return True
+        if text[at] == 46:
+            dot_at = at
+        if text[at] == 101 or text[at] == 69:
+            exponent_at = at
+    decimals, power, smaller = 0, 0, False
+    for at in range(dot_at, exponent_at):
+        decimals += digit(text[at])
+    for at in range(exponent_at, stop):
+        smaller = smaller or text[at] == 45
+        if digit(text[at]):
+            power = min(power * 10 + np.int64(text[at] - 48), 100_000)
+    power = (-power if smaller else power) - min(decimals, 35)
+    return power < -128 or power > 127
+
+
+@njit
 def label_number(out, text, start, stop, kind):
     """A number in front of the bar."""
     value, used = number(text, start, stop, out.scratch)
@@ -212,6 +234,8 @@ def label_number(out, text, start, stop, kind):
         complain(out, kind, start, stop)
     elif np.isinf(value):
         complain(out, problems.INFINITE_NUMBER, start, stop)
+    elif misread(text, start, stop):
+        complain(out, problems.MISREAD_NUMBER, start, stop)
     return value
 
 
@@ -244,6 +268,8 @@ def read_costs(out, text, words, count):
         if name < 0 or (colon < stop and (used == 0 or used != stop - colon - 1 or not np.isfinite(cost))):
             complain(out, problems.BAD_COST, start, stop)
             continue
+        if colon < stop and misread(text, colon + 1, stop):
+            complain(out, problems.MISREAD_NUMBER, start, stop)
         at = out.counts[4]
         out.cost_classes[at], out.costs[at] = np.uint32(name), cost
         out.counts[4] += 1
@@ -328,6 +354,8 @@ def read_feature(out, text, at, stop, options, seed, scale, identity, nameless, 
                 value = F(0)
             elif np.isinf(value):
                 complain(out, problems.INFINITE_NUMBER, first, at + used)
+            elif misread(text, at, at + used):
+                complain(out, problems.MISREAD_NUMBER, first, at + used)
             at += used
         else:
             value = F(1)
@@ -382,6 +410,8 @@ def read_namespace(out, text, at, stop, options, found):
                 return stop, found
         elif np.isinf(scale):
             complain(out, problems.INFINITE_NUMBER, first, at + used)
+        elif misread(text, at, at + used):
+            complain(out, problems.MISREAD_NUMBER, first, at + used)
         at += used
     while at < stop and (text[at] == 32 or text[at] == 9):
         at += 1

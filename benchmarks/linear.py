@@ -15,7 +15,7 @@ import numpy as np
 
 from hutch import Chain
 from hutch.core.data.chunks import batches
-from hutch.vw.table import parse
+from hutch.vw.parse import parse
 from hutch.vw.translate import chain_of
 
 KINDS = {

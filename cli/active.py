@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hutch.cli.lazy import new_app
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,20 +42,19 @@ def simulate(
 
     Example: hutch active simulate train.vw -C chain.yaml --test test.vw --budget 0.1
     """
-    import json
     import tempfile
 
-    from hutch.active.plot import require_plots
     from hutch.active.simulate import simulate as run_simulation
     from hutch.active.simulate import to_json
     from hutch.chain import Chain
     from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
+    from hutch.core.plots import require_matplotlib
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
     if plots is not None:
-        require_plots()
+        require_matplotlib()
     check_sources([source for source in (data, test) if source])
     chain = Chain.from_config(config, overrides or [])
     readers, columns = chain.plugins.registry.readers, chain.config.input.columns
@@ -75,7 +75,7 @@ def simulate(
 
         draw(runs, plots)
     found = to_json(runs)
-    print(json.dumps(found) if as_json else _simulation_text(runs, found))
+    print(dumps(found) if as_json else _simulation_text(runs, found))
 
 
 def _simulation_text(runs: dict[str, Run], found: dict[str, Any]) -> str:
@@ -160,7 +160,6 @@ def answer(
 
     Example: hutch active answer answers.jsonl --store labels.db
     """
-    import json
     from contextlib import nullcontext
 
     from hutch.active.records import read_answers
@@ -176,7 +175,7 @@ def answer(
         except UnicodeDecodeError as error:
             raise DataError(at(answers, None, None, f"is not UTF-8: {error.reason}")) from None
     if as_json:
-        print(json.dumps({"new": accepted.new, "repeated": accepted.repeated}))
+        print(dumps({"new": accepted.new, "repeated": accepted.repeated}))
     else:
         print(f"{accepted.new} new answers, {accepted.repeated} known already")
 
@@ -192,8 +191,6 @@ def learn(
 
     Example: hutch active learn -i model -f model --store labels.db
     """
-    import json
-
     from hutch.active.loop import learn as learn_log
     from hutch.active.store import Store
     from hutch.chain import Chain
@@ -202,7 +199,7 @@ def learn(
     check_writable(final)
     with Store(store) as opened:
         learned, last = learn_log(Chain.load(model), opened, final)
-    print(json.dumps({"learned": learned, "through": last}) if as_json else f"{learned} examples learned")
+    print(dumps({"learned": learned, "through": last}) if as_json else f"{learned} examples learned")
 
 
 @app.command()
@@ -219,6 +216,9 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Speak Vowpal Wabbit's protocol here instead of a page.")
     ] = None,
     lease: Annotated[float, typer.Option(min=1, help="Seconds for which others do not see a request.")] = 300.0,
+    token: Annotated[
+        str, typer.Option(envvar="HUTCH_TOKEN", help="With --vw-port: a client sends the line 'token TOKEN' first.")
+    ] = "",
     name: Annotated[
         list[str] | None, typer.Option("--name", metavar="LABEL=NAME", help="What workers read: 1=spam. Repeatable.")
     ] = None,
@@ -234,7 +234,7 @@ def serve(
         if model is None:
             raise UsageError("--vw-port needs a model: -i MODEL")
         with Store(store, create=True) as opened:
-            _serve_vw(opened, model, final, vw_port)
+            _serve_vw(opened, model, final, vw_port, token)
         return
     from hutch.active.page import HOST, create_app, listen, require_web
     from hutch.active.page import serve as serve_page
@@ -248,7 +248,7 @@ def serve(
             serve_page(page, listening)
 
 
-def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
+def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
     from hutch.active.loop import model_version
     from hutch.active.page import HOST, listen
     from hutch.active.vw_server import VWSession
@@ -263,7 +263,7 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int) -> None:
     with listen(port) as listening:
         print(f"{HOST}:{listening.getsockname()[1]}", flush=True)
         try:
-            serve_lines(session, listening)
+            serve_lines(session, listening, token)
         finally:
             if final is not None:
                 session.save(final)
@@ -290,7 +290,6 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
 
     Example: hutch active report --store labels.db
     """
-    import json
     from dataclasses import asdict
 
     from hutch.active.report import report_of
@@ -299,7 +298,7 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
     with Store(store) as opened:
         found = report_of(opened)
     if as_json:
-        print(json.dumps({**asdict(found.counts), "estimate": found.estimate, "classes": found.classes}))
+        print(dumps({**asdict(found.counts), "estimate": found.estimate, "classes": found.classes}))
         return
     counts = found.counts
     print(f"{counts.requests} requests: {counts.answered} answered, {counts.unknown} nobody knows, {counts.open} open")

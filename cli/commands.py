@@ -17,6 +17,7 @@ class Commands(LazyGroup):
         "predict": ("hutch.cli.predict:predict", "Predict with a model."),
         "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
+        "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
         "active": ("hutch.cli.active:app", "Ask for the labels that are worth it."),
         "crowd": ("hutch.cli.crowd:crowd", "Find the truth behind the labels of many workers."),
         "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),

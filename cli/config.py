@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from hutch.cli.lazy import new_app
+from hutch.core.strict_json import dumps
 
 app = new_app(no_args_is_help=True, help="Check a chain, show it with its defaults, export its schema.")
 
@@ -47,12 +48,11 @@ def check(
 
     Example: hutch config check chain.yaml
     """
-    import json
 
     chain, takes, predicts = _read(file, overrides, build=True)
     names = [layer.name for layer in chain.chain]
     if as_json:
-        print(json.dumps({"valid": True, "chain": names, "takes": takes.value, "predicts": predicts.value}))
+        print(dumps({"valid": True, "chain": names, "takes": takes.value, "predicts": predicts.value}))
     else:
         print(
             f"{file or 'chain'}: sound: {' over '.join(names)}, takes {takes.value} labels, predicts a {predicts.value}"
@@ -70,12 +70,11 @@ def show(
 
     Example: hutch config show chain.yaml --set dyadic.rank=3
     """
-    import json
 
     from hutch.core.config.read import to_yaml
 
     chain, _, _ = _read(file, overrides)
-    print(json.dumps(chain.to_dict(not short)) if as_json else to_yaml(chain, not short), end="\n" if as_json else "")
+    print(dumps(chain.to_dict(not short)) if as_json else to_yaml(chain, not short), end="\n" if as_json else "")
 
 
 @app.command()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hutch.core.errors import ConfigError, UsageError, did_you_mean
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +61,8 @@ def crowd(
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
-    from hutch.cli.run import is_stdout, open_output
     from hutch.core.atomic import check_writable
+    from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
     from hutch.crowd.data.labels import read_gold, read_labels, restricted
@@ -74,7 +74,7 @@ def crowd(
             print(text, file=sys.stderr)
 
     def show(summary: dict[str, Any]) -> None:
-        text = json_format.dumps(summary) if json else "\n".join(_lines(summary))
+        text = dumps(summary) if json else "\n".join(_lines(summary))
         print(text, file=sys.stderr if is_stdout(posteriors) or is_stdout(workers) else sys.stdout)
 
     if is_stdout(posteriors) and is_stdout(workers):
@@ -111,7 +111,7 @@ def crowd(
             output.write_posteriors(file, result)
     if workers:
         with open_output(workers) as file:
-            rows = report(data, result.fit.posterior, result.confusions, result.class_prior)
+            rows = report(data, result.others(), result.confusions, result.class_prior)
             output.write_workers(file, result, rows)
     if final:
         aggregation.save(final, chosen, options, result.fit.state)
@@ -146,7 +146,7 @@ def _stream(
     from contextlib import nullcontext
     from itertools import chain
 
-    from hutch.cli.run import open_output
+    from hutch.core.run.output import open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd.data.labels import read_gold
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hutch.core.strict_json import dumps
+
 if TYPE_CHECKING:
     from hutch.reproduce.simulate import Ratings
 
@@ -41,7 +43,6 @@ def demo(
 
     Example: hutch demo --write ratings
     """
-    import json
     import time
 
     import numpy as np
@@ -65,7 +66,7 @@ def demo(
         _show(name, losses, as_json)
     seconds = time.perf_counter() - start
     if as_json:
-        print(json.dumps({"train": len(train), "test": count, "passes": PASSES, "losses": losses, "seconds": seconds}))
+        print(dumps({"train": len(train), "test": count, "passes": PASSES, "losses": losses, "seconds": seconds}))
     else:
         error = (losses["linear"] * (1 - losses["linear"]) / count) ** 0.5
         print(f"\nstandard error {error:.4f}; {seconds:.1f} s, most of it compiling if this was the first run")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hutch.core.errors import PluginError, UsageError
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.em.base.learner import Learner
@@ -115,7 +115,7 @@ def fit(
     if final is not None:
         save(final, learner, settings, {"samples": learner.samples})
     if json:
-        print(json_format.dumps(report))
+        print(dumps(report))
     else:
         for name, value in report.items():
             print(
@@ -167,7 +167,7 @@ def transform(
         else:
             np.savetxt(file, latent, "%.9g", ",")
     if json:
-        print(json_format.dumps({"samples": len(latent), "rank": settings.rank, "log_likelihood": likelihood}))
+        print(dumps({"samples": len(latent), "rank": settings.rank, "log_likelihood": likelihood}))
 
 
 def _entries() -> dict[str, Any]:
@@ -192,8 +192,8 @@ def _check_boundaries(settings: Settings, classes: str | None, drift: float | No
 
 def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:
     """One pass; how many boundaries it had."""
-    from hutch.em.constrained.drift import learn_classes, learn_drifting
     from hutch.em.constrained.natural_class import ClassPPCA
+    from hutch.em.stream import learn_classes, learn_drifting
 
     if detector is not None:
         score = learner.current_log_likelihood if isinstance(learner, ClassPPCA) else None

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hutch.core.strict_json import dumps
+
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="A model, or one that --readable wrote.")],
@@ -30,8 +32,6 @@ def inspect(
 
     Example: hutch inspect model --explain '1 |word good bad:2'
     """
-    import json
-
     from hutch.chain import Chain
     from hutch.core.chain.readable_model import is_readable, read_readable, write_readable
 
@@ -46,7 +46,7 @@ def inspect(
     elif explain is not None:
         found = _explained(chain, explain)
         if as_json:
-            print(json.dumps(found))
+            print(dumps(found))
         else:
             _print(found["features"], ("feature", "index", "value", "weights", "contributions"), False)
             if found["sums"] and len(found["sums"]) > 1:
@@ -166,10 +166,8 @@ def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
 
 
 def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
-    import json
-
     if as_json:
-        print(json.dumps(rows))
+        print(dumps(rows))
         return
 
     def text(value: Any) -> str:
@@ -184,8 +182,6 @@ def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) 
 
 def _summary(chain: Any, as_json: bool) -> None:
     """The chain, how full its table is, and what it has seen."""
-    import json
-
     from hutch.core.config.read import to_yaml
 
     statistics = chain.statistics
@@ -199,7 +195,7 @@ def _summary(chain: Any, as_json: bool) -> None:
         "plugins": chain.plugins.versions(),
     }
     if as_json:
-        print(json.dumps({**facts, "chain": chain.config.to_dict()}))
+        print(dumps({**facts, "chain": chain.config.to_dict()}))
         return
     print(to_yaml(chain.config, defaults=False).rstrip())
     print(f"# {used} of {len(chain.weights)} rows in use, {statistics.examples} examples seen")

@@ -6,11 +6,17 @@ import sys
 import warnings
 from typing import NoReturn
 
+from hutch.cli.outcome import end_at_interrupts, one_message
+
 _WITHOUT_BLAS = ("train", "predict", "vw")
 
 
 def main() -> NoReturn:
     """Run the command line of this process, and leave."""
+    end_at_interrupts()
+    from hutch.core.streams import guard, status_of_lost_output
+
+    guard()
     gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use to look for garbage
     words = sys.argv[1:]
     if words[:1] and words[0] in _WITHOUT_BLAS:
@@ -18,20 +24,27 @@ def main() -> NoReturn:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in all that is installed
     warnings.formatwarning = lambda message, *_: f"{message}\n"
     try:
-        _run(words)
-        sys.exit(0)
+        status = _run(words)
+        end_at_interrupts()
+        sys.exit(status_of_lost_output() or status)
     finally:
         gc.freeze()  # what is left ends with the process: no use to look for garbage in it either
 
 
-def _run(words: list[str]) -> None:
-    if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:  # Typer would take longer to import than VW to run
-        from hutch.cli.outcome import one_message
-        from hutch.vw.main import vw
+def _run(words: list[str]) -> int:
+    """Run a command line; returns its exit status."""
+    try:
+        if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:
+            with one_message():
+                from hutch.vw.main import vw  # Typer would take longer to import than VW to run
 
-        with one_message():
-            status = vw(words[1:])
-        sys.exit(status)
-    from hutch.cli.commands import app
+                return vw(words[1:])
+        from hutch.cli.commands import app
 
-    app(words, prog_name="hutch")
+        app(words, prog_name="hutch")
+    except SystemExit as left:
+        if left.code is None or isinstance(left.code, int):
+            return left.code or 0
+        print(left.code, file=sys.stderr)
+        return 1
+    return 0

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from hutch.cli.lazy import new_app
+from hutch.core.strict_json import dumps
 
 app = new_app(invoke_without_command=True, help="List what is installed, check a plugin.")
 
@@ -27,15 +28,13 @@ def list_plugins(as_json: Json = False) -> None:
 
     Example: hutch plugins list --json
     """
-    import json
-
     from hutch.plugins.manager import installed
 
     found = installed()
     rows = [_row(plugin, found.registry.origins) for plugin in found]
     left_out = found.registry.left_out
     if as_json:
-        print(json.dumps({"plugins": rows, "left_out": left_out}))
+        print(dumps({"plugins": rows, "left_out": left_out}))
         return
     for row in rows:
         print(f"{row['name']} ({row['distribution']} {row['version']})")
@@ -73,8 +72,6 @@ def check(
 
     Example: hutch plugins check filter_tree
     """
-    import json
-
     from hutch.plugins.checks import checks_of
 
     results = []
@@ -87,7 +84,7 @@ def check(
             print(f"{result:6} {each}{why}")
     failed = sum(result["result"] == "failed" for result in results)
     if as_json:
-        print(json.dumps({"passed": len(results) - failed, "failed": failed, "checks": results}))
+        print(dumps({"passed": len(results) - failed, "failed": failed, "checks": results}))
     else:
         print(f"{len(results) - failed} of {len(results)} checks passed or are known")
     raise typer.Exit(1 if failed else 0)

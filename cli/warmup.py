@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hutch.core.strict_json import dumps
+
 _FILES = {
     "simple.vw": "1 'a |f x:0.5 y |g z\n-1 |f x |g z\n",
     "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
@@ -29,7 +31,6 @@ def warmup(
 
     Example: hutch warmup -j 4
     """
-    import json
     import sys
     import time
 
@@ -40,7 +41,7 @@ def warmup(
             result.get()
     found = {"kernels": len(kernels), "seconds": time.perf_counter() - start}
     if as_json:
-        print(json.dumps(found))
+        print(dumps(found))
     elif not quiet:
         print(f"{found['kernels']} kernels are ready after {found['seconds']:.1f} s", file=sys.stderr)
 

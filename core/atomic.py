@@ -68,11 +68,16 @@ def check_writable(path: str | Path) -> None:
 
 
 @contextmanager
-def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
+def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Open `path` for writing bytes; it is replaced in one step when the block ends well, else left as it was.
 
     The bytes go to a temporary file beside it, which is synced and renamed. Links are followed; a terminal, a pipe and
     `/dev/null` are written directly.
+
+    Args:
+        path: of the file.
+        private: nobody but this user may read or write it; else it has the permissions of the file before, or those
+            that a plain `open` gives.
 
     Raises:
         HutchError: the file cannot be written, with the system's reason (also from inside the block: a full disk).
@@ -95,7 +100,7 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _permissions(target))
+        os.chmod(name, 0o600 if private else _permissions(target))
         os.replace(name, target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
@@ -105,9 +110,9 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     _sync_directory(target.parent)
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a whole file in one step; raises as `atomic_write` does."""
-    with atomic_write(path) as file:
+def write_bytes(path: str | Path, content: bytes, *, private: bool = False) -> None:
+    """Write a whole file in one step; see `atomic_write`."""
+    with atomic_write(path, private=private) as file:
         file.write(content)
 
 

@@ -64,6 +64,15 @@ def at(source: str, line: int | None, column: int | None, text: str) -> str:
     return f"{place}: {text}" if place else text
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """A text as messages quote it: what goes beyond `most` characters is left out.
+
+    >>> shortened("0123456789", 4)
+    '0123…'
+    """
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def did_you_mean(name: str, valid: Iterable[str]) -> str:
     """The nearest valid name as a clause, or all of them if none is near.
 

@@ -3,16 +3,18 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ModelError, UsageError, at
+from hutch.core.parameters import values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
 
 Method = Literal["batch", "online"]
 
@@ -44,6 +46,7 @@ class Aggregate:
         probability: float64 (items, classes): calibrated posteriors.
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
+        others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
     """
 
     labels: Labels
@@ -51,6 +54,7 @@ class Aggregate:
     probability: Array
     confusions: Array
     class_prior: Array
+    others: Callable[[], Array]
 
 
 def aggregate(
@@ -87,11 +91,13 @@ def aggregate(
         fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
         confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
         prior = stream.class_prior()
+        others = partial(stream.others, in_slots(labels, options.slots))
     else:
         fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
+        others = partial(model.others, labels, fit.state, not options.test)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior)
+    return Aggregate(labels, fit, probability, confusions, prior, others)
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
@@ -105,7 +111,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
     arrays["worker_names"] = np.frombuffer(json.dumps(state.worker_names).encode(), np.uint8)
     metadata = {
         "model": model.name,
-        "parameters": model.parameters.model_dump(),
+        "parameters": values_of(model.parameters),
         "method": options.method,
         "slots": options.slots,
         "classes": state.classes,

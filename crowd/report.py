@@ -6,14 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.kernel.cache import compiled
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
+from hutch.crowd.spam import spam_probability
 
-SPAM_PRIOR = 0.1
-"""Share of spammers expected before any label is seen."""
-ROW_STRENGTH = 4.0
-"""Pseudo-counts of the population's row in the evidence for and against spam."""
 MODEL_TRIALS = 50.0
 """However many labels a worker gave, the truth is inferred: that error is as large as that of so many labels.
 
@@ -54,12 +50,12 @@ class WorkerReport:
         return [(classes[k], classes[label], float(wrong[k, label])) for k, label in places if k != label]
 
 
-def report(labels: Labels, posterior: Array, confusions: Array, class_prior: Array) -> WorkerReport:
+def report(labels: Labels, others: Array, confusions: Array, class_prior: Array) -> WorkerReport:
     """Report on every worker.
 
     Args:
         labels: with gold where it is known.
-        posterior: the model's own (items, classes), not calibrated.
+        others: what everything but a label says of its item's class (labels, classes); see `CrowdModel.others`.
         confusions: P(label | class) of every worker (workers, classes, labels).
         class_prior: (classes).
     """
@@ -72,7 +68,7 @@ def report(labels: Labels, posterior: Array, confusions: Array, class_prior: Arr
     gold_labels = np.bincount(labels.workers[known], minlength=workers)
     right = np.bincount(labels.workers[known], weights=labels.labels[known] == truth[known], minlength=workers)
     gold_accuracy = np.divide(right, gold_labels, out=np.full(workers, np.nan), where=gold_labels > 0)
-    spam = spam_probability(labels, posterior, confusions)
+    spam = spam_probability(labels, others, confusions)
     return WorkerReport(counts, accuracy, low, high, spam, gold_labels, gold_accuracy, confusions)
 
 
@@ -86,57 +82,6 @@ def wilson(share: Array, trials: Array) -> tuple[Array, Array]:
     middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = _NORMAL_95 * np.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
-
-
-def spam_probability(labels: Labels, posterior: Array, confusions: Array) -> Array:
-    """P(a worker's labels do not depend on the classes), by the evidence of two Dirichlet-multinomial models.
-
-    A spammer has one row for all classes, with his own label shares for a prior; an honest worker, or an adversary, has
-    a row for each class, with a prior half of his shares, half of the population's row. The classes are the items'
-    posteriors without the worker's own label.
-    """
-    workers, classes = len(labels.worker_names), len(labels.classes)
-    if classes < 2 or not len(labels):
-        return np.full(workers, SPAM_PRIOR)
-    counts = np.zeros((workers, classes, classes))
-    others_say(labels.item_ptr, labels.workers, labels.labels, posterior, confusions, counts)
-    weight = counts.sum(axis=(1, 2))
-    population = np.einsum("w,wkl->kl", weight, confusions) / weight.sum()
-    shares = counts.sum(axis=(0, 1)) + 1
-    habit = np.broadcast_to(shares / shares.sum(), (1, classes))
-    total = counts.sum(axis=1, keepdims=True)
-    own = (total + ROW_STRENGTH * habit) / (total.sum(axis=2, keepdims=True) + ROW_STRENGTH)
-    spammer = _evidence(total, own)
-    honest = _evidence(counts, (population + own) / 2)
-    odds = math.log(SPAM_PRIOR / (1 - SPAM_PRIOR)) + spammer - honest
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
-
-
-def _evidence(counts: Array, mean: Array) -> Array:
-    """log P(counts) of independent Dirichlet-multinomial rows with prior ROW_STRENGTH * mean; (workers)."""
-    prior = ROW_STRENGTH * np.maximum(mean, 1e-6)
-    totals = _lgamma(prior.sum(axis=-1)) - _lgamma(counts.sum(axis=2) + prior.sum(axis=-1))
-    return np.asarray((_lgamma(counts + prior) - _lgamma(prior)).sum(axis=(1, 2)) + totals.sum(axis=1))
-
-
-def _lgamma(values: Array) -> Array:
-    return np.array([math.lgamma(x) for x in values.reshape(-1).tolist()]).reshape(values.shape)
-
-
-@compiled
-def others_say(item_ptr, workers, labels, posterior, confusions, counts):
-    """Add to counts[worker, k, label] what the other labels of the item say of class k: q_k / c_w[k, label]."""
-    classes = posterior.shape[1]
-    others = np.empty(classes)
-    for item in range(len(item_ptr) - 1):
-        for place in range(item_ptr[item], item_ptr[item + 1]):
-            worker, label = workers[place], labels[place]
-            total = 0.0
-            for k in range(classes):
-                others[k] = posterior[item, k] / max(confusions[worker, k, label], 1e-12)
-                total += others[k]
-            for k in range(classes):
-                counts[worker, k, label] += others[k] / total
 
 
 def krippendorff_alpha(labels: Labels) -> float:

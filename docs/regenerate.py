@@ -56,6 +56,11 @@ class Block:
     line: int
 
 
+def pages() -> list[str]:
+    """All pages, as paths below the folder of the documentation; also those that are still to be generated."""
+    return sorted({path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} | set(GENERATED))
+
+
 def blocks(page: str) -> Iterator[Block]:
     """The blocks of a page that are run or written."""
     for match in FENCE.finditer(page):
@@ -187,34 +192,47 @@ def commands_page() -> str:
 
 def reductions_page() -> str:
     """The page of all reductions and losses with their parameters, from what they declare."""
+    from hutch.core.parameters import parameters_of
     from hutch.plugins.manager import Plugins
 
     registry = Plugins(only=()).registry
-    lines = [
-        "# All reductions and losses",
-        "",
-        "Made from what is installed; every layer of a chain is one of these.",
-        "",
-    ]
-    for name, cls in sorted(registry.reductions.items()):
+    reductions = dict(sorted(registry.reductions.items()))
+    lines = ["# All reductions and losses", "", "Every layer of a chain is one of these.", ""]
+    for title, members in families(reductions).items():
+        lines += [f"**{title}**", ""]
+        lines += [f"- [{name}]({name}.md): {summary(reductions[name])}" for name in members]
+        lines.append("")
+    for name, cls in reductions.items():
         takes, predicts = (kind.value if kind else "as below" for kind in (cls.takes, cls.predicts))
         place = "is a base learner" if cls.is_base else "stands above another layer"
-        lines += [f"## {name}", "", (cls.__doc__ or "").split("\n")[0], ""]
-        lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}.", ""]
-        fields = cls.Parameters.model_fields
-        if fields:
+        lines += [f"## {name}", "", summary(cls), ""]
+        lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}. [More about {name}]({name}.md).", ""]
+        if parameters := parameters_of(cls.Parameters):
             lines += ["| parameter | default | meaning |", "|---|---|---|"]
-            meanings = attributes(cls.Parameters.__doc__ or "")
-            for parameter, field in fields.items():
-                default = "required" if field.is_required() else f"`{shown(field.default)}`"
-                meaning = (field.description or meanings.get(parameter, "")).replace("|", "\\|")
-                lines.append(f"| `{parameter}` | {default} | {meaning} |")
+            for parameter in parameters:
+                default = "required" if parameter.required else f"`{shown(parameter.default)}`"
+                meaning = parameter.meaning.replace("|", "\\|")
+                lines.append(f"| `{parameter.name}` | {default} | {meaning} |")
             lines.append("")
     lines += ["## Losses", "", "| loss | parameters | labels | convex |", "|---|---|---|---|"]
     for name, loss in sorted(registry.losses.items()):
         parameters = ", ".join(f"`{p.name}` = {p.default:g}" for p in loss.parameters) or "none"
         lines.append(f"| `{name}` | {parameters} | {loss.labels.value} | {'yes' if loss.convex else 'no'} |")
     return "\n".join(lines) + "\n"
+
+
+def families(reductions: dict[str, Any]) -> dict[str, list[str]]:
+    """Names of reductions by the labels they take; base learners first."""
+    found: dict[str, list[str]] = {"Base learners": []}
+    for name, cls in reductions.items():
+        labels = f"For {cls.takes.value.replace('_', '-')} labels" if cls.takes else "For labels of any kind"
+        found.setdefault("Base learners" if cls.is_base else labels, []).append(name)
+    return found
+
+
+def summary(cls: type) -> str:
+    """The first sentence about a class."""
+    return (cls.__doc__ or "").split("\n")[0]
 
 
 def shown(value: Any) -> str:
@@ -226,26 +244,12 @@ def shown(value: Any) -> str:
     return "[]" if value == () else str(value)
 
 
-def attributes(docstring: str) -> dict[str, str]:
-    """The lines below `Attributes:` by name; several names may share one line."""
-    found: dict[str, str] = {}
-    names: list[str] = []
-    for line in docstring.partition("Attributes:\n")[2].splitlines():
-        start = re.match(r" {4,8}(\w+(?:, \w+)*): (.*)", line)
-        if start:
-            names = start[1].split(", ")
-            found.update(dict.fromkeys(names, start[2].strip()))
-        else:
-            found.update({name: f"{found[name]} {line.strip()}".strip() for name in names})
-    return found
-
-
-GENERATED = {"commands.md": commands_page, "reductions.md": reductions_page}
+GENERATED = {"commands.md": commands_page, "reductions/index.md": reductions_page}
 
 
 def regenerate(path: Path) -> tuple[str, list[str]]:
     """What a page should be now, and what failed."""
-    make = GENERATED.get(path.name)
+    make = GENERATED.get(os.path.relpath(path, DOCS))
     with tempfile.TemporaryDirectory() as folder:
         return run_page(make() if make else path.read_text(), Path(folder))
 
@@ -254,9 +258,9 @@ def main() -> int:
     """Regenerate all pages, or check them."""
     parser = argparse.ArgumentParser(description="Run the documentation and write its outputs anew.")
     parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 if anything would change")
-    parser.add_argument("pages", nargs="*", help="names such as tutorial.md; all by default")
+    parser.add_argument("pages", nargs="*", help="such as tutorial.md or reductions/linear.md; all by default")
     options = parser.parse_args()
-    names = options.pages or [*sorted({path.name for path in DOCS.glob("*.md")} | set(GENERATED)), README]
+    names = options.pages or [*pages(), README]
     status = 0
     for name in names:
         path = DOCS / name

@@ -1,4 +1,4 @@
-"""Contract checks of an online EM model, ours and yours; `hutch plugins check NAME` runs them."""
+"""Contract checks of an online EM model, built in or third-party; `hutch plugins check NAME` runs them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def _made(entry: ModelEntry) -> tuple[Any, Any, Any]:
 
 
 def statistics_are_a_mean(entry: ModelEntry) -> None:
-    """One float64 vector, of all rows the mean of what it is of each, the rows left as they were."""
+    """One float64 vector, whose value for all rows is the mean of its values for each; the rows are left as they were."""
     model, parameters, rows = _made(entry)
     before, found = rows.copy(), model.statistics(rows, parameters)
     assert isinstance(found, np.ndarray) and found.dtype == np.float64 and found.ndim == 1, f"statistics: got {found!r}"

@@ -1,13 +1,13 @@
 """Rows of numbers from a file: .npy, .npz or .csv."""
 
-import csv
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.errors import DataError, UsageError, at, did_you_mean
+from hutch.core.data.cells import Records, read_records
+from hutch.core.errors import DataError, UsageError, at, did_you_mean, shortened
 from hutch.em.base.model import Rows
 from hutch.em.ppca.model import checked_rows
 
@@ -74,36 +74,41 @@ def _read_npz(path: Path, classes: str | None) -> Table:
 
 
 def _read_csv(path: Path, classes: str | None) -> Table:
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        first = next(csv.reader(file), [])
-    header = any(_number(cell) is None for cell in first)
-    column = None if classes is None else _column(path, classes, first if header else [], len(first))
-    features = [i for i in range(len(first)) if i != column]
-    options: dict[str, Any] = {"delimiter": ",", "comments": None, "skiprows": int(header), "encoding": "utf-8-sig"}
+    rows: list[Rows] = []
+    labels: list[str] = []
+    features: list[int] = []
+    column: int | None = None
+    for number, records in enumerate(read_records(str(path))):
+        if number == 0:
+            first = [records.cell(0, i).decode() for i in range(records.width)]
+            header = any(_number(cell) is None for cell in first)
+            column = None if classes is None else _column(path, classes, first if header else [], len(first))
+            features = [i for i in range(len(first)) if i != column]
+            records = records.after(int(header))
+        rows.append(_numbers(records, features))
+        if column is not None:
+            labels += [records.cell(row, column).decode() for row in range(len(records))]
+    if not rows:
+        raise DataError(f"{path}: got no rows")
+    return Table(np.concatenate(rows), None if column is None else np.array(labels, str))
+
+
+def _numbers(records: Records, columns: list[int]) -> Rows:
+    """Some columns as numbers, NaN where a value is marked as missing."""
+    cells = [[records.cell(row, i) for i in columns] for row in range(len(records))]
     try:
-        rows = np.loadtxt(path, usecols=features, ndmin=2, **options)
-        labels = None if column is None else np.loadtxt(path, str, usecols=column, ndmin=1, quotechar='"', **options)
-    except ValueError:  # missing values, quotes or mistakes: the slow way knows them and their place
-        return _read_csv_by_cell(path, features, column, int(header))
-    return Table(rows, labels)
-
-
-def _read_csv_by_cell(path: Path, features: list[int], column: int | None, skip: int) -> Table:
-    width, rows, labels = len(features) + (column is not None), [], []
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        for number, cells in enumerate(reader):
-            if number < skip or not cells:
-                continue
-            if len(cells) != width:
-                raise DataError(at(str(path), reader.line_num, None, f"got {len(cells)} values, wanted {width}"))
-            row = [_number(cells[i]) for i in features]
-            if None in row:
-                place = features[row.index(None)]
-                raise DataError(at(str(path), reader.line_num, place + 1, f"got {cells[place]!r}, wanted a number"))
-            rows.append(row)
-            labels.append("" if column is None else cells[column])
-    return Table(np.array(rows, np.float64), None if column is None else np.array(labels))
+        return np.array(cells, np.bytes_).astype(np.float64).reshape(len(cells), len(columns))
+    except ValueError:  # missing values or mistakes
+        found = np.empty((len(cells), len(columns)))
+    for row, values in enumerate(cells):
+        for k, value in enumerate(values):
+            text = value.decode(errors="replace")
+            number = _number(text)
+            if number is None:
+                problem = f"got {shortened(text)!r}, wanted a number"
+                raise DataError(at(records.source, int(records.lines[row]), columns[k] + 1, problem))
+            found[row, k] = number
+    return found
 
 
 def _number(cell: str) -> float | None:

@@ -17,6 +17,7 @@ from hutch.core.hooks import PROJECT
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.entry_points import entry_points
+from hutch.plugins.strangers import contained, failure, may_go_on, printable, reason
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -29,8 +30,7 @@ _REGISTERING = {
     "hutch_register_em_models": "em_models",
 }
 _BLOCKED = "blocked under plugins: in the chain"
-_ANYTHING = (Exception, SystemExit)
-"""What a stranger's code may raise; the rest must go on."""
+_loaded: list["Plugins"] = []  # by `installed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,7 @@ class Plugin:
 
 def _warn(text: str) -> None:
     """Say something in one line on stderr."""
-    print(f"hutch: {' '.join(text.split())}", file=sys.stderr)
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    print(f"hutch: {printable(text)}", file=sys.stderr)
 
 
 class Plugins:
@@ -81,7 +77,7 @@ class Plugins:
         self._trace = trace
         blocked, wanted = set(block), None if only is None else set(only)
         for module, kinds in DEFAULT_PLUGINS.items():
-            if module.rpartition(".")[2] in blocked or module in blocked:
+            if module.removesuffix(".layer").rpartition(".")[2] in blocked or module in blocked:
                 self.registry.left_out[module] = _BLOCKED
                 continue
             self._origins[module] = None
@@ -98,9 +94,12 @@ class Plugins:
                 self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = "not named in HUTCH_LOAD_PLUGINS"
                 continue
             try:
-                plugin = entry.load()
-            except _ANYTHING as error:
-                self._leave_out(entry.name, distribution, _reason(error))
+                with contained():
+                    plugin = entry.load()
+            except BaseException as error:
+                if not may_go_on(error):
+                    raise
+                self._leave_out(entry.name, distribution, reason(error))
                 continue
             self._add(entry.name, plugin, distribution)
         for name in self._origins:
@@ -138,7 +137,7 @@ class Plugins:
 
     def _leave_out(self, name: str, distribution: "Distribution", why: str) -> None:
         _warn(f"plugin {name!r} ({_title(distribution)}) left out: {why}")
-        self.registry.left_out[f"{name} ({_title(distribution)})"] = " ".join(why.split())
+        self.registry.left_out[f"{name} ({_title(distribution)})"] = printable(why)
 
     def _register(self, plugin_name: str, plugin: Any) -> None:
         others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
@@ -153,14 +152,34 @@ class Plugins:
             if self._trace:
                 _warn(f"{hook}(register=...) of {plugin_name}")
             try:
-                self.manager.subset_hook_caller(hook, others)(register=register)
-            except _ANYTHING as error:
+                with contained():
+                    self.manager.subset_hook_caller(hook, others)(register=register)
+            except BaseException as error:
+                if not may_go_on(error):
+                    raise
                 self._blame(plugin_name, implementation, error)
 
     def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
-        what = f"failed in {function.__name__}{inspect.signature(function)}: {_reason(error)}"
-        _warn(f"plugin {plugin_name!r} ({_title(self._distribution(plugin_name))}) {what}")
-        self.failures.setdefault(plugin_name, " ".join(what.split()))
+        what = f"failed in {function.__name__}{inspect.signature(function)}: {reason(error)}"
+        _warn(f"{self._named(plugin_name)} {what}")
+        self.failures.setdefault(plugin_name, printable(what))
+
+    def _named(self, plugin_name: str) -> str:
+        return f"plugin {plugin_name!r} ({_title(self._distribution(plugin_name))})"
+
+    def packages(self) -> dict[str, str]:
+        """The top-level packages of strangers, each with the plugin that it is a part of, as messages name it."""
+        found = {}
+        for name, distribution in self._origins.items():
+            if distribution is not None:
+                plugin = self.manager.get_plugin(name)
+                module = getattr(plugin, "__name__", None) or type(plugin).__module__
+                found[str(module).partition(".")[0]] = self._named(name)
+        for (kind, item), name in self.registry.origins.items():
+            if self._origins.get(name) is not None:
+                module = getattr(getattr(self.registry, kind)[item], "__module__", "")
+                found.setdefault(str(module).partition(".")[0], self._named(name))
+        return {package: plugin for package, plugin in found.items() if package not in ("", "hutch", "builtins")}
 
     def on_progress(self, event: Any) -> None:
         """Let every plugin see a progress event; one that raises is named and not asked again."""
@@ -169,7 +188,9 @@ class Plugins:
                 _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
             try:
                 hook.function(**({"event": event} if hook.argnames else {}))
-            except _ANYTHING as error:
+            except BaseException as error:
+                if not may_go_on(error):
+                    raise
                 self._blame(hook.plugin_name, hook.function, error)
                 self.manager.hook.hutch_on_progress._remove_plugin(hook.plugin)
 
@@ -212,7 +233,9 @@ def _title(distribution: "Distribution") -> str:
 def _installed(block: frozenset[str]) -> Plugins:
     only = os.environ.get("HUTCH_LOAD_PLUGINS")
     names = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
-    return Plugins(names, block, os.environ.get("HUTCH_TRACE_PLUGINS", "") not in ("", "0"))
+    plugins = Plugins(names, block, os.environ.get("HUTCH_TRACE_PLUGINS", "") not in ("", "0"))
+    _loaded.append(plugins)
+    return plugins
 
 
 def installed(block: Iterable[str] = ()) -> Plugins:
@@ -227,3 +250,12 @@ def installed(block: Iterable[str] = ()) -> Plugins:
     True
     """
     return _installed(frozenset(block))
+
+
+def failure_of(error: BaseException) -> str | None:
+    """What to say of an exception that came from the code of a plugin of this process; None if it did not.
+
+    Args:
+        error: any exception.
+    """
+    return next((text for plugins in _loaded if (text := failure(error, plugins.packages()))), None)

@@ -1,17 +1,22 @@
 """Binary decisions: the sign of the prediction below, with 0/1 loss; learning is not touched."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from hutch.core.chain.reduction import DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
+from hutch.core.parameters import Parameters
 
 _0, _1 = np.float32(0), np.float32(1)
+
+
+class BinaryParameters(Parameters):
+    """`binary` has no parameters."""
 
 
 @helper
@@ -39,7 +44,7 @@ class Binary(Reduction):
     """The sign of the prediction below."""
 
     name: ClassVar[str] = "binary"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.link_parameters:BinaryParameters")
+    Parameters: ClassVar[type[Parameters]] = BinaryParameters
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)

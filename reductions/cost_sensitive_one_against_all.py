@@ -1,13 +1,13 @@
 """Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
 
-from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -22,12 +22,23 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-
-if TYPE_CHECKING:
-    from hutch.reductions.one_against_all_parameters import CostSensitiveParameters
+from hutch.core.parameters import Parameters, Within
 
 _0, _1 = np.float32(0), np.float32(1)
 _UNDECIDED = 2
+
+
+class CostSensitiveParameters(Parameters):
+    """Parameters of `cost_sensitive_one_against_all`.
+
+    Attributes:
+        classes: how many.
+        first_class: the smallest class, 0 or 1; `detect` does as VW: classes count from 1 until a 0 comes before the
+            largest class does.
+    """
+
+    classes: Annotated[int, Within(ge=1, le=1 << 20)]
+    first_class: Literal[0, 1, "detect"] = "detect"
 
 
 COST_SENSITIVE = np.dtype(
@@ -106,18 +117,18 @@ class CostSensitiveOneAgainstAll(Reduction):
     """A regression of the cost of each class."""
 
     name: ClassVar[str] = "cost_sensitive_one_against_all"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.one_against_all_parameters:CostSensitiveParameters")
+    Parameters: ClassVar[type[Parameters]] = CostSensitiveParameters
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
-    def __init__(self, parameters: "CostSensitiveParameters", context: Context) -> None:
+    def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
         first = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
         self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first)
 
     @classmethod
-    def width(cls, parameters: "CostSensitiveParameters") -> int:
+    def width(cls, parameters: CostSensitiveParameters) -> int:
         """One sub-model per class."""
         return parameters.classes
 

@@ -11,13 +11,13 @@ the order of matches and of updates.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -36,12 +36,22 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
-
-if TYPE_CHECKING:
-    from hutch.reductions.tournament_parameters import TournamentParameters
+from hutch.core.parameters import Parameters, Within
 
 _0, _1 = np.float32(0), np.float32(1)
 _MOST_AT_ONCE = 8  # of more problems, most would be predicted for nothing
+
+
+class TournamentParameters(Parameters):
+    """Parameters of `error_correcting_tournament`.
+
+    Attributes:
+        classes: how many; labels are 1 to this.
+        errors: how many lost matches a class may survive.
+    """
+
+    classes: Annotated[int, Within(ge=2, le=1 << 20)]
+    errors: Annotated[int, Within(ge=0, le=30)] = 0
 
 
 PLAYER = np.dtype(
@@ -294,15 +304,15 @@ def learn(layer, example, label, importance, offset):
 
 
 class ErrorCorrectingTournament(Reduction):
-    """A sub-model for each match."""
+    """Multiclass by a tournament in which classes survive some lost matches."""
 
     name: ClassVar[str] = "error_correcting_tournament"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.tournament_parameters:TournamentParameters")
+    Parameters: ClassVar[type[Parameters]] = TournamentParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
-    def __init__(self, parameters: "TournamentParameters", context: Context) -> None:
+    def __init__(self, parameters: TournamentParameters, context: Context) -> None:
         super().__init__(parameters, context)
         classes, errors = parameters.classes, parameters.errors
         players, champions = draw_up(classes, errors)
@@ -326,7 +336,7 @@ class ErrorCorrectingTournament(Reduction):
         )
 
     @classmethod
-    def width(cls, parameters: "TournamentParameters") -> int:
+    def width(cls, parameters: TournamentParameters) -> int:
         """One sub-model per match, the finals included."""
         return (parameters.classes - 1) * (parameters.errors + 1) + parameters.errors
 

@@ -16,9 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -36,6 +35,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Parameters, Within
 
 Shape = Literal["balanced", "chain"]
 
@@ -49,13 +49,11 @@ class FilterTreeParameters(Parameters):
             classes: `[[1, 2], [[3, 4], 5]]`.
     """
 
-    classes: Annotated[int, Field(ge=2, le=1 << 20)]
+    classes: Annotated[int, Within(ge=2, le=1 << 20)]
     shape: Shape | list[Any] = "balanced"
 
-    @model_validator(mode="after")
-    def _check(self) -> "FilterTreeParameters":
+    def __post_init__(self) -> None:
         matches(self.shape, self.classes)
-        return self
 
 
 def matches(shape: Shape | list[Any], classes: int) -> NDArray[np.int64]:
@@ -328,7 +326,7 @@ def importance_to(layer, example, label, importance, offset):
 
 
 class FilterTree(Reduction):
-    """Multiclass by one binary problem a match."""
+    """Multiclass by a tournament of binary problems."""
 
     name: ClassVar[str] = "filter_tree"
     Parameters: ClassVar[type[Parameters]] = FilterTreeParameters
@@ -369,23 +367,12 @@ class FilterTree(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
+        if self.takes is Labels.COST_SENSITIVE:
+            return Kernels(learn_costs, predict_costs, importance_to)
         return Kernels(learn, predict, importance_to)
-
-
-class CostSensitiveFilterTree(FilterTree):
-    """The same for labels that give each class a cost."""
-
-    name: ClassVar[str] = "cost_sensitive_filter_tree"
-    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn_costs, predict_costs, importance_to)
 
 
 @hookimpl
 def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register both trees."""
+    """Register the reduction."""
     register(FilterTree)
-    register(CostSensitiveFilterTree)

@@ -2,23 +2,32 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Parameters
 
-if TYPE_CHECKING:
-    from hutch.reductions.link_parameters import LinkParameters
-
-FUNCTIONS = ("identity", "logistic", "glf1", "poisson")
+Function = Literal["identity", "logistic", "glf1", "poisson"]
+FUNCTIONS: tuple[Function, ...] = get_args(Function)
 
 _1, _2 = np.float32(1), np.float32(2)
+
+
+class LinkParameters(Parameters):
+    """Parameters of `link`.
+
+    Attributes:
+        function: `logistic` gives 1 / (1 + e^-p), `glf1` 2 / (1 + e^-p) - 1, `poisson` e^p.
+    """
+
+    function: Function = "logistic"
 
 
 LINK = np.dtype([("function", "i8")])
@@ -70,13 +79,13 @@ def importance_to(layer, example, label, target, offset):
 
 
 class Link(Reduction):
-    """The prediction below, through a function."""
+    """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.link_parameters:LinkParameters")
+    Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
-    def __init__(self, parameters: "LinkParameters", context: Context) -> None:
+    def __init__(self, parameters: LinkParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(LINK, function=FUNCTIONS.index(parameters.function))
 

@@ -13,9 +13,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -33,6 +32,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.linear.memory import Buffer, reserve
@@ -43,8 +43,8 @@ _1 = np.float32(1)
 class Pair(Parameters):
     """Two namespaces and the rank of their interaction."""
 
-    namespaces: Annotated[tuple[str, ...], Field(min_length=2, max_length=2)]
-    rank: Annotated[int, Field(ge=1, le=1 << 16)]
+    namespaces: Annotated[tuple[str, ...], Within(min_length=2, max_length=2)]
+    rank: Annotated[int, Within(ge=1, le=1 << 16)]
 
 
 class LowRankParameters(Parameters):
@@ -55,7 +55,7 @@ class LowRankParameters(Parameters):
         dropout: train with a random half of the latent features.
     """
 
-    pairs: Annotated[tuple[Pair, ...], Field(min_length=1)]
+    pairs: Annotated[tuple[Pair, ...], Within(min_length=1)]
     dropout: bool = False
 
 

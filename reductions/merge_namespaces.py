@@ -11,10 +11,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from pydantic import Field
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
@@ -31,6 +30,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
+from hutch.core.parameters import Example, Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -44,7 +44,7 @@ class MergeNamespacesParameters(Parameters):
         names: new name by old name; the old name `:` stands for every namespace that is not named.
     """
 
-    names: Annotated[dict[str, str], Field(min_length=1, examples=[{"film": "item"}])]
+    names: Annotated[dict[str, str], Within(min_length=1), Example({"film": "item"})]
 
 
 MERGE = np.dtype(
@@ -147,7 +147,7 @@ def sensitivity(layer, example, label, importance, offset):
 
 
 class MergeNamespaces(Reduction):
-    """Namespaces under other names."""
+    """Puts namespaces under other names; stands at the top of a chain."""
 
     name: ClassVar[str] = "merge_namespaces"
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters

@@ -14,14 +14,22 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from hutch.core.batch import Batch
-from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, learn_next, predict_next, shared_of
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    kernel,
+    layer_of,
+    learn_next,
+    predict_next,
+    shared_of,
+)
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
+from hutch.core.parameters import Parameters, Within
 from hutch.em.constrained.boundary import Boundaries, Source, after_example, before_example
 from hutch.em.constrained.record import (
     CLASS,
@@ -59,20 +67,18 @@ class NatOEMParameters(Parameters):
     mode: Literal["step", "class"] = "class"
     form: Literal["kl", "implicit", "literal"] = "kl"
     metric: Literal["complete", "marginal", "identity"] | None = None
-    beta: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    beta: Annotated[float, Within(ge=0)] | None = None
     boundary: Source | None = None
     namespace: str | None = None
-    threshold: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 6.0
+    threshold: Annotated[float, Within(gt=0)] = 6.0
 
-    @model_validator(mode="after")
-    def _check(self) -> "NatOEMParameters":
+    def __post_init__(self) -> None:
         if self.metric is not None and self.form == "kl":
             raise ValueError("metric: the form kl has none; wanted form implicit or literal with it")
         if self.mode == "step" and self.boundary is not None:
             raise ValueError("boundary: mode 'step' has no use for boundaries; wanted mode class with it")
         if (self.boundary == "namespace") != (self.namespace is not None):
             raise ValueError("namespace: belongs to boundary 'namespace', and that to it; got one without the other")
-        return self
 
     @property
     def weight(self) -> float:

@@ -13,10 +13,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from pydantic import Field
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
@@ -34,6 +33,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
+from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -49,8 +49,8 @@ class NgramsParameters(Parameters):
         namespaces: where grams are made; empty: everywhere.
     """
 
-    size: Annotated[int, Field(ge=2, le=16)] = 2
-    skips: Annotated[int, Field(ge=0, le=16)] = 0
+    size: Annotated[int, Within(ge=2, le=16)] = 2
+    skips: Annotated[int, Within(ge=0, le=16)] = 0
     namespaces: tuple[str, ...] = ()
 
 
@@ -170,7 +170,7 @@ def sensitivity(layer, example, label, importance, offset):
 
 
 class Ngrams(Reduction):
-    """Features of neighbouring features."""
+    """Adds features of neighbouring features; stands at the top of a chain."""
 
     name: ClassVar[str] = "ngrams"
     Parameters: ClassVar[type[Parameters]] = NgramsParameters

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -24,13 +24,30 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 from hutch.core.loss.kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
-
-if TYPE_CHECKING:
-    from hutch.reductions.one_against_all_parameters import OneAgainstAllParameters
+from hutch.core.parameters import Parameters, Within
 
 _0, _1 = np.float32(0), np.float32(1)
 _UNDECIDED = 2
 _HALVINGS = 16
+
+
+class OneAgainstAllParameters(Parameters):
+    """Parameters of `one_against_all`.
+
+    Attributes:
+        classes: how many.
+        first_class: the smallest label, 0 or 1. `detect` does as VW: labels count from 1 until a 0 comes before the
+            largest label does, and a label beyond the classes is a negative example of every class.
+        probabilities: scores are logistic functions of the predictions, scaled to sum 1.
+        predict_first: as VW, all sub-models predict before any learns, and a linear learner learns from the prediction
+            as a link between makes it; it matters only with regularisation, first weights, a link or latent features
+            below. False is faster, and never learns from a prediction that is not the learner's own.
+    """
+
+    classes: Annotated[int, Within(ge=2, le=1 << 20)]
+    first_class: Literal[0, 1, "detect"] = "detect"
+    probabilities: bool = False
+    predict_first: bool = False
 
 
 ONE_AGAINST_ALL = np.dtype(
@@ -180,12 +197,12 @@ class OneAgainstAll(Reduction):
     """A sub-model for each class against all others."""
 
     name: ClassVar[str] = "one_against_all"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.one_against_all_parameters:OneAgainstAllParameters")
+    Parameters: ClassVar[type[Parameters]] = OneAgainstAllParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
-    def __init__(self, parameters: "OneAgainstAllParameters", context: Context) -> None:
+    def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:
         super().__init__(parameters, context)
         detect = parameters.first_class == "detect"
         self.state = Record(
@@ -200,7 +217,7 @@ class OneAgainstAll(Reduction):
         )
 
     @classmethod
-    def width(cls, parameters: "OneAgainstAllParameters") -> int:
+    def width(cls, parameters: OneAgainstAllParameters) -> int:
         """One sub-model per class."""
         return parameters.classes
 

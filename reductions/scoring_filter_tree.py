@@ -218,7 +218,7 @@ def importance_to(layer, example, label, importance, offset):
 
 
 class ScoringFilterTree(FilterTree):
-    """Multiclass by one score a class, trained in a tournament."""
+    """Multiclass by one score per class, trained in a tournament."""
 
     name: ClassVar[str] = "scoring_filter_tree"
 
@@ -235,23 +235,12 @@ class ScoringFilterTree(FilterTree):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
+        if self.takes is Labels.COST_SENSITIVE:
+            return Kernels(learn_costs, predict_costs, importance_to)
         return Kernels(learn, predict, importance_to)
-
-
-class CostSensitiveScoringFilterTree(ScoringFilterTree):
-    """The same for labels that give each class a cost."""
-
-    name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"
-    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn_costs, predict_costs, importance_to)
 
 
 @hookimpl
 def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register both trees."""
+    """Register the reduction."""
     register(ScoringFilterTree)
-    register(CostSensitiveScoringFilterTree)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hutch.core.errors import UsageError
+from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.strict_json import dumps
 
 
 def reproduce_priors(plots: Path | None, json: bool) -> None:
@@ -18,11 +18,11 @@ def reproduce_priors(plots: Path | None, json: bool) -> None:
         json: print JSON instead of a table.
 
     Raises:
-        UsageError: matplotlib is not installed.
+        UsageError: Matplotlib is not installed.
     """
     if plots is not None:
-        _pyplot()
-    from hutch.reproduce.crowd import prior_trajectories
+        require_matplotlib()
+    from hutch.reproduce.crowd_evaluation import prior_trajectories
 
     found = [prior_trajectories(decay) for decay in (0.5, 0.8, 1.0)]
     if plots is not None:
@@ -36,7 +36,7 @@ def reproduce_priors(plots: Path | None, json: bool) -> None:
             )
     if json:
         rows = [{"decay": t.decay, "sparse_error": t.sparse_error, "frozen_error": t.frozen_error} for t in found]
-        print(json_format.dumps({"priors": rows}))
+        print(dumps({"priors": rows}))
         return
     for trajectories in found:
         print(f"\nrho {trajectories.decay}: parameter 0 and the mean of all, after some touches")
@@ -57,12 +57,12 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
         json: print JSON instead of tables.
 
     Raises:
-        UsageError: matplotlib is not installed.
+        UsageError: Matplotlib is not installed.
     """
     if plots is not None:
-        _pyplot()
+        require_matplotlib()
     from hutch.crowd.simulate import simulate
-    from hutch.reproduce.crowd import model_table, size_run, slots_curve
+    from hutch.reproduce.crowd_evaluation import model_table, size_run, slots_curve
 
     size = size_run((lambda line: None) if json else print)
     crowd = simulate(20000, 2000, 5, 5, seed=2)
@@ -72,7 +72,7 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
         _draw(plots / "crowd-slots.png", "slots", "accuracy after one pass", lines, [p.slots for p in curve])
     if json:
         rows = [{"model": name, "accuracy": score, "log_loss": loss} for name, score, loss in models]
-        print(json_format.dumps({"size": asdict(size), "models": rows, "slots": [asdict(p) for p in curve]}))
+        print(dumps({"size": asdict(size), "models": rows, "slots": [asdict(p) for p in curve]}))
         return
     print(f"\n{size.labels} labels, 40 passes: {size.seconds:.2f} CPU s (85.8 s in the source, 2011)")
     print(f"auxiliary function {size.first:.4f} in the first pass, {size.last:.4f} in the last")
@@ -87,22 +87,10 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
         )
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        raise UsageError("--plots needs matplotlib: pip install 'hutch[plots]'") from None
-    return pyplot
-
-
 def _draw(path: Path, x_label: str, y_label: str, lines: dict[str, Any], x: list[int] | None = None) -> None:
     """Draw some lines into a file, each thinner than the one below it; a given x is drawn on a logarithmic scale."""
-    pyplot = _pyplot()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure, axes = pyplot.subplots(figsize=(7, 4))
+    figure = new_figure(7, 4)
+    axes = figure.add_subplot()
     for below, (name, values) in enumerate(lines.items()):
         width = 1.5 + 1.75 * (len(lines) - 1 - below)
         axes.plot(range(1, len(values) + 1) if x is None else x, values, label=name, linewidth=width)
@@ -111,5 +99,4 @@ def _draw(path: Path, x_label: str, y_label: str, lines: dict[str, Any], x: list
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.legend()
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    pyplot.close(figure)
+    write_figure(figure, path)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.errors import DataError, at
 from hutch.core.loss.losses import BUILTIN_LOSSES
 from hutch.core.text.parser import TextParser
@@ -72,8 +73,9 @@ class Sweep:
 
 def build(*layers: tuple[str, dict[str, Any]], bits: int = _BITS) -> Engine:
     """A chain of these layers."""
-    models = _REGISTRY.reductions
-    return Engine([LayerConfig(name, models[name].Parameters(**given)) for name, given in layers], _REGISTRY, bits=bits)
+    known = _REGISTRY.reductions
+    made = [LayerConfig(name, checked(known[name].Parameters, given)) for name, given in layers]
+    return Engine(made, _REGISTRY, bits=bits)
 
 
 def split(seed: int = 0) -> tuple[Ratings, Ratings]:
@@ -124,7 +126,7 @@ def read_ratings(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     """Users and items as numbers from 1, and ratings, of a file of lines user TAB item TAB rating.
 
     Raises:
-        DataError: the file cannot be read, or a line has no three columns or no number in the third.
+        DataError: the file cannot be read, or a line does not have three columns with a number in the third.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()

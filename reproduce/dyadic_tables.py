@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
+from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.reproduce.dyadic_evaluation import Sweep
@@ -30,13 +31,13 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
         ratings: a file of lines user TAB item TAB rating: measure on it instead of on simulated ratings.
 
     Raises:
-        UsageError: matplotlib is not installed, or there is nothing to draw.
+        UsageError: Matplotlib is not installed, or there is nothing to draw.
         DataError: a line of the ratings is wrong.
     """
     if plots is not None and ratings is not None:
         raise UsageError("--plots draws the curves of the simulated ratings; leave it out with --ratings")
     if plots is not None:
-        _pyplot()
+        require_matplotlib()
     if ratings is not None:
         _on_ratings(ratings, json)
         return
@@ -61,7 +62,7 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
         _draw(plots / "dyadic-rates.png", curves)
     if json:
         rates = {"rates": curves.rates, "aware": curves.aware, "gradient": curves.gradient}
-        print(json_format.dumps({"errors": errors, "sweep": rates, "published": PUBLISHED}))
+        print(dumps({"errors": errors, "sweep": rates, "published": PUBLISHED}))
         return
     print(f"\n{'learning rate, rank 2, one pass':<34}" + "".join(f"{rate:>9g}" for rate in curves.rates))
     print(f"{'importance aware':<34}" + "".join(f"{error:9.4f}" for error in curves.aware))
@@ -78,33 +79,20 @@ def _on_ratings(path: Path, json: bool) -> None:
 
     found = rate_errors(*read_ratings(path))
     if json:
-        print(json_format.dumps({name: {"rmse": rmse, "seconds": seconds} for name, rmse, seconds in found}))
+        print(dumps({name: {"rmse": rmse, "seconds": seconds} for name, rmse, seconds in found}))
         return
     print(f"{'90 % learned, 10 % kept aside':<34}    RMSE    CPU s")
     for name, rmse, seconds in found:
         print(f"{name:<34}  {rmse:.4f}  {seconds:7.2f}", flush=True)
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        raise UsageError("--plots needs matplotlib: pip install 'hutch[plots]'") from None
-    return pyplot
-
-
 def _draw(path: Path, curves: Sweep) -> None:
     """Draw the errors over the learning rate; where the gradient diverges, its curve ends."""
-    pyplot = _pyplot()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure, axes = pyplot.subplots(figsize=(7, 4))
+    figure = new_figure(7, 4)
+    axes = figure.add_subplot()
     axes.plot(curves.rates, curves.aware, marker="o", label="importance aware")
     kept = [(rate, error) for rate, error in zip(curves.rates, curves.gradient, strict=True) if error is not None]
     axes.plot(*zip(*kept, strict=True), marker="x", label="plain gradient")
     axes.set(xscale="log", xlabel="learning rate", ylabel="error on ratings kept aside", title="rank 2, one pass")
     axes.legend()
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    pyplot.close(figure)
+    write_figure(figure, path)

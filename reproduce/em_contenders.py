@@ -111,12 +111,12 @@ FAMILIES = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A family's chosen setting and what became of it on the test rows, one entry a seed.
+    """A family's chosen setting and its results on the test rows, one entry per seed.
 
     Attributes:
         family: its name.
         chosen: label of the setting, or why there is none.
-        runs: one a task; empty if no setting could be run.
+        runs: one per task; empty if no setting could be run.
     """
 
     family: str
@@ -130,7 +130,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """A family's stable settings with their validation runs, one a task.
+    """A family's stable settings with their validation runs, one per task.
 
     Attributes:
         family: its name.

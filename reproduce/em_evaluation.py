@@ -1,6 +1,6 @@
-"""How well a learner takes a stream: the four evaluations of Nat-oEM's slides, on digits or synthetic PPCA classes.
+"""How well a learner copes with a stream: the four evaluations of Nat-oEM's slides, on digits or synthetic PPCA classes.
 
-All figures are mean log-likelihoods of held-out samples, in nats a sample.
+All figures are mean log-likelihoods of held-out samples, in nats per sample.
 """
 
 from collections.abc import Callable
@@ -92,7 +92,7 @@ def _split(
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """What became of an iid stream.
+    """The results on an iid stream.
 
     Attributes:
         seen: (checkpoints) samples learned.
@@ -130,7 +130,7 @@ def shuffled(task: Task, make: Make, held_out: Labelled) -> Shuffled:
 
 @dataclass(frozen=True, slots=True)
 class Incremental:
-    """What became of a stream that brings class after class, once.
+    """The results of one pass over a stream that brings class after class.
 
     Attributes:
         matrix: (classes, classes) log-likelihood of class `order[j]` after `order[i]` was learned.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
+from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.reproduce.em_contenders import Outcome
@@ -29,7 +30,7 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
         data: `digits`, `synthetic` or `both`.
 
     Raises:
-        UsageError: a value out of range, or scikit-learn or matplotlib is not installed.
+        UsageError: a value out of range, or scikit-learn or Matplotlib is not installed.
     """
     from hutch.reproduce import em_evaluation as evaluation
 
@@ -39,7 +40,7 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
     if data not in (*makers, "both"):
         raise UsageError(f"--data: got {data!r}, wanted digits, synthetic or both")
     if plots is not None:
-        _pyplot()
+        require_matplotlib()
     names = list(makers) if data == "both" else [data]
     tasks = {name: [makers[name](seed) for seed in range(seeds)] for name in names}
     results: dict[str, Any] = {}
@@ -52,7 +53,7 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
         if plots is not None:
             _draw(plots, name, iid, classes)
     if json:
-        print(json_format.dumps(results))
+        print(dumps(results))
 
 
 def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]]:
@@ -107,19 +108,8 @@ def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
     return f"{reached.mean():.{digits}f} ± {spread:.{digits}f}{won}"
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise UsageError("--plots: needs matplotlib: pip install 'hutch[plots]'") from None
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
 def _style(family: str) -> tuple[str, int]:
-    """Line and colour of a family, the same in all figures: a line a group, a colour for each family of the group."""
+    """Line and colour of a family, the same in all figures: a style per group, a colour for each family in it."""
     from hutch.reproduce.em_contenders import FAMILIES
 
     base, _, goal = family.partition(" for ")
@@ -132,8 +122,6 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
     """One figure for each evaluation, means over seeds."""
     import numpy as np
 
-    pyplot = _pyplot()
-    directory.mkdir(parents=True, exist_ok=True)
     evaluations = (
         ("iid-convergence", iid, "curve", "samples"),
         ("incremental-convergence", classes, "curve", "classes learned"),
@@ -141,21 +129,22 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
         ("interference", classes, "later_curve", "classes learned"),
     )
     for title, outcomes, curve, axis in evaluations:
-        figure, axes = pyplot.subplots(figsize=(11, 5), layout="constrained")
-        lows = []
+        figure = new_figure(11, 5)
+        axes = figure.add_subplot()
+        lows, tops = [], []
         for outcome in outcomes:
             if outcome.runs:
                 style, number = _style(outcome.family)
                 y = np.mean([getattr(run, curve) for run in outcome.runs], axis=0)
                 x = outcome.runs[0].seen if outcomes is iid else np.arange(1, len(y) + 1)
-                axes.plot(x, y, style, color=pyplot.cm.tab10(number), label=f"{outcome.family} ({outcome.chosen})")
-                lows.append(np.quantile(y, 0.25))
-        top = max(line.get_ydata().max() for line in axes.lines)
+                axes.plot(x, y, style, color=f"C{number}", label=f"{outcome.family} ({outcome.chosen})")
+                lows.append(float(np.quantile(y, 0.25)))
+                tops.append(float(y.max()))
+        top = max(tops)
         axes.set_ylim(min(lows), top + 0.05 * (top - min(lows)))
         axes.set_xscale("log" if outcomes is iid else "linear")
         axes.set_xlabel(axis)
-        axes.set_ylabel("held-out log-likelihood, nats a sample")
+        axes.set_ylabel("held-out log-likelihood, nats per sample")
         axes.set_title(f"{name}: {title.replace('-', ' ')}")
         figure.legend(loc="outside right upper", fontsize=7)
-        figure.savefig(directory / f"nat-oem-{name}-{title}.png", dpi=120)
-        pyplot.close(figure)
+        write_figure(figure, directory / f"nat-oem-{name}-{title}.png")

@@ -1,7 +1,7 @@
 """Simulated ratings: many workers of differing skill, each task rated by a few of them, one class right.
 
-A rater with skill s says the true class of a task with difficulty d with probability 1 / (1 + exp(d - s)). Otherwise a
-wrong class is drawn: raters lean to classes of their own, and every task has one wrong class that looks like its own.
+A rater with skill s names the true class of a task of difficulty d with probability 1 / (1 + exp(d - s)). Otherwise a
+wrong class is drawn: raters lean towards classes of their own, and every task has one wrong class that looks like its own.
 The last is what makes rater and task interact.
 """
 
@@ -52,12 +52,12 @@ class Ratings:
 def simulate_ratings(
     tasks: int = 10_000, per_task: int = 5, raters: int = 3_000, classes: int = 5, seed: int = 0
 ) -> Ratings:
-    """Draw ratings; the defaults are the size of a known set of ratings on Mechanical Turk.
+    """Draw ratings; the defaults are the size of a known set of ratings from Mechanical Turk.
 
     Args:
         tasks: how many are rated.
-        per_task: raters a task, all different.
-        raters: how many there are; a few rate much, most rate little.
+        per_task: raters per task, all different.
+        raters: how many there are; a few rate many tasks, most rate few.
         classes: at least 2.
         seed: of all draws.
 
@@ -98,7 +98,7 @@ def _likeness(rng: np.random.Generator, classes: int) -> NDArray[np.float64]:
 
 
 def _draw(rng: np.random.Generator, weights: NDArray[np.float64]) -> NDArray[Any]:
-    """One class a row, with probability proportional to its weight."""
+    """One class per row, with probability proportional to its weight."""
     ends = weights.cumsum(axis=1)
     return np.asarray((rng.random((len(weights), 1)) * ends[:, -1:] >= ends).sum(axis=1))
 
@@ -106,7 +106,7 @@ def _draw(rng: np.random.Generator, weights: NDArray[np.float64]) -> NDArray[Any
 def _distinct(rng: np.random.Generator, tasks: int, per_task: int, raters: int) -> NDArray[np.int64]:
     """Raters of each task, the busy ones more often, none twice: those drawn again are drawn anew."""
     if per_task > raters:
-        raise ValueError(f"got {per_task} raters a task of {raters} in all")
+        raise ValueError(f"got {per_task} raters per task, wanted at most {raters}, the number of raters")
     activity = 1.0 / (np.arange(raters) + 8.0) ** 0.9
     ends = activity.cumsum() / activity.sum()
     found = np.searchsorted(ends, rng.random((tasks, per_task)))

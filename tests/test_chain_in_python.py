@@ -158,3 +158,22 @@ def test_a_wrong_parameter_of_a_loss_is_placed(loss: str, place: str, message: s
     with pytest.raises(HutchError) as raised:
         Chain.from_config(f"chain:\n  - linear: {{loss: {loss}}}\n")
     assert str(raised.value) == f"<chain>:{place}: chain[0].linear.loss.{message}"
+
+
+@pytest.mark.parametrize("make", [list, iter], ids=["a list", "an iterator"])
+def test_several_passes_are_what_several_calls_are(make: Callable[[list[str]], Any]) -> None:
+    lines = [f"{1 if i % 3 else -1} |f w{i % 7} x:{i % 5}" for i in range(200)]
+    config = {"weights": {"bits": 8}, "chain": [{"linear": {"loss": "logistic", "decay": 0.5}}]}
+    one, other = Chain.from_config(config), Chain.from_config(config)
+    found = one.learn(make(lines), passes=3)
+    for number in range(3):
+        expected = other.learn(lines)
+        if number < 2:
+            other.end_pass()
+    assert found.tolist() == expected.tolist()
+    assert one.weights.tobytes() == other.weights.tobytes()
+
+
+def test_no_pass_is_refused() -> None:
+    with pytest.raises(ConfigError, match="passes: got 0, wanted at least 1"):
+        Chain.from_config({"chain": ["linear"]}).learn(["1 |f a"], passes=0)

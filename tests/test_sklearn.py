@@ -53,7 +53,7 @@ def test_it_is_the_chain(flowers: Any) -> None:
     labels = np.where(y == "a", 1.0, -1.0)
     chain = Chain.from_config({"weights": {"bits": 10}, "chain": [{"linear": {"loss": "logistic"}}]})
     lines = [
-        f"{label:g} | " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row.tolist()))
+        f"{label:g} |x " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row.tolist()))
         for row, label in zip(X, labels, strict=True)
     ]
     chain.learn(X, labels=labels)

@@ -12,7 +12,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("rank", "use the `dyadic` layer, `hutch train -C`, whose steps are importance-aware; or --lrq"),
     ("new_mf", "use the `dyadic` layer, `hutch train -C`, or --lrq"),
     ("lrqfa", "use --lrq"),
-    ("daemon port pid_file port_file num_children foreground", _SERVER),
     ("sendto active_cover cs_active oracular range_c min_labels max_labels csa_debug domination", _SERVER),
     ("oaa_subsample", "one_against_all learns every class; filter_tree needs only log2 of them"),
     ("wap wap_ldf ldf_override cs_absolute_loss", "use --csoaa or --csoaa_ldf"),

@@ -7,10 +7,10 @@ from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
-from hutch.vw.outputs import Lines
+from hutch.core.run.output import Lines
 
 
-def prediction_lines(chain: Chain) -> Lines:
+def decision_prediction_lines(chain: Chain) -> Lines:
     """What `-p` writes."""
     if chain.takes is not Labels.ACTION_COSTS:
         return lines_of(chain)

@@ -16,6 +16,7 @@ _EXPLORERS = ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd", "s
 _EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
 _BANDITS = ("cb_adf", "cb", *_EXPLORING)
 _BELONGS = {
+    "mellowness": ("active", "regcb", "regcbopt", "squarecb"),
     "csoaa_rank": ("csoaa_ldf", *_BANDITS),
     "rank_all": ("cb_adf",),
     "no_predict": ("cb_adf",),
@@ -208,3 +209,43 @@ _MAKERS = {
     "rnd": _rnd,
     "synthcover": _synthcover,
 }
+
+
+_SUMS = {"coin": "coin_betting", "ftrl": "ftrl_proximal", "pistol": "pistol"}
+_SHARED = (
+    "loss",
+    "min_prediction",
+    "max_prediction",
+    "interactions",
+    "permutations",
+    "duplicate_interactions",
+    "ignore_linear",
+)
+_UNUSED = ("learning_rate", "power_t", "initial_t", "decay", "adaptive", "normalized", "invariant")
+
+
+def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
+    """The base learner.
+
+    Args:
+        options: the command line.
+        linear: the parameters of `linear` that it sets.
+
+    Raises:
+        UsageError: more than one, or parameters that it does not have.
+    """
+    asked = [name for name in _SUMS if getattr(options, name)]
+    if len(asked) > 1:
+        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+    given = {"alpha": options.ftrl_alpha, "beta": options.ftrl_beta}
+    sums = {name: value for name, value in given.items() if value is not None}
+    if not asked:
+        if sums and options.initial_regressor is None:
+            raise UsageError("--ftrl_alpha and --ftrl_beta need --ftrl, --coin or --pistol")
+        return {"linear": linear} if linear else "linear"
+    known = (*_SHARED, "l1", "l2") if asked == ["ftrl"] else _SHARED
+    for name in linear:
+        if name not in (*known, *_UNUSED):
+            raise UsageError(f"--{name}: --{asked[0]} does not have it")
+    parameters = {name: value for name, value in linear.items() if name in known} | sums
+    return {_SUMS[asked[0]]: parameters} if parameters else _SUMS[asked[0]]

@@ -1,5 +1,7 @@
 """The page that tells VW's users what they find again, made from the option table."""
 
+from collections.abc import Iterator
+
 from hutch.vw.absent import ABSENT
 from hutch.vw.table import OPTIONS
 
@@ -26,7 +28,7 @@ An option that Hutch does not have is refused by name, with what to use instead;
   classes) where VW takes some of them silently.
 * An option given twice with values that differ is refused, as in VW. So are values without a meaning that VW takes:
   `--quantile_tau 1.5`, `--l1 -1`, `-b 0`, `--min_prediction` above `--max_prediction`, `--passes 0`, and options
-  whose main option is not there (`--mellowness` without `--active`).
+  whose main option is missing (`--mellowness` without `--active`).
 * Warnings go to standard error, not into the predictions on standard output.
 * Passes read the data again; there is no cache that could be stale. A model that was gone on with counts passes and
   progress anew.
@@ -100,32 +102,6 @@ _RARE = (
 )
 """Where Hutch and VW differ though neither says so, and how."""
 
-_REDUCTIONS = """\
-## Reductions
-
-| VW | YAML |
-|---|---|
-| `--oaa` | `one_against_all` |
-| `--ect` | `error_correcting_tournament` |
-| `--ftrl`, `--pistol`, `--coin` | `ftrl_proximal`, `pistol`, `coin_betting` |
-| `--csoaa` | `cost_sensitive_one_against_all` |
-| `--csoaa_ldf` | `cost_sensitive_with_features` |
-| `--cb_adf` | `contextual_bandit` above `cost_sensitive_with_features` |
-| `--cb_explore_adf` | `explore_epsilon`, `explore_squarecb`, `explore_regcb`, … above these |
-| `--cb_sample` | `sample_action` |
-| `--cb`, `--cb_explore` | `action_per_class` |
-| `--cbify` | `simulate_bandit` |
-| `--ngram --skips` | `ngrams` |
-| `--redefine` | `merge_namespaces` |
-| `--lrq` | `low_rank_quadratic` |
-| `--link` | `link` |
-| `--binary` | `binary` |
-| `--active` | `active` with `rule: vw` and `simulation: false` |
-| `--active --simulation` | `active` with `rule: vw` |
-
-## Option by option
-"""
-
 
 def page() -> str:
     """The page in Markdown."""
@@ -135,18 +111,50 @@ def page() -> str:
         "|---|---|",
         *(f"| {case} | {how} |" for case, how in _RARE),
         "",
-        _REDUCTIONS,
+        "## Reductions",
+        "",
+        "| VW | YAML |",
+        "|---|---|",
+        *_reductions(),
+        "",
+        "## Option by option",
+        "",
     ]
     lines += ["| option | | remark |", "|---|---|---|"]
     for option in OPTIONS:
-        if option.there:
+        if option.supported:
             names = f"`--{option.name}`" + (f" `-{option.short}`" if option.short else "")
             lines.append(_row(names, option.verdict, option.note))
     advice: dict[str, list[str]] = {}
     for name, instead in ABSENT.items():
         advice.setdefault(instead, []).append(f"`--{name}`")
-    lines += [_row(" ".join(names), "not there", instead) for instead, names in advice.items()]
+    lines += [_row(" ".join(names), "not supported", instead) for instead, names in advice.items()]
     return "\n".join(lines) + "\n"
+
+
+def _reductions() -> Iterator[str]:
+    """Each layer with the options that bring it and set its parameters."""
+    layers: dict[str, list[str]] = {}
+    for option in OPTIONS:
+        if option.layer:
+            layers.setdefault(option.layer, []).append(f"`--{option.name}`")
+    layers |= {
+        "cost_sensitive_with_features": ["`--csoaa_ldf`"],
+        "contextual_bandit": ["`--cb_adf`"],
+        "explore_epsilon": ["`--cb_explore_adf`"],
+        **{
+            f"explore_{name}": [f"`--{name}`"]
+            for name in ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd")
+        },
+        "explore_synthetic_cover": ["`--synthcover`"],
+        "sample_action": ["`--cb_sample`"],
+        "action_per_class": ["`--cb`", "`--cb_explore`"],
+        "simulate_bandit": ["`--cbify`"],
+        "ftrl_proximal": ["`--ftrl`"],
+        "pistol": ["`--pistol`"],
+        "coin_betting": ["`--coin`"],
+    }
+    yield from (f"| {' '.join(names)} | `{layer}` |" for layer, names in layers.items())
 
 
 def _row(names: str, verdict: str, remark: str) -> str:

@@ -5,19 +5,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.cli.run import RunOptions
-from hutch.core.run.progress import TABLE_HEADER
+from hutch.core.run.run import RunOptions
+from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
 
 _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
-_LEARNERS = {
-    "one_against_all": "oaa",
-    "error_correcting_tournament": "ect",
-    "cost_sensitive_one_against_all": "csoaa",
-    "low_rank_quadratic": "lrq",
-    "active": "active",
+_SILENT = ("merge_namespaces", "ngrams", "binary", "link")
+_LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
+_LEARNERS |= {
     "linear": "gd",
     "coin_betting": "ftrl-Coin Betting",
     "ftrl_proximal": "ftrl-Proximal-FTRL",
@@ -39,7 +36,6 @@ _LEARNERS = {
 }
 _DECIDES = "cost_sensitive_with_features"
 _MERGER = "shared_feature_merger"
-_MULTICLASS = ("one_against_all", "error_correcting_tournament", "cost_sensitive_one_against_all")
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
@@ -85,12 +81,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     return "\n".join(line for line in lines if line)
 
 
-_LABELS = {
-    "cost_sensitive": "CS",
-    "action_costs": "CS",
-    "logged_action": "CB",
-    "logged_class": "CB",
-}
+_LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
 
 
@@ -137,7 +128,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
             continue
         if name in ("action_per_class", "simulate_bandit"):
             yield _MERGER
-        if name in _MULTICLASS or name == _DECIDES:
+        above = layer.takes is not None and layer.takes.value != "simple"
+        if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"

@@ -9,7 +9,7 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
-from hutch.core.data.files import InputFiles
+from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
@@ -19,31 +19,34 @@ Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
 
 
-class LineFiles(InputFiles):
-    """Files of text, one batch a line.
+class LineReader:
+    """Reads text one batch per line.
+
+    Args:
+        labels: names of the classes 1, 2, …; empty if labels are numbers.
 
     Attributes:
-        labels: names of the classes 1, 2, …; empty if labels are numbers.
-        see: told of each line and its example before the chain is.
+        watchers: told of each line and its example before the chain is.
     """
 
-    labels: Sequence[str] = ()
-    see: Callable[[str, Batch], Any] = staticmethod(lambda line, batch: None)
+    def __init__(self, labels: Sequence[str] = ()) -> None:
+        self._labels = labels
+        self.watchers: list[Callable[[str, Batch], Any]] = []
 
-    def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
+    def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
+        """The batches of one source."""
         number = 0
-        for chunk in self._chunks:
+        for chunk in chunks:
             if number == 0:
                 parser.start(chunk.source)
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
-                if self.labels:
+                if self._labels:
                     line = self._with_number(line, parser.source_name, number)
                 batch = parser.parse(line + b"\n")
-                if report:
-                    self._report(parser.problems)
                 if len(batch):
-                    self.see(line.decode(errors="replace").removesuffix("\r"), batch)
+                    for see in self.watchers:
+                        see(line.decode(errors="replace").removesuffix("\r"), batch)
                     yield batch
 
     def _with_number(self, line: bytes, source: str, number: int) -> bytes:
@@ -53,10 +56,10 @@ class LineFiles(InputFiles):
         if not words or (len(words) == 1 and not label.endswith(b" ")) or words[0].startswith(b"'"):
             return line
         name = words[0].decode(errors="replace")
-        if name not in self.labels:
-            hint = did_you_mean(name, self.labels)
+        if name not in self._labels:
+            hint = did_you_mean(name, self._labels)
             raise DataError(at(source, number, 1, f"got label {name!r}, wanted one of --named_labels; {hint}"))
-        return label.replace(words[0], str(self.labels.index(name) + 1).encode(), 1) + bar + features
+        return label.replace(words[0], str(self._labels.index(name) + 1).encode(), 1) + bar + features
 
 
 def features_of(chain: Chain, line: str, batch: Batch) -> list[Named]:

@@ -16,7 +16,7 @@ def vw(arguments: list[str]) -> int:
         HutchError: the command line, the data or a model is wrong.
     """
     if "--help" in arguments or "-h" in arguments:
-        from hutch.vw.table import help_text
+        from hutch.vw.parse import help_text
 
         print(help_text())
         return 0
@@ -31,7 +31,7 @@ def _print_yaml(arguments: list[str]) -> None:
 
     from hutch.core.config.read import load_chain
     from hutch.plugins.manager import installed
-    from hutch.vw.table import parse
+    from hutch.vw.parse import parse
     from hutch.vw.translate import chain_of
 
     chain = chain_of(parse(arguments))
@@ -45,14 +45,18 @@ def run(arguments: list[str]) -> int:
     Raises:
         HutchError: the command line, the data or a model is wrong.
     """
-    from hutch.vw.run import VwRun, build_chain, run_options
-    from hutch.vw.table import parse
+    from hutch.vw.parse import parse
+    from hutch.vw.run import build_chain, run_options, run_vw
 
     options: Namespace = parse(arguments)
+    if options.daemon and not options.no_daemon:
+        from hutch.vw.daemon import run as serve
+
+        return serve(options)
     with ExitStack() as stack:
         if options.driver_output == "stdout":
             stack.enter_context(redirect_stderr(sys.stdout))
         files = run_options(options)
         files.check()
         chain: Any = build_chain(options)
-        return VwRun(chain, files, options)().exit_code
+        return run_vw(chain, files, options).exit_code

@@ -1,17 +1,17 @@
 """Predictions in the forms that Vowpal Wabbit has for scores, costs, named classes and label requests."""
 
-from collections.abc import Callable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import UNLABELED
-
-Lines = Callable[[Batch, Outputs], bytes]
-"""Makes the lines of a batch."""
+from hutch.core.run.output import Lines, number_lines, predictions_of
 
 _QUERY = b"query?"
 
@@ -132,19 +132,42 @@ def requests(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
-def answered_directly(batch: Batch, outputs: Outputs) -> None:
-    """`--direct`: where an unlabelled example's tag begins with `query?` the importance replaces the prediction."""
-    for i in np.flatnonzero(batch.labels == UNLABELED):
-        if batch.tag(int(i)).startswith(_QUERY):
-            outputs.predictions[i] = outputs.queries[i]
+def is_query(batch: Batch, i: int) -> bool:
+    """Whether an example has no label, and a tag by which `--direct` is asked for the importance of one."""
+    return bool(batch.labels[i] == UNLABELED) and batch.tag(i).startswith(_QUERY)
 
 
-def numbers_of(values: Callable[[Outputs], Any]) -> Lines:
-    """One number a line, as VW writes it."""
-    from hutch.core.run.predictions import PredictionText
+def direct_answers(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
+    """`--direct`: the predictions, and for queries the importance of the label."""
+    found = outputs.predictions.copy()
+    for i in np.flatnonzero(batch.labels == UNLABELED).tolist():
+        if is_query(batch, i):
+            found[i] = outputs.queries[i]
+    return found
 
-    text = PredictionText()
-    return lambda batch, outputs: bytes(text.lines(values(outputs), batch.tag_ptr, batch.tags))
+
+def prediction_lines(chain: Chain, given: Namespace) -> Lines:
+    """What `-p` writes, and a daemon answers.
+
+    Args:
+        chain: makes the predictions.
+        given: the command line.
+    """
+    labels = given.named_labels.split(",") if given.named_labels else []
+    active = layer_named(chain, "active")
+    if chain.predicts.of_actions:
+        from hutch.vw.decision_lines import decision_prediction_lines
+
+        return decision_prediction_lines(chain)
+    if given.scores or given.probabilities:
+        return scores_of(chain, labels)
+    if labels:
+        return names_of(labels)
+    if given.direct:
+        return number_lines(direct_answers)
+    if active is not None and not active.simulation:
+        return requests
+    return number_lines(predictions_of)
 
 
 def _tail(batch: Batch, i: int) -> bytes:

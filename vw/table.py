@@ -1,282 +1,470 @@
-"""Vowpal Wabbit's command line as a table: each option, its values, and whether Hutch does the same."""
+"""Vowpal Wabbit's options as one table: what each is, which part of a chain it sets, and whether Hutch does the same.
 
-import argparse
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, Literal, NamedTuple, NoReturn
+`hutch vw` reads its command line by this table, `hutch train` and `hutch predict` take theirs from it, and so does the
+documentation. An option that sets a parameter of a layer needs its line here and nothing else: `sets` names both.
+"""
 
-from hutch.core.errors import UsageError, did_you_mean
+from dataclasses import dataclass
+from typing import Any, Literal
+
 from hutch.vw.absent import ABSENT
 
 Kind = Literal["flag", "int", "float", "text", "texts", "words"]
+Reads = Literal["value", "letters", "terms", "loss"]
+
+LEARNER = ("weights", "input", "seed", "base")
+"""The parts of a chain that `hutch train` lets VW's options set."""
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
     """One option of VW.
 
     Attributes:
         name: the long name without dashes.
         short: the short name, empty for none.
         kind: of its value; `texts` can be given several times, `words` several times with several values each.
-        note: what is different; or, where Hutch does not have the option, what to use instead.
-        there: False if Hutch refuses it.
+        help: what it does.
+        metavar: what stands for its value in help texts.
+        default: what holds if it is not given, None if there is nothing to say.
+        least: the smallest value, None for any.
+        sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
+            learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none.
+        reads: how a value becomes one of the chain: as it is, as namespaces, as interactions, or as part of a loss.
+        value: what a flag sets.
+        needs: the option without which it has no meaning; without it an option for a layer brings that layer.
+        note: what is different from VW; or, where Hutch does not have the option, what to use instead.
+        supported: False if Hutch refuses it.
     """
 
     name: str
     short: str = ""
     kind: Kind = "flag"
+    help: str = ""
+    metavar: str = ""
+    default: Any = None
+    least: float | None = None
+    sets: str = ""
+    reads: Reads = "value"
+    value: Any = True
+    needs: str = ""
     note: str = ""
-    there: bool = True
+    supported: bool = True
 
     @property
     def verdict(self) -> str:
-        """`same`, `different` or `not there`."""
-        return "not there" if not self.there else ("different" if self.note else "same")
+        """`same`, `different` or `not supported`."""
+        return "not supported" if not self.supported else ("different" if self.note else "same")
+
+    @property
+    def part(self) -> str:
+        """The section or the layer of a chain that it sets."""
+        return self.sets.partition(".")[0]
+
+    @property
+    def key(self) -> str:
+        """The parameter that it sets; empty if a layer's presence is all."""
+        return self.sets.partition(".")[2]
+
+    @property
+    def layer(self) -> str:
+        """The layer above the base learner that it belongs to, empty if there is none."""
+        return "" if self.part in LEARNER else self.part
+
+    @property
+    def brings_layer(self) -> bool:
+        """Whether the layer is part of the chain because of this option."""
+        return bool(self.layer) and not self.needs
+
+    def given(self, values: Any) -> Any:
+        """Its value in what `hutch.vw.parse.parse` returns; None if it was not given."""
+        value = getattr(values, self.name)
+        if value is None or value is False or value == []:
+            return None
+        return self.value if self.kind == "flag" else value
+
+
+def _flag(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, help=help, **more)
+
+
+def _int(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind="int", help=help, **({"metavar": "N"} | more))
+
+
+def _float(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind="float", help=help, **({"metavar": "X"} | more))
+
+
+def _text(name: str, metavar: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind="text", metavar=metavar, help=help, **more)
+
+
+def _words(name: str, metavar: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind="words", metavar=metavar, help=help, **more)
 
 
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
+_NO_EFFECT = "Accepted for compatibility; has no effect."
 _NOT_NEEDED = "accepted, and changes nothing"
 
-OPTIONS: tuple[Option, ...] = (
-    Option("data", "d", "texts", "`.zst` is read too; `-` is standard input"),
-    Option("cache", "c", note=f"writes FILE.hutch-cache; {_CACHE}"),
-    Option("cache_file", "", "words", _CACHE),
-    Option("kill_cache", "k"),
-    Option("passes", "", "int", "works without a cache; data that fits stays in memory"),
-    Option("holdout_off"),
-    Option("holdout_period", "", "int"),
-    Option("holdout_after", "", "int"),
-    Option("early_terminate", "", "int"),
-    Option("strict_parse", note="the message begins with file:line:column, and the exit status is 1"),
-    Option("no_stdin"),
-    Option("final_regressor", "f", "text", "writes Hutch's own format, with the whole chain, its loss included"),
-    Option("initial_regressor", "i", "text", "reads Hutch's own format; the chain comes from the model"),
-    Option("testonly", "t"),
-    Option("save_resume", note="always on: resuming is exact"),
-    Option("preserve_performance_counters", note="the model keeps all counters; a run shows its own"),
-    Option("predictions", "p", "text"),
-    Option("raw_predictions", "r", "text"),
-    Option("readable_model", "", "text", "ends where the weights end; no checksum"),
-    Option("invert_hash", "", "text", "ends where the weights end; no checksum"),
-    Option("hexfloat_weights"),
-    Option("predict_only_model", note="changes only what the readable model shows; -f always saves all"),
-    Option("audit", "a", note="one line of features per example, whatever the reductions"),
-    Option("progress", "P", "text"),
-    Option("quiet"),
-    Option("driver_output", "", "text"),
-    Option("driver_output_off"),
-    Option("bit_precision", "b", "int", "at most 31"),
-    Option("hash", "", "text"),
-    Option("hash_seed", "", "int"),
-    Option("random_seed", "", "int"),
-    Option("learning_rate", "l", "float"),
-    Option("power_t", "", "float"),
-    Option("initial_t", "", "float"),
-    Option("decay_learning_rate", "", "float"),
-    Option("l1", "", "float"),
-    Option("l2", "", "float"),
-    Option("sparse_l2", "", "float"),
-    Option("no_bias_regularization"),
-    Option("initial_weight", "", "float"),
-    Option("sgd"),
-    Option("adaptive"),
-    Option("normalized"),
-    Option("invariant"),
-    Option("loss_function", "", "text", "is kept in the model"),
-    Option("coin"),
-    Option("ftrl"),
-    Option("pistol"),
-    Option("ftrl_alpha", "", "float"),
-    Option("ftrl_beta", "", "float"),
-    Option("quantile_tau", "", "float"),
-    Option("expectile_q", "", "float"),
-    Option("logistic_min", "", "float"),
-    Option("logistic_max", "", "float"),
-    Option("link", "", "text"),
-    Option("binary"),
-    Option("min_prediction", "", "float"),
-    Option("max_prediction", "", "float"),
-    Option("quadratic", "q", "words"),
-    Option("cubic", "", "words"),
-    Option("interactions", "", "words"),
-    Option("experimental_full_name_interactions", "", "words"),
-    Option("permutations"),
-    Option("leave_duplicate_interactions"),
-    Option("ignore", "", "words"),
-    Option("ignore_linear", "", "words"),
-    Option("keep", "", "words"),
-    Option("redefine", "", "words"),
-    Option("ngram", "", "words"),
-    Option("skips", "", "words"),
-    Option("noconstant"),
-    Option("constant", "C", "float", "no effect with several sub-models, as in VW"),
-    Option(
-        "active", note="without --simulation it reads data, as with --no_daemon; `hutch active serve` is the server"
+GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
+    (
+        "Data and passes",
+        (
+            Option(
+                name="data",
+                short="d",
+                kind="texts",
+                metavar="FILE",
+                help="File of examples, .gz and .zst too; - is standard input. Repeatable.",
+                note="`.zst` is read too; `-` is standard input",
+            ),
+            _flag(
+                "cache",
+                "Keep the parsed data in FILE.hutch-cache, and use it while it is up to date.",
+                short="c",
+                note=f"writes FILE.hutch-cache; {_CACHE}",
+            ),
+            _words("cache_file", "FILE", "The same, in this file.", note=_CACHE),
+            _flag("kill_cache", "Write the cache anew.", short="k"),
+            _int(
+                "passes",
+                "Number of passes over the data.",
+                default=1,
+                least=1,
+                note="works without a cache; data that fits stays in memory",
+            ),
+            _flag("holdout_off", "With several passes, hold out no examples."),
+            _int(
+                "holdout_period",
+                "With several passes, hold out every Nth example for testing.",
+                default=10,
+                least=1,
+            ),
+            _int("holdout_after", "Hold out all examples after the first N; 0: none.", default=0, least=0),
+            _int("early_terminate", "Stop after N passes without improvement.", default=3, least=1),
+            _flag(
+                "strict_parse",
+                "Stop at the first malformed line.",
+                note="the message begins with file:line:column, and the exit status is 1",
+            ),
+            _flag("no_stdin", "Do not read standard input if no data is given."),
+        ),
     ),
-    Option("simulation"),
-    Option("mellowness", "", "float"),
-    Option("direct"),
-    Option("oaa", "", "int"),
-    Option("probabilities"),
-    Option("scores"),
-    Option("indexing", "", "int", "labels beyond the classes are left out; VW takes them for negatives of every class"),
-    Option("named_labels", "", "text", "to be given again with -i"),
-    Option("ect", "", "int"),
-    Option("error", "", "int"),
-    Option("csoaa", "", "int"),
-    Option("csoaa_ldf", "", "text"),
-    Option("csoaa_rank"),
-    Option("cb_adf"),
-    Option("cb_type", "", "text"),
-    Option("clip_p", "", "float"),
-    Option("rank_all"),
-    Option("no_predict"),
-    Option("cb", "", "int"),
-    Option("cb_explore", "", "int"),
-    Option("cbify", "", "int"),
-    Option("loss0", "", "float"),
-    Option("loss1", "", "float"),
-    Option("flip_loss_sign"),
-    Option("cb_explore_adf"),
-    Option("cb_sample"),
-    Option("epsilon", "", "float"),
-    Option("first", "", "int"),
-    Option("first_only"),
-    Option("softmax"),
-    Option("lambda", "", "float"),
-    Option("squarecb"),
-    Option("gamma_scale", "", "float"),
-    Option("gamma_exponent", "", "float"),
-    Option("elim"),
-    Option("regcb"),
-    Option("regcbopt"),
-    Option("cb_min_cost", "", "float"),
-    Option("cb_max_cost", "", "float"),
-    Option("bag", "", "int"),
-    Option("greedify"),
-    Option("cover", "", "int"),
-    Option("psi", "", "float"),
-    Option("nounif"),
-    Option("rnd", "", "int"),
-    Option("rnd_alpha", "", "float"),
-    Option("rnd_invlambda", "", "float"),
-    Option("synthcover"),
-    Option("synthcoversize", "", "int"),
-    Option("synthcoverpsi", "", "float"),
-    Option("lrq", "", "words"),
-    Option("lrqdropout"),
-    Option("id", "", "text", "stands in the readable model"),
-    Option("dont_output_best_constant"),
-    Option("per_model_save_load", note="always on: every sub-model keeps all of its state"),
-    Option("no_daemon", note="always so"),
-    Option("compressed", note="always so: compressed data is known by its ending"),
-    *(Option(name, "", "text", _NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
-    *(Option(name, "", "int", _NOT_NEEDED) for name in ("ring_size", "example_queue_limit", "thread_pool_size")),
-    Option("chain_hash", note=_NOT_NEEDED),
-    *(Option(name, note=advice, there=False) for name, advice in ABSENT.items()),
+    (
+        "Models and output",
+        (
+            _text(
+                "final_regressor",
+                "MODEL",
+                "Save the model to this file.",
+                short="f",
+                note="writes Hutch's own format, with the whole chain, its loss included",
+            ),
+            _text(
+                "initial_regressor",
+                "MODEL",
+                "Continue from this model.",
+                short="i",
+                note="reads Hutch's own format; the chain comes from the model",
+            ),
+            _flag("testonly", "Predict only; do not learn.", short="t"),
+            _flag("save_resume", "Always on.", note="always on: resuming is exact"),
+            _flag(
+                "preserve_performance_counters",
+                "Always on.",
+                note="the model keeps all counters; a run shows its own",
+            ),
+            _text("predictions", "FILE", "Write predictions to this file; - is standard output.", short="p"),
+            _text(
+                "raw_predictions",
+                "FILE",
+                "Write raw predictions, such as the scores of all classes, to this file.",
+                short="r",
+            ),
+            _text(
+                "readable_model",
+                "FILE",
+                "Write the weights as text.",
+                note="ends where the weights end; no checksum",
+            ),
+            _text(
+                "invert_hash",
+                "FILE",
+                "The same, with the names of the features.",
+                note="ends where the weights end; no checksum",
+            ),
+            _flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
+            _flag(
+                "predict_only_model",
+                "Leave what only learning needs out of the readable model.",
+                note="changes only what the readable model shows; -f always saves all",
+            ),
+            _flag(
+                "audit",
+                "Print every feature of every example with its weight.",
+                short="a",
+                note="one line of features per example, whatever the reductions",
+            ),
+            _text(
+                "progress",
+                "N",
+                "When to report: every 1000 examples, or at each doubling with 2.0.",
+                default="2.0",
+                short="P",
+            ),
+            _flag("quiet", "Print no progress table."),
+            _text("driver_output", "stdout|stderr", "Where the progress table goes."),
+            _flag("driver_output_off", "Print no progress table."),
+            _flag("dont_output_best_constant", "Leave the best constant out of the report."),
+            _text("id", "NAME", "Name of the model.", note="stands in the readable model"),
+        ),
+    ),
+    (
+        "Weight table and hashing",
+        (
+            _int(
+                "bit_precision",
+                "The weight table has 2^N rows.",
+                default=18,
+                short="b",
+                sets="weights.bits",
+                note="at most 31",
+            ),
+            _text(
+                "hash",
+                "strings|all",
+                "Hash only names that are no numbers, or all names.",
+                default="strings",
+                sets="input.hash",
+            ),
+            _int("hash_seed", "Seed of the feature hash.", sets="input.hash_seed"),
+            _int("random_seed", "Seed of every random decision.", sets="seed"),
+        ),
+    ),
+    (
+        "Learner",
+        (
+            _float("learning_rate", "Learning rate.", short="l", sets="base.learning_rate"),
+            _float("power_t", "Exponent of the learning rate's decay.", sets="base.power_t"),
+            _float("initial_t", "Start the decay as if this much importance had been seen.", sets="base.initial_t"),
+            _float("decay_learning_rate", "Multiply the learning rate by X after each pass.", sets="base.decay"),
+            _float("l1", "Strength of L1 regularization.", sets="base.l1"),
+            _float("l2", "Strength of L2 regularization.", sets="base.l2"),
+            _float("sparse_l2", "Strength of L2 regularization of the features present.", sets="base.sparse_l2"),
+            _flag("no_bias_regularization", "Accepted for compatibility."),
+            _float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
+            _flag("sgd", "Plain stochastic gradient descent."),
+            _flag("adaptive", "Adaptive learning rates, one per feature."),
+            _flag("normalized", "Learning rates that allow for the scale of features."),
+            _flag("invariant", "Updates that are invariant to importance."),
+            _float("min_prediction", "Raise lower predictions to X.", sets="base.min_prediction"),
+            _float("max_prediction", "Reduce higher predictions to X.", sets="base.max_prediction"),
+            _float(
+                "constant",
+                "Initial value of the constant's weight.",
+                short="C",
+                sets="base.initial_constant",
+                note="no effect with several sub-models, as in VW",
+            ),
+        ),
+    ),
+    (
+        "Loss",
+        (
+            _text(
+                "loss_function",
+                "NAME",
+                "Loss function, such as squared, logistic, hinge or quantile.",
+                sets="base.loss",
+                reads="loss",
+                note="is kept in the model",
+            ),
+            _float("quantile_tau", "The quantile of quantile loss.", default=0.5, sets="base.loss", reads="loss"),
+            _float("expectile_q", "The expectile of expectile loss.", sets="base.loss", reads="loss"),
+            _float("logistic_min", "Smallest label of logistic loss.", sets="base.loss", reads="loss"),
+            _float("logistic_max", "Largest label of logistic loss.", sets="base.loss", reads="loss"),
+        ),
+    ),
+    (
+        "Features",
+        (
+            _words(
+                "quadratic",
+                "AB",
+                "Pairs of namespaces to multiply, by first letter; : is any.",
+                short="q",
+                sets="base.interactions",
+                reads="terms",
+            ),
+            _words("cubic", "ABC", "Triples of namespaces to multiply.", sets="base.interactions", reads="terms"),
+            _words("interactions", "AB...", "Groups of any size to multiply.", sets="base.interactions", reads="terms"),
+            _words("experimental_full_name_interactions", "A|B", "Groups of namespaces by their full names."),
+            _flag("permutations", "Multiply in every order.", sets="base.permutations"),
+            _flag(
+                "leave_duplicate_interactions",
+                "Keep interactions that are named twice.",
+                sets="base.duplicate_interactions",
+            ),
+            _words("ignore", "A", "Namespaces to leave out.", sets="input.ignore", reads="letters"),
+            _words(
+                "ignore_linear",
+                "A",
+                "Namespaces to use in interactions only.",
+                sets="base.ignore_linear",
+                reads="letters",
+            ),
+            _words("keep", "A", "The only namespaces to use.", sets="input.keep", reads="letters"),
+            _flag("noconstant", "Add no constant feature.", sets="input.constant", value=False),
+        ),
+    ),
+    (
+        "Layers, from top to base",
+        (
+            _words("redefine", "N:=S", "Treat the namespaces S as N; : is any.", sets="merge_namespaces.names"),
+            _words("ngram", "N", "N-grams of all namespaces, or of one with a letter before N.", sets="ngrams.size"),
+            _words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs="ngram"),
+            _int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
+            _flag(
+                "probabilities",
+                "Predict the probability of each class.",
+                sets="one_against_all.probabilities",
+                needs="oaa",
+            ),
+            _flag("scores", "Predict the score of each class.", needs="oaa"),
+            _int(
+                "indexing",
+                "The smallest class, 0 or 1.",
+                default="detected",
+                metavar="0|1",
+                note="labels beyond the classes are left out; VW takes them for negatives of every class",
+            ),
+            _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="to be given again with -i"),
+            _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
+            _int(
+                "error",
+                "Errors that the tournament survives.",
+                sets="error_correcting_tournament.errors",
+                needs="ect",
+            ),
+            _int(
+                "csoaa",
+                "Cost-sensitive one against all, with N classes.",
+                sets="cost_sensitive_one_against_all.classes",
+            ),
+            _flag("binary", "Predict -1 or 1.", sets="binary"),
+            _words("lrq", "ABK", "Low-rank interaction of namespaces A and B, of rank K.", sets="low_rank_quadratic"),
+            _flag(
+                "lrqdropout",
+                "Train low-rank interactions with dropout.",
+                sets="low_rank_quadratic.dropout",
+                needs="lrq",
+            ),
+            _text("link", "NAME", "Link function: identity, logistic, glf1 or poisson.", sets="link.function"),
+            _flag(
+                "active",
+                "Active learning: decide which labels to ask for.",
+                sets="active",
+                note="without --simulation it reads data, as with --no_daemon; `hutch active serve` is the server",
+            ),
+            _flag("simulation", "All labels are known; count those asked for.", needs="active"),
+            _float(
+                "mellowness",
+                "Higher asks for more labels, or widens the ranges of costs.",
+            ),
+            _flag("direct", "Answer lines with the tag query? with an importance.", needs="active"),
+        ),
+    ),
+    (
+        "Decisions and bandits",
+        (
+            _text("csoaa_ldf", "m|mc", "Costs of actions that have features of their own, a line each."),
+            _flag("csoaa_rank", "Write all actions with their scores."),
+            _flag("cb_adf", "Learn from the cost of the action that was chosen."),
+            _text("cb_type", "TYPE", "How: mtr, ips, dm, dr or sm.", default="mtr"),
+            _float("clip_p", "Probabilities below X count as X.", default=0),
+            _flag("rank_all", "Write all actions with their scores."),
+            _flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
+            _int("cb", "The same for single lines with classes 1 to N."),
+            _flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
+            _int("cb_explore", "The same for single lines with classes 1 to N."),
+            _int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
+            _float("loss0", "Cost of the right class.", default=0),
+            _float("loss1", "Cost of every other class.", default=1),
+            _flag("flip_loss_sign", "Let costs be rewards."),
+            _flag("cb_sample", "Draw an action and list it first."),
+            _float("epsilon", "Probability of choosing at random."),
+            _int("first", "Choose at random for the first N decisions."),
+            _flag("first_only", "Of equally good actions prefer the first."),
+            _flag("softmax", "Prefer actions by the exponential of their scores."),
+            _float("lambda", "How sharply softmax prefers.", default=1),
+            _flag("squarecb", "Prefer actions by the gap of their scores."),
+            _float("gamma_scale", "SquareCB: gamma after one decision.", default=10),
+            _float("gamma_exponent", "SquareCB: how gamma grows.", default=0.5),
+            _flag("elim", "SquareCB: leave out actions that cannot be the best."),
+            _flag("regcb", "Choose among actions that may be the best."),
+            _flag("regcbopt", "Choose the most promising action."),
+            _float("cb_min_cost", "Lowest cost there is.", default=0),
+            _float("cb_max_cost", "Highest cost there is.", default=1),
+            _int("bag", "N policies that have seen different data vote."),
+            _flag("greedify", "The first of them learns every decision once."),
+            _int("cover", "N policies that are taught to disagree."),
+            _float("psi", "How much they are.", default=1),
+            _flag("nounif", "Do not choose what no policy prefers."),
+            _int("rnd", "Prefer actions of which N models of noise know little."),
+            _float("rnd_alpha", "Size of the noise.", default=0.1),
+            _float("rnd_invlambda", "Variance of what they learn.", default=0.1),
+            _flag("synthcover", "Give probability to the cheapest action in small steps."),
+            _int("synthcoversize", "How many steps.", default=100),
+            _float("synthcoverpsi", "What all steps add to a score.", default=0.1),
+        ),
+    ),
+    (
+        "Learners without rates",
+        (
+            _flag("ftrl", "FTRL-Proximal."),
+            _flag("pistol", "PiSTOL."),
+            _flag("coin", "Coin betting."),
+            _float("ftrl_alpha", "Their parameter alpha."),
+            _float("ftrl_beta", "Their parameter beta."),
+        ),
+    ),
+    (
+        "Daemon",
+        (
+            _flag(
+                "daemon",
+                "Answer lines over TCP instead of reading data.",
+                note="one process answers all connections in turn, on this machine only; `save_FILE` takes no directory",
+            ),
+            _int("port", "Listen on this port; 26542 by default."),
+            _text("pid_file", "FILE", "Write the process's number to this file."),
+            _text("port_file", "FILE", "Write the port to this file."),
+            _int("num_children", _NO_EFFECT, note=_NOT_NEEDED),
+            _flag("foreground", "Stay in the foreground."),
+        ),
+    ),
+    (
+        "Accepted for compatibility",
+        (
+            _flag("per_model_save_load", "Always on.", note="always on: every sub-model keeps all of its state"),
+            _flag("no_daemon", "Read data, whatever --daemon says."),
+            _flag("compressed", "Always on.", note="always so: compressed data is known by its ending"),
+            *(_text(name, "X", _NO_EFFECT, note=_NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
+            *(
+                _int(name, _NO_EFFECT, note=_NOT_NEEDED)
+                for name in ("ring_size", "example_queue_limit", "thread_pool_size")
+            ),
+            _flag("chain_hash", _NO_EFFECT, note=_NOT_NEEDED),
+        ),
+    ),
+)
+"""The options that Hutch has, under the headings of the help text."""
+
+OPTIONS: tuple[Option, ...] = (
+    *(option for _, group in GROUPS for option in group),
+    *(Option(name=name, note=advice, supported=False) for name, advice in ABSENT.items()),
 )
 
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
-_TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "texts": str, "words": str}
-_FIRST_COUNTS = ("learning_rate", "power_t")
-"""Of options given twice VW takes the first value of these, and refuses all others unless the values agree."""
-
-
-class _Once(argparse.Action):
-    """Keeps the value of an option that has only one.
-
-    Raises:
-        UsageError: it is given twice, with values that differ.
-    """
-
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        before = getattr(namespace, self.dest)
-        if before is None:
-            setattr(namespace, self.dest, values)
-        elif values != before and self.dest not in _FIRST_COUNTS:
-            raise UsageError(f"--{self.dest}: got {before} and {values}, wanted one value")
-
-
-def _reader(name: str, kind: Kind) -> Any:
-    def read(text: str) -> Any:
-        try:
-            return _TYPES[kind](text)
-        except ValueError:
-            wanted = "a whole number" if kind == "int" else "a number"
-            raise UsageError(f"--{name}: got {text!r}, wanted {wanted}") from None
-
-    return read
-
-
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read a VW command line.
-
-    Returns:
-        Values by option name, None, False or an empty list where not given; `files` holds bare words.
-
-    Raises:
-        UsageError: an option that is unknown, not there or given twice, or a value of the wrong kind.
-
-    >>> options = parse(["-q", "ab", "cd", "-l", "0.1", "train.vw"])
-    >>> options.quadratic, options.learning_rate, options.files
-    (['ab', 'cd'], 0.1, ['train.vw'])
-    >>> parse(["--ftrl"])
-    Traceback (most recent call last):
-    ...
-    hutch.core.errors.UsageError: --ftrl is not there: use the default learner, --sgd, or the `dyadic` layer
-    """
-    width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
-    parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
-    for option in OPTIONS:
-        if not option.there:
-            continue
-        names = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
-        read: Any = None if option.kind == "flag" else _reader(option.name, option.kind)
-        if option.kind == "flag":
-            parser.add_argument(*names, action="store_true")
-        elif option.kind == "texts":
-            parser.add_argument(*names, action="append", default=[], type=read)
-        elif option.kind == "words":
-            parser.add_argument(*names, action="extend", nargs="+", default=[], type=read)
-        else:
-            parser.add_argument(*names, action=_Once, type=read)
-    parser.add_argument("files", nargs="*")
-    found, unknown = parser.parse_known_args(list(arguments))
-    for word in unknown:
-        refuse(word)
-    return found
-
-
-def refuse(word: str) -> NoReturn:
-    """Refuse an option that is not there, by name.
-
-    Raises:
-        UsageError: always; it says what to use instead.
-    """
-    name = word.lstrip("-").partition("=")[0]
-    if name in ABSENT:
-        raise UsageError(f"--{name} is not there" + (f": {ABSENT[name]}" if ABSENT[name] else " in Hutch"))
-    valid = [f"--{option.name}" for option in OPTIONS if option.there]
-    nearest = did_you_mean(word, valid)
-    hint = nearest if nearest.startswith("did") else "`hutch vw --help` lists what there is"
-    raise UsageError(f"unknown option {word!r}; {hint}")
-
-
-_SHOWN = {"int": "INT", "float": "FLOAT", "text": "TEXT", "texts": "TEXT", "words": "TEXT..."}
-
-
-def help_text() -> str:
-    """What `hutch vw --help` prints."""
-    lines = ["Usage: hutch vw [--to-yaml] ARGS...", "", "Runs a Vowpal Wabbit command line.", ""]
-    lines += ["Example: hutch vw -d train.vw --loss_function logistic -q ab -f model", ""]
-    for option in OPTIONS:
-        if option.there:
-            names = (f"-{option.short}, " if option.short else "") + f"--{option.name}"
-            value = "" if option.kind == "flag" else f" {_SHOWN[option.kind]}"
-            lines.append(f"  {names + value:44} {option.note}".rstrip())
-    return "\n".join(lines)
+NAMED = {option.name: option for option in OPTIONS}

@@ -2,25 +2,15 @@
 
 import re
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hutch.core.errors import UsageError
 from hutch.core.text.hashing import namespace_id
-from hutch.vw.decisions import decision_layers
+from hutch.vw.decisions import base_layer, decision_layers
+from hutch.vw.table import OPTIONS
 
-_MULTICLASS = {
-    "oaa": "one_against_all",
-    "ect": "error_correcting_tournament",
-    "csoaa": "cost_sensitive_one_against_all",
-}
-_LOSS_OPTIONS = {
-    "quantile_tau": "quantile",
-    "expectile_q": "expectile",
-    "logistic_min": "logistic",
-    "logistic_max": "logistic",
-}
-_BASE = ("power_t", "initial_t", "l1", "l2", "sparse_l2", "initial_weight", "min_prediction", "max_prediction")
+_MULTICLASS = ("oaa", "ect", "csoaa")
 _LINKS = ("identity", "logistic", "glf1", "poisson")
 
 
@@ -37,81 +27,38 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     """The chain, as YAML would give it, that a VW command line stands for.
 
     Args:
-        options: what `vw_table.parse` returns.
+        options: what `hutch.vw.parse.parse` returns.
 
     Raises:
         UsageError: options that contradict each other.
 
-    >>> from hutch.vw.table import parse
+    >>> from hutch.vw.parse import parse
     >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
     linear = linear_parameters(options)
     if options.oaa or options.ect or options.csoaa or options.lrq:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
-    renamed = _renamed(options)
-    layers = [
-        *decision_layers(options),
-        *([{"merge_namespaces": {"names": renamed}}] if renamed else []),
-        *_grams(options),
-        *_multiclass(options),
-        *_scalar_layers(options),
-        _base(options, linear),
-    ]
+    layers = [*decision_layers(options), *_layers(options), base_layer(options, linear)]
     full_names = bool(options.experimental_full_name_interactions)
-    given = {
-        "hash": options.hash,
-        "hash_seed": options.hash_seed,
-        "constant": False if options.noconstant else None,
-    } | _left_out(options, renamed)
     chain: dict[str, Any] = {
         "chain": layers,
-        "input": {"namespaces": "name" if full_names else "letter"} | _given(given),
+        "input": {"namespaces": "name" if full_names else "letter"} | _section("input", options) | _left_out(options),
     }
-    if options.bit_precision is not None:
-        chain["weights"] = {"bits": options.bit_precision}
+    if weights := _section("weights", options):
+        chain["weights"] = weights
     if options.random_seed is not None:
         chain["seed"] = options.random_seed
     return chain
 
 
-_SUMS = {"coin": "coin_betting", "ftrl": "ftrl_proximal", "pistol": "pistol"}
-_SHARED = (
-    "loss",
-    "min_prediction",
-    "max_prediction",
-    "interactions",
-    "permutations",
-    "duplicate_interactions",
-    "ignore_linear",
-)
-_UNUSED = ("learning_rate", "power_t", "initial_t", "decay", "adaptive", "normalized", "invariant")
-
-
-def _base(options: Namespace, linear: dict[str, Any]) -> Any:
-    """The base learner.
-
-    Raises:
-        UsageError: more than one, or parameters that it does not have.
-    """
-    asked = [name for name in _SUMS if getattr(options, name)]
-    if len(asked) > 1:
-        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
-    sums = _given({"alpha": options.ftrl_alpha, "beta": options.ftrl_beta})
-    if not asked:
-        if sums and options.initial_regressor is None:
-            raise UsageError("--ftrl_alpha and --ftrl_beta need --ftrl, --coin or --pistol")
-        return {"linear": linear} if linear else "linear"
-    known = (*_SHARED, "l1", "l2") if asked == ["ftrl"] else _SHARED
-    for name in linear:
-        if name not in (*known, *_UNUSED):
-            raise UsageError(f"--{name}: --{asked[0]} does not have it")
-    parameters = {name: value for name, value in linear.items() if name in known} | sums
-    return {_SUMS[asked[0]]: parameters} if parameters else _SUMS[asked[0]]
-
-
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _section(name: str, options: Namespace) -> dict[str, Any]:
+    """The values that options set as they are in a section of a chain, or of its base learner."""
+    found = {}
+    for option in OPTIONS:
+        if option.part == name and option.reads == "value" and (value := option.given(options)) is not None:
+            found[option.key] = value
+    return found
 
 
 def letters(values: Iterable[str]) -> list[str]:
@@ -121,23 +68,18 @@ def letters(values: Iterable[str]) -> list[str]:
 
 def linear_parameters(options: Namespace) -> dict[str, Any]:
     """The parameters of the learner that a command line names."""
-    found = _given({name: getattr(options, name) for name in _BASE})
-    loss = _loss(options)
-    if loss != "squared":
+    found = _section("base", options)
+    if (loss := loss_of(options)) is not None:
         found["loss"] = loss
     kinds = [name for name in ("adaptive", "normalized", "invariant") if getattr(options, name)]
-    rate = options.learning_rate
     if kinds or options.sgd:
         found |= {name: name in kinds for name in ("adaptive", "normalized", "invariant")}
-        if rate is None and not {"adaptive", "normalized"} <= set(kinds):
-            rate = 10.0
-    found |= _given({"learning_rate": rate, "decay": options.decay_learning_rate, "initial_constant": options.constant})
-    terms = interactions(options)
-    if terms:
+        if not {"adaptive", "normalized"} <= set(kinds):
+            found.setdefault("learning_rate", 10.0)
+    if terms := interactions(options):
         found["interactions"] = terms
-    found |= {"permutations": True} if options.permutations else {}
-    found |= {"duplicate_interactions": True} if options.leave_duplicate_interactions else {}
-    found |= {"ignore_linear": letters(options.ignore_linear)} if options.ignore_linear else {}
+    if options.ignore_linear:
+        found["ignore_linear"] = letters(options.ignore_linear)
     return found
 
 
@@ -148,15 +90,7 @@ def interactions(options: Namespace) -> list[Any]:
         UsageError: a term of the wrong length.
     """
     found: list[Any] = []
-    for name, values, length in (("quadratic", options.quadratic, 2), ("cubic", options.cubic, 3)):
-        for value in values:
-            if len(decode(value)) != length:
-                raise UsageError(f"--{name}: got {value!r}, wanted {length} letters")
-            found.append(decode(value))
-    for value in options.interactions:
-        if len(decode(value)) < 2:
-            raise UsageError(f"--interactions: got {value!r}, wanted at least 2 letters")
-        found.append(decode(value))
+    found += terms_of(options)
     if options.experimental_full_name_interactions:
         if found:
             raise UsageError(
@@ -164,6 +98,22 @@ def interactions(options: Namespace) -> list[Any]:
             )
         names = (decode(value).split("|") for value in options.experimental_full_name_interactions)
         found = [sorted(term, key=lambda name: (name[:1], namespace_id(name))) for term in names]
+    return found
+
+
+def terms_of(options: Any) -> list[str]:
+    """The interactions of `--quadratic`, `--cubic` and `--interactions`, as letters.
+
+    Raises:
+        UsageError: a term of the wrong length.
+    """
+    found: list[str] = []
+    for name, length in (("quadratic", 2), ("cubic", 3), ("interactions", None)):
+        for value in map(decode, getattr(options, name) or ()):
+            if len(value) != length if length else len(value) < 2:
+                wanted = f"{length} letters" if length else "at least 2 letters"
+                raise UsageError(f"--{name}: got {value!r}, wanted {wanted}")
+            found.append(value)
     return found
 
 
@@ -186,36 +136,97 @@ def _renamed(options: Namespace) -> dict[str, str]:
     return found
 
 
-def _left_out(options: Namespace, renamed: dict[str, str]) -> dict[str, list[str] | None]:
+def _left_out(options: Namespace) -> dict[str, list[str]]:
     """`--ignore` and `--keep` by the letters of the data: they name what `--redefine` makes of them."""
-    keep = bool(options.keep)
+    renamed, keep = _renamed(options), bool(options.keep)
     named = set(letters(options.keep or options.ignore))
     if not named or not renamed:
-        return {"keep" if keep else "ignore": sorted(named) or None}
-    others = renamed.get(":")
-    ascii_letters = map(chr, range(1, 128))
-    if others is None or others not in named:
-        found = [letter for letter in ascii_letters if renamed.get(letter, others or letter) in named]
-    else:  # what is left are all others: say the opposite
-        keep, found = not keep, [letter for letter in ascii_letters if renamed.get(letter, others) not in named]
-    return {"keep" if keep else "ignore": found or None}
+        found = sorted(named)
+    else:
+        others = renamed.get(":")
+        ascii_letters = map(chr, range(1, 128))
+        if others is None or others not in named:
+            found = [letter for letter in ascii_letters if renamed.get(letter, others or letter) in named]
+        else:  # what is left are all others: say the opposite
+            keep, found = not keep, [letter for letter in ascii_letters if renamed.get(letter, others) not in named]
+    return {"keep" if keep else "ignore": found} if found else {}
 
 
-def _loss(options: Namespace) -> Any:
+def loss_of(options: Any) -> Any:
+    """The loss that options name, with its parameters; None if it is the squared one, without any.
+
+    Args:
+        options: holds `loss_function` and the parameters of losses.
+
+    Raises:
+        UsageError: a parameter of another loss, or out of range.
+    """
     name = options.loss_function or "squared"
-    for option, owner in _LOSS_OPTIONS.items():
-        if getattr(options, option) is not None and name != owner:
-            raise UsageError(f"--{option} belongs to --loss_function {owner}, got {name}")
-    parameters = {"tau": options.quantile_tau, "lower": options.logistic_min, "upper": options.logistic_max}
+    found = {}
+    for option in OPTIONS:
+        if option.reads != "loss" or option.name == "loss_function" or (value := option.given(options)) is None:
+            continue
+        owner, key = _LOSS_PARAMETERS[option.name]
+        if name != owner:
+            raise UsageError(f"--{option.name} needs --loss_function {owner}, got {name}")
+        found[key] = value
     if name == "expectile":
-        if options.expectile_q is None or not 0 < options.expectile_q <= 0.5:
-            raise UsageError(f"--expectile_q: got {options.expectile_q}, wanted a number above 0, at most 0.5")
-        parameters["tau"] = 1.0 - options.expectile_q
-    found = _given(parameters)
-    return {name: found} if found else name
+        q = found.pop("q", None)
+        if q is None or not 0 < q <= 0.5:
+            raise UsageError(f"--expectile_q: got {q}, wanted a number above 0, at most 0.5")
+        found["tau"] = 1.0 - q
+    return {name: found} if found else (None if name == "squared" else name)
 
 
-def _grams(options: Namespace) -> list[Any]:
+_LOSS_PARAMETERS = {
+    "quantile_tau": ("quantile", "tau"),
+    "expectile_q": ("expectile", "q"),
+    "logistic_min": ("logistic", "lower"),
+    "logistic_max": ("logistic", "upper"),
+}
+"""The loss and the parameter of it that an option stands for."""
+
+
+def _layers(options: Namespace) -> list[Any]:
+    """The layers above the learner, from the top: those of the options given, in the order of the table.
+
+    Raises:
+        UsageError: an option without the one that it needs, or two that exclude each other.
+    """
+    _check_needs(options)
+    asked: dict[str, dict[str, Any]] = {}
+    for option in OPTIONS:
+        if option.layer and (value := option.given(options)) is not None:
+            parameters = asked.setdefault(option.layer, {})
+            if option.key:
+                parameters[option.key] = value
+    found: list[Any] = []
+    for name, parameters in asked.items():
+        finish = _FINISHED.get(name)
+        found += finish(parameters, options) if finish else [{name: parameters} if parameters else name]
+    return found
+
+
+def _check_needs(options: Namespace) -> None:
+    missing: dict[str, list[str]] = {}
+    for option in OPTIONS:
+        if option.needs and option.given(options) is not None and getattr(options, option.needs) in (None, False, []):
+            if options.initial_regressor is None or option.needs == "active":  # else the model may have it
+                missing.setdefault(option.needs, []).append(f"--{option.name}")
+    if missing:
+        verb = {True: "needs", False: "need"}
+        raise UsageError("\n".join(f"{' and '.join(n)} {verb[len(n) == 1]} --{m}" for m, n in missing.items()))
+    asked = [name for name in _MULTICLASS if getattr(options, name) is not None]
+    if len(asked) > 1:
+        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+
+
+def _merged(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    renamed = _renamed(options)
+    return [{"merge_namespaces": {"names": renamed}}] if renamed else []
+
+
+def _grams(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     """One layer for each namespace that `--ngram` names, or one for all."""
     sizes, skips = _numbers("ngram", options.ngram), _numbers("skips", options.skips)
     for namespace in skips:
@@ -227,8 +238,8 @@ def _grams(options: Namespace) -> list[Any]:
     for namespace, size in sizes.items():
         if size < 2:
             continue  # a gram of one feature is the feature
-        parameters: dict[str, Any] = {"size": size, "skips": skips.get(namespace, skips.get("", 0))}
-        found.append({"ngrams": parameters | ({"namespaces": [namespace]} if namespace else {})})
+        given: dict[str, Any] = {"size": size, "skips": skips.get(namespace, skips.get("", 0))}
+        found.append({"ngrams": given | ({"namespaces": [namespace]} if namespace else {})})
     return found
 
 
@@ -243,53 +254,56 @@ def _numbers(name: str, values: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _multiclass(options: Namespace) -> list[Any]:
-    asked = [name for name in _MULTICLASS if getattr(options, name) is not None]
-    if len(asked) > 1:
-        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
-    loaded = options.initial_regressor is not None
-    for name, owner in (("error", "ect"), ("probabilities", "oaa"), ("scores", "oaa"), ("named_labels", "oaa")):
-        if getattr(options, name) and asked != [owner] and not loaded:
-            raise UsageError(f"--{name} needs --{owner}")
-    if not asked:
-        return []
+def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     names = options.named_labels.split(",") if options.named_labels else []
-    if names and len(names) != options.oaa and not loaded:
-        raise UsageError(f"--oaa: got {options.oaa}, wanted {len(names)}: --named_labels names so many")
-    [name] = asked
-    parameters: dict[str, Any] = {"classes": getattr(options, name)}
-    if name != "ect":
+    if options.oaa is not None:
+        if names and len(names) != options.oaa and options.initial_regressor is None:
+            raise UsageError(f"--oaa: got {options.oaa}, wanted {len(names)}: --named_labels names so many")
         parameters["first_class"] = "detect" if options.indexing is None else options.indexing
-    if options.error is not None:
-        parameters["errors"] = options.error
-    if options.probabilities:
-        parameters["probabilities"] = True
-    linked = (options.link or "identity") != "identity" and not options.probabilities
-    if name == "oaa" and (options.l1 or options.l2 or options.initial_weight or linked or options.lrq):
-        parameters["predict_first"] = True
-    return [{_MULTICLASS[name]: parameters}]
+        linked = (options.link or "identity") != "identity" and not options.probabilities
+        if options.l1 or options.l2 or options.initial_weight or linked or options.lrq:
+            parameters["predict_first"] = True
+    return [{"one_against_all": parameters}]
 
 
-def _scalar_layers(options: Namespace) -> list[Any]:
-    """The layers between a multiclass reduction and the learner, from the top."""
-    found: list[Any] = ["binary"] if options.binary else []
-    if options.lrq:
-        pairs = [_pair(value) for value in sorted(set(map(decode, options.lrq)))]
-        found.append({"low_rank_quadratic": {"pairs": pairs} | ({"dropout": True} if options.lrqdropout else {})})
-    link = options.link or "identity"
+def _cost_sensitive(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    first = "detect" if options.indexing is None else options.indexing
+    return [{"cost_sensitive_one_against_all": {**parameters, "first_class": first}}]
+
+
+def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    pairs = [_pair(value) for value in sorted(set(map(decode, options.lrq)))]
+    return [{"low_rank_quadratic": {"pairs": pairs, **parameters}}]
+
+
+def _link(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    link = parameters["function"]
     if link not in _LINKS:
         raise UsageError(f"--link: got {link!r}, wanted one of {', '.join(_LINKS)}")
-    if link != "identity" and not options.probabilities:
-        found.append({"link": {"function": link}})
-    if options.active:
-        mellowness = 1.0 if options.mellowness is None else options.mellowness
-        asking: dict[str, Any] = {} if options.simulation else {"simulation": False}
-        found.append({"active": {"rule": "vw", "mellowness": mellowness} | asking})
-    elif options.simulation or options.direct:
-        raise UsageError("--simulation and --direct need --active")
-    elif options.mellowness is not None and not (options.regcb or options.regcbopt or options.elim):
-        raise UsageError("--mellowness needs --active, --regcb or --squarecb --elim")
-    return found
+    return [] if link == "identity" or options.probabilities else [{"link": parameters}]
+
+
+def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    asking: dict[str, Any] = {} if options.simulation else {"simulation": False}
+    return [
+        {
+            "active": {"rule": "vw", "mellowness": 1.0 if options.mellowness is None else options.mellowness}
+            | parameters
+            | asking
+        }
+    ]
+
+
+_FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
+    "merge_namespaces": _merged,
+    "ngrams": _grams,
+    "one_against_all": _one_against_all,
+    "cost_sensitive_one_against_all": _cost_sensitive,
+    "low_rank_quadratic": _low_rank,
+    "link": _link,
+    "active": _active,
+}
+"""Layers of which an option's value is not the parameter as it is."""
 
 
 def _pair(value: str) -> dict[str, Any]:

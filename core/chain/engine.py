@@ -1,5 +1,6 @@
 """A chain of reductions over one hashed weight table."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -52,7 +53,7 @@ class Outputs:
     ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
 
-def _outputs(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
+def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
     """Outputs at the beginning of an array."""
     columns = room[: 4 * examples].reshape(4, examples)
     scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
@@ -65,6 +66,19 @@ def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
     first = all_names.index(names[0])
     assert all_names[first : first + len(names)] == names
     return record.view(np.uint64)[first : first + len(names)]
+
+
+def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDArray[Any], ...]:
+    """Arrays for what an example keeps where namespaces are left out; the RUN record holds their addresses."""
+    arrays: tuple[NDArray[Any], ...] = (
+        np.zeros(features, np.uint32),
+        np.zeros(features, np.float32),
+        np.zeros(namespaces + 1, np.int64),
+        np.zeros(namespaces, np.uint32),
+    )
+    for name, array in zip(_KEPT_ARRAYS, arrays, strict=True):
+        run[name] = array.ctypes.data
+    return arrays
 
 
 def _table(rows: int, stride: int) -> NDArray[np.float32]:
@@ -165,7 +179,7 @@ class Engine:
         whole = self.whole_groups or self.takes.of_decisions
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
-        total = int(np.prod(widths))
+        total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
                 f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
@@ -178,8 +192,8 @@ class Engine:
         for k in range(len(layers) - 1, -1, -1):
             context = Context(
                 bits=bits,
-                submodels=int(np.prod(widths[:k])),
-                step=int(np.prod(widths[k + 1 :])),
+                submodels=math.prod(widths[:k]),
+                step=math.prod(widths[k + 1 :]),
                 seed=seed,
                 parser=self.parser,
                 losses=registry.losses,
@@ -210,6 +224,7 @@ class Engine:
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
+        self._span = (np.inf, -np.inf)  # of the labels that the loss was asked about
         self._size_scratch(0, 0)
 
     def _link_layers(self) -> None:
@@ -248,14 +263,7 @@ class Engine:
 
     def _size_scratch(self, features: int, namespaces: int) -> None:
         if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
-            self._scratch = (
-                np.zeros(features, np.uint32),
-                np.zeros(features, np.float32),
-                np.zeros(namespaces + 1, np.int64),
-                np.zeros(namespaces, np.uint32),
-            )
-            for name, array in zip(_KEPT_ARRAYS, self._scratch, strict=True):
-                self._run[name] = array.ctypes.data
+            self._scratch = make_scratch(self._run, features, namespaces)
 
     @property
     def score_count(self) -> int:
@@ -300,11 +308,11 @@ class Engine:
         n = len(batch)
         classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
         if not reuse:
-            outputs = _outputs(np.zeros(n * (4 + classes), np.float32), n, classes)
+            outputs = outputs_in(np.zeros(n * (4 + classes), np.float32), n, classes)
         else:
             if len(self._room) < n * (4 + classes):
                 self._room = np.zeros(2 * n * (4 + classes), np.float32)
-            outputs = _outputs(self._room, n, classes)
+            outputs = outputs_in(self._room, n, classes)
             outputs.scores[...] = 0
         if len(self._ignored):
             widest = int(np.diff(batch.row_ptr).max(initial=0))
@@ -329,6 +337,13 @@ class Engine:
         if self._missed[0]:
             self._report_missing()
         return outputs, row_at
+
+    def single_run(self) -> NDArray[Any]:
+        """A RUN record for batches of one example; arrays of the batch and outputs are to be filled in."""
+        run = self._run.copy()
+        run["size"], run["dump_at"], run["classes"] = 1, np.inf, 0
+        run["period"] = run["after"] = run["counter"] = 0
+        return run
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver of a batch; returns the arrays that must live while it runs."""
@@ -374,7 +389,19 @@ class Engine:
     def unexpected_labels(self, batch: Batch) -> NDArray[np.float32]:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
+        if len(labels):
+            self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
         return labels[~self.layers[0].accepts(labels)]
+
+    def doubtful_labels(self) -> str | None:
+        """What to say of the labels seen so far if they are most likely not meant as the loss takes them."""
+        choice = self.layers[0].loss_choice
+        if self.takes is not Labels.SIMPLE or choice is None or choice.name != "logistic":
+            return None
+        if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
+            return None
+        taken = "logistic loss takes 0 for as likely as not"
+        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""

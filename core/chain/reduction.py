@@ -7,9 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import import_module
-from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +17,9 @@ from hutch.core.kernel.abi import SHARED
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.record import Record
 from hutch.core.loss.losses import Loss, LossChoice
+from hutch.core.moved import DefinedIn as DefinedIn
+from hutch.core.parameters import Parameters as Parameters
 from hutch.core.text.parser import ParserOptions
-
-if TYPE_CHECKING:
-    from hutch.core.parameters import Parameters as Parameters
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Parameters":
-        return import_module("hutch.core.parameters").Parameters
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Labels(StrEnum):
@@ -116,24 +107,6 @@ class LayerConfig:
     parameters: Any
 
 
-class DefinedIn:
-    """The `Parameters` of a reduction that lie in another module, which is imported when somebody asks for them.
-
-    The reduction is then given a plain object with the values, none of pydantic's: so a chain that was checked before
-    does not import pydantic, which takes longer than to learn from some thousand lines.
-
-    Args:
-        place: `module:name`.
-    """
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        module, _, name = self.place.partition(":")
-        return getattr(import_module(module), name)
-
-
 _NO_STATE = np.dtype([("unused", "u8")])
 
 
@@ -144,7 +117,7 @@ class Reduction(ABC):
 
     Attributes:
         name: the key in YAML.
-        Parameters: the pydantic model of its parameters.
+        Parameters: the class of its parameters, a subclass of `hutch.core.parameters.Parameters`.
         takes: kind of label it takes; None: that of the layer below.
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
@@ -171,7 +144,7 @@ class Reduction(ABC):
     """
 
     name: ClassVar[str]
-    Parameters: ClassVar["type[Parameters]"]
+    Parameters: ClassVar[type[Parameters]]
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
@@ -266,11 +239,18 @@ class Reduction(ABC):
         own = getattr(self, attribute)
         return self.context.below.declared(attribute) if own is None and self.context.below else own
 
+    @property
+    def first_class(self) -> int:
+        """The smallest label of a class, 0 or 1; 2 while it is not known, as `saved` or the layer below says it."""
+        if "first_class" in self.saved():
+            return int(np.ravel(self.saved()["first_class"])[0])
+        return self.context.below.first_class if self.context.below else 1
+
     def accepts(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which labels it is made for, bool (labels); it learns from the others all the same."""
         takes, below = self.declared("takes"), self.context.below
         if takes is Labels.MULTICLASS and self.classes is not None:
-            return ~((labels < 0) | (labels > self.classes))
+            return (labels >= self.first_class % 2) & (labels <= self.classes - (self.first_class == 0))
         if takes is Labels.SIMPLE and below is not None and below.declared("takes") is takes:
             return below.accepts(labels)
         choice = self.loss_choice
@@ -324,12 +304,6 @@ class Reduction(ABC):
 
     def end_pass(self) -> None:
         """Called after each pass over the data."""
-
-    @classmethod
-    def parameters_module(cls) -> str | None:
-        """The module that its parameters are `DefinedIn`, so that they come as a plain object; else None."""
-        defined = getattr_static(cls, "Parameters")
-        return defined.place.partition(":")[0] if isinstance(defined, DefinedIn) else None
 
     def loss(self, choice: LossChoice) -> NDArray[Any]:
         """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""

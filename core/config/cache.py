@@ -1,26 +1,35 @@
 """Chains that were checked before, on disk: who starts with the same chain again need not import pydantic.
 
 A file's name is a hash of all that the check depends on: the chain as it is written, every source of Hutch that has a
-part in the check, and the versions of pydantic and Python. Kept are chains of layers that take plain values
-(`hutch.core.chain.reduction.DefinedIn`), and only while nothing but what comes with Hutch is registered.
+part in the check, and the versions of pydantic and Python. Chains with a layer of somebody else's are not kept, nor any
+while somebody else's loss is registered. A file holds a checksum and the chain as JSON, of which the annotations of the
+parameters say what it is.
 """
 
 import hashlib
+import json
 import os
-import pickle
 import sys
+import types
+import typing
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hutch.core.atomic import write_bytes
+from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config.document import Document
 from hutch.core.config.override import layer_name
+from hutch.core.config.sections import Frame
 from hutch.core.errors import HutchError
-from hutch.core.kernel.cache import cache_home, source_digest
+from hutch.core.kernel.cache import source_digest
+from hutch.core.kernel.home import cache_directory, make, why_not
 from hutch.core.kernel.object_store import version_source
+from hutch.core.loss.losses import LossChoice
 
 if TYPE_CHECKING:
     from hutch.core.config.read import ChainConfig
@@ -35,47 +44,81 @@ def place(document: Document, registry: Registry) -> Path | None:
     names = [layer_name(layer) for layer in layers] if isinstance(layers, list) else []
     if not names or not all(name in registry.reductions for name in names):
         return None
-    if not all(origin.startswith("hutch.") for origin in registry.origins.values()):
+    origins = [origin for (kind, name), origin in registry.origins.items() if kind == "losses" or name in names]
+    if not all(origin.startswith("hutch.") for origin in origins):
         return None
     reductions = [registry.reductions[str(name)] for name in names]
-    modules = ["hutch.core.config.check"]
-    for reduction in reductions:
-        defined_in = reduction.parameters_module()
-        if defined_in is None:
-            return None
-        modules += [reduction.__module__, defined_in]
-    sources = [found.origin or "" if (found := find_spec(module)) else "" for module in modules]
+    parameters = [reduction.Parameters for reduction in reductions]
+    modules = ["hutch.core.config.check", *(kind.__module__ for kind in (*reductions, *parameters))]
+    sources = [found.origin or "" if (found := find_spec(module)) else "" for module in dict.fromkeys(modules)]
     if not all(source.endswith(".py") and os.path.isfile(source) for source in sources):  # in an archive
         return None
     try:
-        written = pickle.dumps(document.value)
-    except (TypeError, AttributeError, pickle.PicklingError):  # whatever somebody put into a mapping
+        written = json.dumps(document.value).encode()
+    except (TypeError, ValueError, RecursionError):  # whatever somebody put into a mapping
         return None
     digest = hashlib.sha256(f"{sys.version} {version_source('pydantic', 'version.py')}".encode())
     for source in sources:
         digest.update(source_digest(os.path.realpath(source)).encode())
     digest.update(written)
-    return cache_home() / "chains" / digest.hexdigest()[:32]
+    return cache_directory("chains") / digest.hexdigest()[:32]
 
 
-def load(place: Path) -> "ChainConfig | None":
+def load(place: Path, registry: Registry) -> "ChainConfig | None":
     """The chain that was kept in a file; None if there is none, or it is damaged."""
+    from hutch.core.config.read import ChainConfig
+
     try:
         digest, _, kept = place.read_bytes().partition(b"\n")
     except OSError:
         return None
-    if digest != _digest(kept):
+    if digest != _digest(kept) or why_not(place):
         return None
-    found: ChainConfig = pickle.loads(kept)
-    return found
+    full, given = json.loads(kept)
+    frame: Frame = _built(Frame, {name: value for name, value in full.items() if name != "chain"})
+    layers = []
+    for entry in full["chain"]:
+        name, values = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
+        layers.append(LayerConfig(name, _built(registry.reductions[name].Parameters, values)))
+    return ChainConfig(frame.weights, frame.input, frame.seed, frame.plugins, tuple(layers), (full, given))
+
+
+def _built(kind: Any, value: Any) -> Any:
+    """The value of a type that was written as JSON, as the check made it; nothing is checked."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _built(next(each for each in inner if _may_be(each, value)), value)
+    if kind is LossChoice:
+        return LossChoice.of(value)
+    if is_dataclass(kind) and isinstance(kind, type):
+        kinds = typing.get_type_hints(kind)
+        return kind(**{name: _built(kinds[name], item) for name, item in value.items()})
+    if origin is tuple:
+        kinds_of_items = inner[:1] * len(value) if inner[1:] == (...,) else inner
+        return tuple(_built(each, item) for each, item in zip(kinds_of_items, value, strict=True))
+    if origin in (dict, Mapping):
+        return {key: _built(inner[1], item) for key, item in value.items()}
+    return float(value) if kind is float else value
+
+
+def _may_be(kind: Any, value: Any) -> bool:
+    """Whether JSON writes a value of a type, a member of a union, in this way."""
+    origin = typing.get_origin(kind) or kind
+    if isinstance(value, dict):
+        return is_dataclass(origin) or origin in (dict, Mapping)
+    if isinstance(value, list):
+        return origin in (tuple, list)
+    if origin is typing.Literal:
+        return value in typing.get_args(kind)
+    return isinstance(value, (int, float) if origin is float else origin)
 
 
 def save(place: Path, config: "ChainConfig") -> None:
     """Keep a chain, and no more than the last ones; a full disk is no error."""
-    kept = pickle.dumps(config)
+    kept = json.dumps(config.written).encode()
     with suppress(OSError, HutchError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(place, _digest(kept) + b"\n" + kept)
+        make(place.parent)
+        write_bytes(place, _digest(kept) + b"\n" + kept, private=True)
         oldest_first = sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         for old in oldest_first[:-_KEPT]:
             old.unlink(missing_ok=True)

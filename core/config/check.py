@@ -2,30 +2,23 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from hutch.core.chain.reduction import LayerConfig, Reduction
+from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.config.document import Document, Path, Place, shown
+from hutch.core.config.adapter import adapter
+from hutch.core.config.document import Document, Path, Place, config_path, shown
 from hutch.core.config.errors import loss_mistakes, messages
+from hutch.core.config.limits import MOST_LAYERS
 from hutch.core.config.override import layer_name
 from hutch.core.config.read import ChainConfig
 from hutch.core.config.sections import Frame
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import LossChoice
-
-
-def config_path(path: Path) -> str:
-    """A path as messages show it.
-
-    >>> config_path(("chain", 1, "filter_tree", "classes"))
-    'chain[1].filter_tree.classes'
-    """
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+from hutch.core.parameters import parameters_of
 
 
 def check_chain(document: Document, registry: Registry) -> ChainConfig:
@@ -36,32 +29,33 @@ def check_chain(document: Document, registry: Registry) -> ChainConfig:
     layers = list(checker.layers())
     checker.finish()
     return ChainConfig(
-        _plain_object(frame.weights),
-        _plain_object(frame.input),
+        frame.weights,
+        frame.input,
         frame.seed,
-        _plain_object(frame.plugins),
-        tuple(LayerConfig(name, _as_taken(registry.reductions[name], parameters)) for name, parameters in layers),
-        (_written(frame, layers, True), _written(frame, layers, False)),
+        frame.plugins,
+        tuple(layers),
+        (_written(frame, layers), _written(frame, layers, document)),
     )
 
 
-def _as_taken(reduction: type[Reduction], parameters: BaseModel) -> Any:
-    return _plain_object(parameters) if reduction.parameters_module() else parameters
-
-
-def _plain_object(model: BaseModel) -> Any:
-    """The values of a model, which pydantic is not needed for."""
-    return SimpleNamespace(**vars(model))
-
-
-def _written(frame: Frame, layers: Iterable[tuple[str, Any]], defaults: bool) -> dict[str, Any]:
-    """The chain as plain values, with all defaults or only with what was given."""
-    found = frame.model_dump(mode="json", exclude_defaults=not defaults)
+def _written(frame: Frame, layers: Iterable[LayerConfig], given: Document | None = None) -> dict[str, Any]:
+    """The chain as plain values: all of them, or only those that a document gives."""
+    found: dict[str, Any] = adapter(Frame).dump_python(frame, mode="json", exclude_defaults=given is not None)
     found["chain"] = []
-    for name, model in layers:
-        parameters = model.model_dump(mode="json", exclude_unset=not defaults)
-        found["chain"].append({name: parameters} if parameters else name)
+    for i, layer in enumerate(layers):
+        values = adapter(type(layer.parameters)).dump_python(layer.parameters, mode="json")
+        if given is not None:
+            entry = given.value["chain"][i]
+            values = _given(values, (entry[layer.name] if isinstance(entry, dict) else None) or {})
+        found["chain"].append({layer.name: values} if values else layer.name)
     return found
+
+
+def _given(values: Any, given: Any) -> Any:
+    """The part of some values that was given; all of what a field reads from another form, as a loss from its name."""
+    if isinstance(values, dict) and isinstance(given, dict) and given.keys() <= values.keys():
+        return {key: _given(values[key], given[key]) for key in values if key in given}
+    return values
 
 
 class Checker:
@@ -88,12 +82,15 @@ class Checker:
         subject = config_path(path) if subject is None else subject
         self._mistakes.append((self._document.place(path, key=key), f"{subject}: {text}" if subject else text))
 
-    def layers(self) -> Iterator[tuple[str, Any]]:
-        """Name and parameters of every sound layer."""
+    def layers(self) -> Iterator[LayerConfig]:
+        """Every sound layer."""
         entries = self._document.value.get("chain")
         if not isinstance(entries, list) or not entries:
             got = f"got {shown(entries)}" if "chain" in self._document.value else "is missing"
             self._complain(("chain",), f"{got}, wanted a list of layers such as '- linear'")
+            return
+        if len(entries) > MOST_LAYERS:
+            self._complain(("chain",), f"got {len(entries)} layers, wanted at most {MOST_LAYERS}")
             return
         for i, entry in enumerate(entries):
             name = layer_name(entry)
@@ -107,16 +104,16 @@ class Checker:
                 self._complain(("chain", i, name), text, key=True, subject=f"chain[{i}]")
             else:
                 given = entry[name] if isinstance(entry, dict) and entry[name] is not None else {}
-                model = self._registry.reductions[name].Parameters
-                parameters = self.check(model, given, ("chain", i, name))
-                self._check_losses(model, given, ("chain", i, name))
-                yield name, parameters
+                kind = self._registry.reductions[name].Parameters
+                parameters = self.check(kind, given, ("chain", i, name))
+                self._check_losses(kind, given, ("chain", i, name))
+                yield LayerConfig(name, parameters)
 
-    def check(self, model: type[BaseModel], value: Any, path: Path, known: Iterable[str] = ()) -> Any:
+    def check(self, kind: type[Any], value: Any, path: Path, known: Iterable[str] = ()) -> Any:
         """Validate a value as strict JSON: no text for a number, no true for 1; None if something is wrong.
 
         Args:
-            model: what it is meant to be.
+            kind: what it is meant to be.
             value: plain values.
             path: where it stands.
             known: further names to offer for an unknown key at its top.
@@ -127,19 +124,20 @@ class Checker:
             self._complain(path, f"{error}, wanted plain YAML values")
             return None
         try:
-            return model.model_validate_json(text, strict=True)
+            return adapter(kind).validate_json(text, strict=True)
         except ValidationError as error:
-            for below, is_key, what in messages(error, model, value, known):
+            for below, is_key, what in messages(error, kind, value, known):
                 self._complain((*path, *below), what, key=is_key)
             return None
 
-    def _check_losses(self, model: type[BaseModel], given: Any, path: Path) -> None:
+    def _check_losses(self, kind: type[Any], given: Any, path: Path) -> None:
         """Look up the losses that a layer names, whatever else is wrong with it."""
-        for name, field in model.model_fields.items():
-            if field.annotation is not LossChoice or not isinstance(given, dict) or name not in given:
+        for parameter in parameters_of(kind):
+            name = parameter.name
+            if parameter.annotation is not LossChoice or not isinstance(given, dict) or name not in given:
                 continue
             try:
-                choice = TypeAdapter(LossChoice).validate_python(given[name])
+                choice = adapter(LossChoice).validate_python(given[name])
             except ValidationError:
                 continue  # told with the layer's other parameters
             for below, is_key, what in loss_mistakes(choice, self._registry):

@@ -26,6 +26,15 @@ class Place(NamedTuple):
         return (self.line if self.line is not None else 1 << 60, self.column or 0)
 
 
+def config_path(path: Path) -> str:
+    """A path as messages show it.
+
+    >>> config_path(("chain", 1, "filter_tree", "classes"))
+    'chain[1].filter_tree.classes'
+    """
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
 @dataclass(slots=True)
 class Document:
     """A YAML document as plain values, with the place of every key and value.

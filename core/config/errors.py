@@ -1,16 +1,16 @@
 """What pydantic finds wrong, said in one shape: what, got, wanted, and the nearest valid name."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from hutch.core.chain.registry import Registry
 from hutch.core.config.document import shown
 from hutch.core.errors import did_you_mean
 from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import parameters_of
 
 _WANTED = {
     "int_type": "an integer",
@@ -23,6 +23,8 @@ _WANTED = {
     "model_type": "keys with values",
     "dict_type": "keys with values",
     "dataclass_type": "keys with values",
+    "too_short": "at least {min_length} items",
+    "too_long": "at most {max_length} items",
     "finite_number": "a finite number",
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
@@ -34,22 +36,22 @@ _WANTED = {
 
 
 def messages(
-    error: ValidationError, model: type[BaseModel], value: Any, known: Iterable[str] = ()
+    error: ValidationError, kind: type[Any], value: Any, known: Iterable[str] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], bool, str]]:
     """All mistakes in `value`: path from the value, whether it is the key that is wrong, and the text.
 
     Args:
         error: what pydantic raised for the value.
-        model: what the value was meant to be.
+        kind: what the value was meant to be.
         value: plain values.
-        known: further names to offer beside the model's own at the top.
+        known: further names to offer at the top, beside those of `kind`.
     """
     wanted: dict[tuple[str | int, ...], list[str]] = {}
     for item in error.errors(include_url=False, include_input=False):
         path, got = _follow(value, item["loc"])
         if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-            fields = [*_fields(model, path[:-1]), *(known if len(path) == 1 else ())]
-            yield path, True, f"unknown key; {did_you_mean(str(path[-1]), fields)}"
+            names = [*_names(kind, path[:-1]), *(known if len(path) == 1 else ())]
+            yield path, True, f"unknown key; {did_you_mean(str(path[-1]), names)}"
         elif item["type"] == "missing":
             yield path, False, f"{str(item['loc'][-1])!r} is missing"
         elif item["type"] in ("value_error", "assertion_error"):
@@ -108,17 +110,16 @@ def _follow(value: Any, location: tuple[str | int, ...]) -> tuple[tuple[str | in
     return tuple(path), value
 
 
-def _fields(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """Names of the fields of the model at `path` below `model`."""
+def _names(kind: type[Any], path: tuple[str | int, ...]) -> list[str]:
+    """Names of the parameters at `path` below those of `kind`."""
     for part in path:
-        field = model.model_fields.get(str(part))
-        if field is None:
-            continue
-        inner = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]
-        models = [kind for kind in inner if issubclass(kind, BaseModel)]
-        for plain in filter(is_dataclass, inner):
-            return [part.name for part in dataclass_fields(plain)]
-        if not models:
-            return []
-        model = models[0]
-    return list(model.model_fields)
+        for annotation in (each.annotation for each in parameters_of(kind) if each.name == part):
+            inner = [each for each in (annotation, *get_args(annotation)) if _has_parameters(each)]
+            if not inner:
+                return []
+            kind = inner[0]
+    return [parameter.name for parameter in parameters_of(kind)]
+
+
+def _has_parameters(kind: Any) -> bool:
+    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "model_fields"))

@@ -7,9 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from hutch.core.config.document import Document, Place, shown
+from hutch.core.config.limits import MOST_DIGITS
 from hutch.core.errors import ConfigError, did_you_mean
 
 _NESTED_OR_ESCAPED = frozenset("[{\\")
+_POSITION = re.compile("[0-9]{1,9}")
+_SHOWN = 200
 
 
 def layer_name(entry: Any) -> str | None:
@@ -37,14 +40,14 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     {'chain': [{'linear': {'learning_rate': 0.01}}]}
     """
     path_text, equals, value = override.partition("=")
-    place = Place(override)
+    place = Place(override if len(override) <= _SHOWN else f"{override[:_SHOWN]}...")
     parts = [part for part in re.split(r"[.\[\]]+", path_text.strip()) if part]
     if not equals or not parts:
         raise ConfigError(place.says("got no path=value, wanted such as weights.bits=20"))
     layers = document.value.get("chain")
     names = [layer_name(entry) for entry in layers] if isinstance(layers, list) else []
     if parts[0] in sections:
-        path: list[str | int] = [int(part) if part.isdecimal() else part for part in parts]
+        path: list[str | int] = [int(part) if _POSITION.fullmatch(part) else part for part in parts]
     elif names.count(parts[0]) == 1:
         path = ["chain", names.index(parts[0]), *parts]
     elif parts[0] in names:
@@ -52,23 +55,25 @@ def apply_override(document: Document, override: str, sections: Collection[str])
         raise ConfigError(place.says(f"{parts[0]!r} stands more than once in the chain; say {choices}"))
     else:
         near = did_you_mean(parts[0], [*sections, *(name for name in names if name)])
-        raise ConfigError(place.says(f"unknown path {parts[0]!r}; {near}"))
-    try:
-        new = _value(value)
-    except ConfigError:
-        raise ConfigError(place.says(f"got {value!r}, wanted a YAML value")) from None
+        raise ConfigError(place.says(f"unknown path {shown(parts[0])}; {near}"))
+    new = _value(value, place)
     _put(document.value, path, new, place)
     document.written_at(tuple(path), place)
 
 
-def _value(text: str) -> Any:
+def _value(text: str, place: Place) -> Any:
     """A YAML value; what JSON writes in the same way is read without importing YAML's reader."""
-    if text.isascii() and text.isprintable() and not _NESTED_OR_ESCAPED & set(text):
+    if len(text) <= MOST_DIGITS and text.isascii() and text.isprintable() and not _NESTED_OR_ESCAPED & set(text):
         with suppress(ValueError):
             return json.loads(text, parse_constant=_refuse)
-    from hutch.core.config.yaml import scalar
+    from hutch.core.config.yaml import TooMuch, scalar
 
-    return scalar(text)
+    try:
+        return scalar(text, place.source)
+    except TooMuch:
+        raise
+    except ConfigError:
+        raise ConfigError(place.says(f"got {shown(text)}, wanted a YAML value")) from None
 
 
 def _refuse(constant: str) -> None:
@@ -81,15 +86,17 @@ def _put(value: Any, path: list[str | int], new: Any, place: Place) -> None:
         last = depth == len(path) - 1
         if isinstance(value, list):
             if not isinstance(part, int) or part >= len(value):
-                raise ConfigError(place.says(f"got {part!r}, wanted a position below {len(value)}, counted from 0"))
+                raise ConfigError(
+                    place.says(f"got {shown(part)}, wanted a position below {len(value)}, counted from 0")
+                )
             if path[0] == "chain" and depth == 1 and not last:
                 name = layer_name(value[part])
                 if name is not None and path[2] != name:
-                    raise ConfigError(place.says(f"chain[{part}] is {name!r}, got {path[2]!r}"))
+                    raise ConfigError(place.says(f"chain[{part}] is {name!r}, got {shown(path[2])}"))
                 if isinstance(value[part], str):
                     value[part] = {name: {}}
         elif not isinstance(value, dict) or isinstance(part, int):
-            raise ConfigError(place.says(f"got {part!r}, but what is above it, {shown(value)}, has no such key"))
+            raise ConfigError(place.says(f"got {shown(part)}, but what is above it, {shown(value)}, has no such key"))
         elif not last and value.get(part) is None:
             value[part] = {}
         if last:

@@ -13,28 +13,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config import cache as config_cache
 from hutch.core.config.document import Document, shown
+from hutch.core.config.limits import check_limits
 from hutch.core.config.override import apply_override
+from hutch.core.config.sections import SECTIONS, InputOptions, PluginOptions, WeightOptions
 from hutch.core.errors import ConfigError, at
-
-if TYPE_CHECKING:
-    from hutch.core.config.sections import InputOptions, PluginOptions, WeightOptions
-
-SECTIONS = ("weights", "input", "seed", "plugins", "chain")
-"""The keys at the top of a chain's YAML."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
     """A checked chain.
-
-    Sections are plain objects with the attributes of the models that checked them, and so are the parameters of layers
-    that take plain values.
 
     Attributes:
         weights: the weight table.
@@ -45,10 +38,10 @@ class ChainConfig:
         written: the plain values of `to_dict`, with and without defaults.
     """
 
-    weights: "WeightOptions"
-    input: "InputOptions"
+    weights: WeightOptions
+    input: InputOptions
     seed: int
-    plugins: "PluginOptions"
+    plugins: PluginOptions
     chain: tuple[LayerConfig, ...]
     written: tuple[dict[str, Any], dict[str, Any]] = field(compare=False, repr=False)
 
@@ -69,6 +62,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         ConfigError: no such file, not YAML, or an override whose path leads nowhere; with the place.
     """
     if isinstance(source, Mapping):
+        check_limits(Document(source, ""))  # first, since what is nested too deeply cannot be copied
         document = Document(copy.deepcopy(dict(source)), "")
     elif isinstance(source, str) and _is_yaml(source):
         document = _parsed(source, "<chain>")
@@ -81,6 +75,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         raise ConfigError(document.place(()).says(f"got {shown(document.value)}, wanted keys such as 'chain:'"))
     for override in overrides:
         apply_override(document, override, SECTIONS)
+    check_limits(document)
     return document
 
 
@@ -123,7 +118,7 @@ def validate(document: Document, registry: Registry) -> ChainConfig:
         ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
     """
     place = None if "pydantic" in sys.modules else config_cache.place(document, registry)
-    config = config_cache.load(place) if place else None
+    config = config_cache.load(place, registry) if place else None
     if config is None:
         from hutch.core.config.check import check_chain  # not at the top: it imports pydantic
 

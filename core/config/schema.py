@@ -1,11 +1,12 @@
 """JSON Schema of a chain, for editors that complete and check YAML."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import adapter
 from hutch.core.config.sections import Frame
 from hutch.core.loss.losses import LossParameter
 
@@ -17,16 +18,19 @@ def schema(registry: Registry) -> dict[str, Any]:
 
     Save it and begin a chain with `# yaml-language-server: $schema=chain.schema.json`.
     """
-    models = {name: reduction.Parameters for name, reduction in sorted(registry.reductions.items())}
-    wanted = [(model, "validation") for model in dict.fromkeys((Frame, *models.values()))]
-    references, definitions = models_json_schema(wanted, ref_template="#/$defs/{model}")  # type: ignore[arg-type]
+    mode: Literal["validation"] = "validation"
+    kinds: dict[str, type[Any]] = {
+        name: reduction.Parameters for name, reduction in sorted(registry.reductions.items())
+    }
+    wanted = [(name, mode, adapter(kind)) for name, kind in [("", Frame), *kinds.items()]]
+    references, definitions = TypeAdapter.json_schemas(wanted, ref_template="#/$defs/{model}")
     shared = definitions.get("$defs", {})
-    frame = shared.pop(references[Frame, "validation"]["$ref"].rpartition("/")[2])
+    frame = shared.pop(references["", mode]["$ref"].rpartition("/")[2])
     if "LossChoice" in shared:
         shared["LossChoice"] = _losses(registry)
     layers: list[dict[str, Any]] = []
-    for name, model in models.items():
-        parameters = references[model, "validation"]
+    for name in kinds:
+        parameters = references[name, mode]
         layers.append({"const": name})
         layers.append(
             {

@@ -1,50 +1,73 @@
-"""What a chain's YAML says beside its layers, as pydantic's models."""
+"""What a chain's YAML says beside its layers."""
 
+from dataclasses import fields
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from hutch.core.data.roles import Roles
+from hutch.core.parameters import Parameters, Within
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class WeightOptions(Parameters):
+    """The hashed weight table.
+
+    Attributes:
+        bits: the table has 2^bits rows.
+    """
+
+    bits: Annotated[int, Within(ge=1, le=31)] = 18
 
 
-class WeightOptions(_Section):
-    """The hashed weight table."""
+class InputOptions(Parameters):
+    """How text becomes features.
 
-    bits: Annotated[int, Field(ge=1, le=31, description="the table has 2^bits rows")] = 18
+    Attributes:
+        namespaces: tell namespaces apart by full name, or by first letter as VW does.
+        hash: `strings`: a name that is a number is its own index; `all`: hash it too.
+        hash_seed: seed of the feature hash.
+        constant: add the constant feature to every example.
+        ignore: namespaces to leave out.
+        keep: namespaces to keep; all others are left out.
+        matrix: namespace of a matrix's columns, if `columns` divides them into none.
+        longest_line: bytes that a line may have; a longer one is refused.
+        columns: what the columns of tables and matrices stand for.
+    """
 
-
-class InputOptions(_Section):
-    """How text becomes features."""
-
-    namespaces: Annotated[
-        Literal["name", "letter"],
-        Field(description="tell namespaces apart by full name, or by first letter as VW does"),
-    ] = "name"
-    hash: Annotated[
-        Literal["strings", "all"],
-        Field(description="strings: a name that is a number is its own index; all: hash it too"),
-    ] = "strings"
-    hash_seed: Annotated[int, Field(ge=0, lt=1 << 32, description="seed of the feature hash")] = 0
-    constant: Annotated[bool, Field(description="add the constant feature to every example")] = True
-    ignore: Annotated[tuple[str, ...], Field(description="namespaces to leave out")] = ()
-    keep: Annotated[tuple[str, ...], Field(description="namespaces to keep; all others are left out")] = ()
-    columns: Annotated[Roles, Field(description="what the columns of tables and matrices stand for")] = Roles()
-
-
-class PluginOptions(_Section):
-    """Which plugins this chain loads."""
-
-    block: Annotated[tuple[str, ...], Field(description="plugins or distributions to leave out")] = ()
+    namespaces: Literal["name", "letter"] = "name"
+    hash: Literal["strings", "all"] = "strings"
+    hash_seed: Annotated[int, Within(ge=0, lt=1 << 32)] = 0
+    constant: bool = True
+    ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    matrix: str = "x"
+    longest_line: Annotated[int, Within(ge=1 << 10, lt=1 << 32)] = 1 << 26
+    columns: Roles = Roles()
 
 
-class Frame(_Section):
-    """Everything but the layers."""
+class PluginOptions(Parameters):
+    """Which plugins this chain loads.
+
+    Attributes:
+        block: plugins or distributions to leave out.
+    """
+
+    block: tuple[str, ...] = ()
+
+
+class Frame(Parameters):
+    """Everything but the layers.
+
+    Attributes:
+        weights: the weight table.
+        input: how text becomes features.
+        seed: of every random decision.
+        plugins: which plugins are loaded.
+    """
 
     weights: WeightOptions = WeightOptions()
     input: InputOptions = InputOptions()
-    seed: Annotated[int, Field(ge=0, lt=1 << 63, description="of every random decision")] = 0
+    seed: Annotated[int, Within(ge=0, lt=1 << 63)] = 0
     plugins: PluginOptions = PluginOptions()
+
+
+SECTIONS = (*(field.name for field in fields(Frame)), "chain")
+"""The keys at the top of a chain's YAML."""

@@ -2,10 +2,12 @@
 
 pandas, polars, duckdb and pyarrow itself hand their columns over without copying them, Hugging Face `datasets` as
 tables of some rows each. A number is the feature `name` with that value; a word is the feature that the text
-`name:word` would be, whatever bytes it holds.
+`name:word` would be, whatever bytes it holds; dates are taken apart as `hutch.core.data.dates` says, columns of text as
+`hutch.core.data.words` does. The index of a frame of pandas is no column.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -14,8 +16,18 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_labels, assemble, hash_names, hash_texts
+from hutch.core.data.assemble import (
+    FEATURES_PER_BATCH,
+    Namespaces,
+    as_given,
+    as_labels,
+    assemble,
+    hash_names,
+    hash_texts,
+)
+from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.roles import FeatureColumn, Roles
+from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, at
 from hutch.core.kernel.cache import compiled
 from hutch.core.text.hashing import PADDING, hash_namespace
@@ -72,6 +84,7 @@ class TableReader:
         columns: what each column stands for; see `hutch.core.data.roles.Roles`.
         source: what messages call the table.
         after: what read the rows before, if their table had another schema; rows and groups are counted on.
+        given: `labels` and `importance` of all rows, float32, if no column holds them.
 
     Raises:
         ConfigError: a column that is named but not there.
@@ -85,22 +98,29 @@ class TableReader:
         columns: Roles | Mapping[str, Any] | None = None,
         source: str = "<table>",
         after: "TableReader | None" = None,
+        given: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
         self._arrow = arrow()
         self.schema = schema
         self._options = options
         self._source = source
-        roles = Roles.of(columns)
+        self._given = given or {}
+        roles = _without_index(Roles.of(columns), schema)
         names = list(schema.names)
         self._roles = {role: roles.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
-        self._features = roles.features(names)
         self._categorical = {names.index(str(name)) for name in roles.categorical}
-        for column in self._features:
-            self._check_type(column, schema.field(column.position).type)
+        texts = roles.texts(names)
+        self._features: list[FeatureColumn] = []
+        self._parts: list[Part | None] = []
+        self._texts: list[FeatureColumn] = []
+        for column in roles.features(names):
+            self._add(column, schema.field(column.position).type, column.position in texts)
         spaces = Namespaces(options)
         self._numbers = np.array([spaces.number(column.namespace) for column in self._features], np.int32)
+        self._text_numbers = [spaces.number(column.namespace) for column in self._texts]
         self._ids = spaces.ids
         seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in self._features]
+        self._text_seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in self._texts]
         self._hashes = hash_names(
             [column.name for column in self._features], np.array(seeds or [0], np.uint32), options
         )
@@ -109,31 +129,65 @@ class TableReader:
         self._group: int = after._group if after else 0
         self._last_group: Any = after._last_group if after else None
 
+    def _add(self, column: FeatureColumn, kind: Any, text: bool) -> None:
+        """Take a column of Arrow's type `kind` for features."""
+        types = self._arrow.types
+        if text:
+            if not _is_word(types, kind):
+                raise DataError(at(self._source, None, None, f"column {column.name!r} is {kind}, wanted text"))
+            self._texts.append(column)
+        elif parts := parts_of(types, kind):
+            self._features += [column._replace(name=column.name + part.suffix) for part in parts]
+            self._parts += parts
+        else:
+            self._check_type(column, kind)
+            self._features.append(column)
+            self._parts.append(None)
+
     def batches(self, record_batch: Any) -> Iterator[Batch]:
         """One record batch in pieces."""
-        rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features)))
+        rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features) + 64 * len(self._texts)))
         for start in range(0, record_batch.num_rows, rows):
             yield self._batch(record_batch.slice(start, rows))
 
     def _batch(self, piece: Any) -> Batch:
         rows, width = piece.num_rows, len(self._features)
         indices, values = np.empty(rows * width, np.uint32), np.empty(rows * width, np.float32)
-        for k, column in enumerate(self._features):
-            self._fill(k, column, piece.column(column.position), indices, values)
+        for k, (column, part) in enumerate(zip(self._features, self._parts, strict=True)):
+            array = piece.column(column.position)
+            self._fill(k, column, part.of(array) if part else array, indices, values)
+        row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * width, np.tile(self._numbers, rows)
+        if self._texts:
+            row_ptr, indices, values, numbers = self._with_words(piece, indices, values, numbers)
+
+        def name_of(i: int) -> str:
+            place = i - int(row_ptr[np.searchsorted(row_ptr, i, "right") - 1])
+            return f"column {self._features[place].name!r}" if place < width else "a word"
+
         batch = assemble(
-            np.arange(rows + 1, dtype=np.int64) * width,
+            row_ptr,
             indices,
             values,
-            np.tile(self._numbers, rows),
+            numbers,
             self._ids,
             self._options,
             self._source,
             self._row,
-            lambda i: f"column {self._features[i % width].name!r}",
+            name_of,
             **self._columns(piece),
         )
         self._row += rows
         return batch
+
+    def _with_words(
+        self, piece: Any, indices: NDArray[np.uint32], values: NDArray[np.float32], numbers: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32], NDArray[np.int32]]:
+        """The features of a piece and the words of its columns of text: row offsets, indices, values, namespaces."""
+        found = []
+        for column, seed in zip(self._texts, self._text_seeds, strict=True):
+            data, offsets = _buffers(self._words(piece.column(column.position)).fill_null(b""))
+            found.append(hash_words(data, offsets[:-1], offsets[1:], seed, self._options.hash == "all", self._mask))
+        return with_words(len(self._features), piece.num_rows, (indices, values, numbers), found, self._text_numbers)
 
     def _fill(
         self,
@@ -184,7 +238,9 @@ class TableReader:
         found: dict[str, NDArray[Any]] = {}
         for role, name in (("label", "labels"), ("importance", "importance"), ("base", "base")):
             position = self._roles[role]
-            if position is not None:
+            if name in self._given:
+                found[name] = self._given[name][self._row - 1 : self._row - 1 + piece.num_rows]
+            elif position is not None:
                 found[name] = self._number_column(role, piece.column(position))
         position = self._roles["tag"]
         if position is not None:
@@ -223,8 +279,17 @@ class TableReader:
         types = self._arrow.types
         value = kind.value_type if types.is_dictionary(kind) else kind
         if not (_is_number(types, value) or _is_word(types, value) or types.is_null(value)):
-            text = f"column {column.name!r} is {kind}, wanted numbers or words; name it under 'ignore' or convert it"
-            raise DataError(at(self._source, None, None, text))
+            wanted = "numbers, words or dates; name it under 'ignore' or convert it"
+            raise DataError(at(self._source, None, None, f"column {column.name!r} is {kind}, wanted {wanted}"))
+
+
+def _without_index(roles: Roles, schema: Any) -> Roles:
+    """The roles where the index of a frame of pandas, unless they name it, is left out."""
+    spaces = (roles.namespaces or {}).values()
+    named = {str(name) for names in spaces for name in ([names] if isinstance(names, str) else names)}
+    index = (schema.pandas_metadata or {}).get("index_columns", ())
+    ignored = [name for name in index if name in schema.names and name not in named]
+    return replace(roles, ignore=(*roles.ignore, *ignored)) if ignored else roles
 
 
 def _is_number(types: Any, kind: Any) -> bool:
@@ -255,6 +320,8 @@ def table_batches(
     options: ParserOptions,
     columns: Roles | Mapping[str, Any] | None = None,
     source: str = "<table>",
+    labels: Any = None,
+    importance: Any = None,
 ) -> Iterator[Batch]:
     """Batches of any tables that speak the Arrow PyCapsule protocol.
 
@@ -263,13 +330,16 @@ def table_batches(
         options: how names are hashed, and the kind of the labels.
         columns: what each column stands for; see `hutch.core.data.roles.Roles`.
         source: what messages call the tables.
+        labels, importance: one for each row, in place of columns; None: a column may hold them.
 
     Raises:
         ConfigError: a column that is named but not there.
         DataError: no table, or a column or a value that cannot be used.
         HutchError: pyarrow is not installed.
     """
+    given = as_given(labels, importance, source)
     reader: TableReader | None = None
+    rows = 0
     for table in tables:
         try:
             stream = arrow().RecordBatchReader.from_stream(table)
@@ -277,6 +347,13 @@ def table_batches(
             got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
             raise DataError(at(source, None, None, got)) from None
         if reader is None or reader.schema != stream.schema:
-            reader = TableReader(stream.schema, options, columns, source, reader)
+            reader = TableReader(stream.schema, options, columns, source, reader, given)
         for record_batch in stream:
+            rows += record_batch.num_rows
+            for name, array in given.items():
+                if len(array) < rows:
+                    raise DataError(f"{source}: got {len(array)} {name}, wanted one for each row")
             yield from reader.batches(record_batch)
+    for name, array in given.items():
+        if len(array) != rows:
+            raise DataError(f"{source}: got {len(array)} {name}, wanted {rows}, one for each row")

@@ -199,6 +199,42 @@ def as_labels(given: Any) -> NDArray[np.float32]:
     return labels
 
 
+def as_given(labels: Any, importance: Any, source: str) -> dict[str, NDArray[np.float32]]:
+    """Labels and importances that stand beside the examples, as far as they are given, as the columns of a batch.
+
+    Raises:
+        DataError: they are no numbers, or have not one dimension.
+    """
+    given: dict[str, NDArray[np.float32]] = {}
+    if labels is not None:
+        given["labels"] = as_labels(as_numbers("labels", labels, source))
+    if importance is not None:
+        given["importance"] = np.array(as_numbers("importance", importance, source), np.float32)
+    for name, array in given.items():
+        if array.ndim != 1:
+            raise DataError(f"{source}: got {name} of shape {array.shape}, wanted one dimension")
+    return given
+
+
+def as_numbers(name: str, given: Any, source: str) -> Any:
+    """An array or sparse matrix if it holds numbers, made of them if it only looks different; else a DataError."""
+    array = given if hasattr(given, "tocsr") else np.asarray(given)
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind in "OUS" and not hasattr(given, "tocsr"):
+        for place, value in np.ndenumerate(array):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                column = "" if name else "".join(f"column {j}: " for j in place[1:])
+                wanted = "a number; class names go with hutch.sklearn" if name == "labels" else "a number"
+                got = value.item() if isinstance(value, np.generic) else value
+                text = f"{name and name + ': '}{column}got {got!r}, wanted {wanted}"
+                raise DataError(at(source, place[0] + 1, None, text)) from None
+        return array.astype(np.float32)
+    raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
+
+
 def _check(batch: Batch, options: ParserOptions, source: str, first_row: int) -> None:
     labels, known = batch.labels, batch.labels != UNLABELED
     if options.label == "multiclass":

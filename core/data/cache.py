@@ -6,6 +6,8 @@ source still has that content. Reading a source to find out costs as much as par
 unchanged if the system knows the same of it, and its last change was well before the file was begun: programs can set
 back the time of modification, but not that of the inode's change, which every write moves on. In all other cases (a
 copy, a touched or very young source, a system without such a time) the content is read and compared.
+
+Each block of arrays has a checksum (CRC-32), compared when the block is read for the first time, and so has the index.
 """
 
 import hashlib
@@ -16,7 +18,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +34,17 @@ IN_MEMORY = 1 << 27
 
 CACHE_ENDING = ".hutch-cache"
 
-_MAGIC = b"HUTCH BATCHES 2\n"
-_MAGICS = (_MAGIC, b"HUTCH BATCHES 1\n")  # what may be replaced
+_KIND = b"HUTCH BATCHES "
+_MAGIC = _KIND + b"3\n"
 _ALIGNMENT = 64
 _FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
 _YOUNG = 2.0  # seconds: file systems tell times apart at least this well
 _NAMES = tuple(field.name for field in fields(Batch))
 _OFFSETS = {"row_ptr": "indices", "row_namespaces": "namespace_id", "tag_ptr": "tags", "cost_ptr": "costs"}
+
+
+class DamagedCache(DataError):
+    """A file of batches does not hold what was written; the sources do."""
 
 
 class BatchMemory:
@@ -88,8 +95,10 @@ class BatchCache:
     def __init__(self, path: str, sources: Sequence[str], options: ParserOptions, fresh: bool = False) -> None:
         self.path = path
         self._sources = list(sources)
-        self._options = {**asdict(options), "strict": None}
-        self._index: list[dict[str, tuple[int, int, str]]] = []
+        self._options = {name: value for name, value in asdict(options).items() if name != "longest_line"} | {
+            "strict": None
+        }
+        self._index: list[_Block] = []
         self._mapped: mmap.mmap | None = None
         self._views: list[Batch] = []
         self._begun = time.time()
@@ -101,19 +110,22 @@ class BatchCache:
     def _load(self) -> bool:
         try:
             with open(self.path, "rb") as file:
-                tail = len(_MAGIC) + 8
+                tail = len(_MAGIC) + 12
                 file.seek(-tail, os.SEEK_END)
                 end = file.tell()
-                size = int.from_bytes(file.read(8), "little")
+                checksum, size = (int.from_bytes(file.read(count), "little") for count in (4, 8))
                 if file.read() != _MAGIC or size > end:
                     return False
                 file.seek(end - size)
-                found = json.loads(file.read(size))
+                text = file.read(size)
+                if crc32(text) != checksum:
+                    return False
+                found = json.loads(text)
         except (OSError, ValueError):
             return False
         if found["options"] != self._options or len(found["sources"]) != len(self._sources):
             return False
-        self._index = found["batches"]
+        self._index = [_Block(*block) for block in found["batches"]]
         return all(map(_is_same, self._sources, found["sources"]))
 
     def __len__(self) -> int:
@@ -123,7 +135,7 @@ class BatchCache:
         """The batches, mapped from the file; valid until the next one is asked for.
 
         Raises:
-            DataError: the file is damaged.
+            DamagedCache: a block is not what was written.
         """
         if self._mapped is None:
             with open(self.path, "rb") as file:
@@ -131,21 +143,22 @@ class BatchCache:
             self._views = []
         mapped = self._mapped
         passing = len(mapped) > IN_MEMORY and hasattr(mapped, "madvise")
-        for number, arrays in enumerate(self._index):
+        for number, block in enumerate(self._index):
             if number == len(self._views):
-                self._views.append(self._view(mapped, arrays))
+                self._views.append(self._view(mapped, block))
             yield self._views[number]
             if passing:  # what has been read need not stay in memory
-                offsets = [offset for offset, _, _ in arrays.values()]
-                start = min(offsets) // mmap.PAGESIZE * mmap.PAGESIZE
-                mapped.madvise(mmap.MADV_DONTNEED, start, max(offsets) - start + 1)
+                start = block.start // mmap.PAGESIZE * mmap.PAGESIZE
+                mapped.madvise(mmap.MADV_DONTNEED, start, block.stop - start)
 
-    def _view(self, mapped: mmap.mmap, arrays: dict[str, tuple[int, int, str]]) -> Batch:
+    def _view(self, mapped: mmap.mmap, block: "_Block") -> Batch:
         try:
-            batch = PinnedBatch(**{name: _array(mapped, *arrays[name]) for name in _NAMES})
+            if crc32(memoryview(mapped)[block.start : block.stop]) != block.checksum:
+                raise ValueError("wrong checksum")
+            batch = PinnedBatch(**{name: _array(mapped, *block.arrays[name]) for name in _NAMES})
             _check(batch, int(self._options["bits"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(at(self.path, None, None, f"is damaged, delete it: {error}")) from None
+            raise DamagedCache(at(self.path, None, None, f"is damaged: {error}")) from None
         return batch
 
     @contextmanager
@@ -161,7 +174,7 @@ class BatchCache:
                 raise _Abandoned
             index = {"options": self._options, "sources": self._before, "batches": writer.index}
             text = json.dumps(index).encode()
-            file.write(text + len(text).to_bytes(8, "little") + _MAGIC)
+            file.write(text + crc32(text).to_bytes(4, "little") + len(text).to_bytes(8, "little") + _MAGIC)
             self._index, self._mapped = writer.index, None
         self.ready = bool(self._index)
 
@@ -172,16 +185,31 @@ class BatchCache:
         return same and (before["trusted"] or _digest(source) == before["digest"])
 
 
+class _Block(NamedTuple):
+    """A batch in a file.
+
+    Attributes:
+        start, stop: its bytes.
+        checksum: CRC-32 of them.
+        arrays: by name, where each lies, its length and its type.
+    """
+
+    start: int
+    stop: int
+    checksum: int
+    arrays: dict[str, tuple[int, int, str]]
+
+
 class CacheWriter:
     """What takes batches while a cache is written.
 
     Attributes:
-        index: where the arrays of each batch lie.
+        index: the block of each batch.
         abandoned: set it, and no cache appears.
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        self.index: list[dict[str, tuple[int, int, str]]] = []
+        self.index: list[_Block] = []
         self.abandoned = False
         self._file = file
         self._at = file.write(_MAGIC)
@@ -201,12 +229,15 @@ class CacheWriter:
             return
         batch, places = joined(*self._held), {}
         self._held, self._features = [], 0
+        start, checksum = self._at, 0
         for name in _NAMES:
             array: NDArray[Any] = np.ascontiguousarray(getattr(batch, name))
-            self._at += self._file.write(bytes(-self._at % _ALIGNMENT))
-            places[name] = (self._at, len(array), array.dtype.str)
-            self._at += self._file.write(array.data)
-        self.index.append(places)
+            padding = bytes(-self._at % _ALIGNMENT)
+            places[name] = (self._at + len(padding), len(array), array.dtype.str)
+            for part in (padding, array.data):
+                checksum = crc32(part, checksum)
+                self._at += self._file.write(part)
+        self.index.append(_Block(start, self._at, checksum, places))
 
 
 class _Abandoned(Exception):
@@ -215,7 +246,7 @@ class _Abandoned(Exception):
 
 def _is_cache(path: str) -> bool:
     with open(path, "rb") as file:
-        return file.read(len(_MAGIC)) in _MAGICS
+        return file.read(len(_KIND)) == _KIND
 
 
 def _known(source: str) -> dict[str, int]:

@@ -17,12 +17,26 @@ from hutch.core.data.ahead import in_order
 from hutch.core.data.packed import ENDINGS, Decompressed
 from hutch.core.errors import DataError, at
 from hutch.core.text.fast import FEED
-from hutch.core.text.parser import PADDING, ParserOptions, TextParser
+from hutch.core.text.parser import LONGEST_LINE, PADDING, ParserOptions, TextParser
 
 CHUNK_BYTES = 1 << 21
 """Default size of a chunk: caches hold what is made of it, and what Python does for each is little beside that."""
 
 Source = str | os.PathLike[str]
+
+
+class TooLong(DataError):
+    """A line, or what is made of it, does not fit into memory, or not into as much as it may take.
+
+    Args:
+        source, number: of the chunk, as in `Chunk`.
+        reason: what messages say after the place.
+        line: on which it is, if that is known.
+    """
+
+    def __init__(self, source: str, number: int, reason: str, line: int | None = None) -> None:
+        super().__init__(at(source, line, None, reason))
+        self.source, self.number, self.reason = source, number, reason
 
 
 class Chunk(NamedTuple):
@@ -57,10 +71,17 @@ class Chunks:
         position: how many of these bytes had been read for the chunk seen last.
     """
 
-    def __init__(self, sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        chunk_bytes: int = CHUNK_BYTES,
+        whole_groups: bool = False,
+        longest_line: int = LONGEST_LINE,
+    ) -> None:
         self.sources = [os.fspath(source) for source in sources]
         self.chunk_bytes = chunk_bytes
         self.whole_groups = whole_groups
+        self.longest_line = longest_line
         self.total_bytes = _total(self.sources)
         self.position = 0
 
@@ -106,7 +127,14 @@ class Chunks:
                 filled = PADDING + len(left)
                 buffers[0][PADDING:filled] = left
             elif filled == len(buffers[0]) - PADDING - 1:
-                longer = _memory(2 * len(buffers[0]))  # for a line, or a group, longer than the buffer
+                line = buffers[0].rfind(b"\n", PADDING, filled) + 1 or PADDING
+                if filled - line >= self.longest_line:
+                    reason = f"got a line of more than {self.longest_line} bytes, wanted line feeds; the limit is"
+                    raise TooLong(name, number, f"{reason} input.longest_line")
+                room = 2 * len(buffers[0])  # for a line, or a group, longer than the buffer
+                if not self.whole_groups:
+                    room = min(room, max(self.longest_line, self.chunk_bytes) + 2 * PADDING + 1)
+                longer = _memory(room)
                 longer[:filled] = buffers[0][:filled]
                 buffers[0] = longer
         if filled > PADDING:
@@ -161,21 +189,28 @@ def _reason(error: OSError) -> str:
     return wanted.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
 
 
-def read_chunks(sources: Iterable[Source], chunk_bytes: int = CHUNK_BYTES, whole_groups: bool = False) -> Chunks:
+def read_chunks(
+    sources: Iterable[Source],
+    chunk_bytes: int = CHUNK_BYTES,
+    whole_groups: bool = False,
+    longest_line: int = LONGEST_LINE,
+) -> Chunks:
     """Read sources one after the other as chunks of whole lines.
 
     Args:
         sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
         chunk_bytes: size of the buffer; a longer line makes it grow.
         whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
+        longest_line: bytes; a longer line that does not fit into the buffer either is refused.
 
     Returns:
         An iterable of `Chunk` that also knows how far it has come.
 
     Raises:
         DataError: while iterating, if a source is missing, a directory, not readable, truncated or corrupt.
+        TooLong: while iterating, if a line is.
     """
-    return Chunks(sources, chunk_bytes, whole_groups)
+    return Chunks(sources, chunk_bytes, whole_groups, longest_line)
 
 
 def batches(
@@ -201,21 +236,32 @@ def batches(
         DataError: see `read_chunks` and `TextParser.parse`.
     """
     parser = parser or TextParser(options, valid=threads + 1)
-    whole = parser.options.whole_groups
-    return _parsed(
-        sources if isinstance(sources, Chunks) else read_chunks(sources, whole_groups=whole), parser, threads
-    )
+    if not isinstance(sources, Chunks):
+        options = parser.options
+        sources = read_chunks(sources, whole_groups=options.whole_groups, longest_line=options.longest_line)
+    return _parsed(sources, parser, threads)
 
 
 def _parsed(chunks: Chunks, parser: TextParser, threads: int) -> Iterator[Batch]:
     def fill(number: int, chunk: Chunk) -> tuple[int, Chunk]:
-        parser.fill(number, chunk.text)
+        try:
+            parser.fill(number, chunk.text)
+        except MemoryError:
+            raise TooLong(chunk.source, chunk.number, "lines from here on need more memory than there is") from None
         return number, chunk
 
     found = chunks.read(parser.valid)
     source = -1
     jobs = (partial(fill, number, chunk) for number, chunk in enumerate(found))
-    for number, chunk in in_order(jobs, threads, parser.valid):
+    filled = in_order(jobs, threads, parser.valid)
+    while True:
+        try:
+            number, chunk = next(filled)
+        except StopIteration:
+            return
+        except TooLong as error:  # only now is it known how many lines came before
+            line = parser.line if error.number == source else 0
+            raise TooLong(error.source, error.number, error.reason, line + 1) from None
         if chunk.number != source:
             parser.start(chunk.source)
             source = chunk.number

@@ -1,6 +1,6 @@
-"""CSV and TSV files with a header: a kernel splits records into cells, another turns cells into features.
+"""CSV and TSV files with a header as batches: a kernel turns the cells of `hutch.core.data.cells` into features.
 
-Quoting follows RFC 4180. A cell that is a number is the feature `column` with that value, any other cell is the feature
+A cell that is a number is the feature `column` with that value, any other cell is the feature
 `column:cell` of VW's text, whatever bytes it holds; an empty cell is no feature.
 """
 
@@ -13,68 +13,19 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at
+from hutch.core.data.words import hash_words, with_words
+from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
-from hutch.core.text.hashing import PADDING, hash_name, hash_namespace
-from hutch.core.text.numbers import has_digit, read_float
+from hutch.core.text.hashing import hash_name, hash_namespace
+from hutch.core.text.numbers import read_decimal
 from hutch.core.text.parser import ParserOptions
 
-_QUOTE, _LINE_FEED, _RETURN, _BLANK = 34, 10, 13, 32
+_BLANK = 32
 _NUMERIC_ROLES = ("label", "importance", "base")
-
-
-@compiled
-def _split(text, delimiter, clean, cells, records, lines):
-    """Split whole records into cells: `clean[cells[2c]:cells[2c + 1]]`, unquoted and followed by a blank.
-
-    Record r has the cells from `records[r]` to `records[r + 1]` and begins on line `lines[r]` (from 0). Blank lines are
-    passed over. Returns the number of records, the bytes and the lines they used; an open quote leaves its record out.
-    """
-    record, cell, to, at, used, line, lines_used = 0, 0, 0, 0, 0, 0, 0
-    while at < len(text):
-        if text[at] == _LINE_FEED or (text[at] == _RETURN and at + 1 < len(text) and text[at + 1] == _LINE_FEED):
-            at += 1 if text[at] == _LINE_FEED else 2
-            line += 1
-            used, lines_used = at, line
-            continue
-        lines[record] = line
-        ended = False
-        while not ended:
-            cells[2 * cell] = to
-            quoted = at < len(text) and text[at] == _QUOTE
-            at += quoted
-            while at < len(text):
-                byte = text[at]
-                if quoted and byte == _QUOTE:
-                    if at + 1 < len(text) and text[at + 1] == _QUOTE:
-                        at += 1
-                    else:
-                        quoted = False
-                        at += 1
-                        continue
-                elif not quoted and (byte == delimiter or byte == _LINE_FEED):
-                    break
-                line += byte == _LINE_FEED
-                clean[to] = byte
-                to += 1
-                at += 1
-            if quoted or at == len(text):
-                return record, used, lines_used
-            ended = text[at] == _LINE_FEED
-            if ended and to > cells[2 * cell] and text[at - 1] == _RETURN:
-                to -= 1
-            cells[2 * cell + 1] = to
-            clean[to] = _BLANK
-            to, cell, at = to + 1, cell + 1, at + 1
-        line += 1
-        record += 1
-        records[record] = cell
-        used, lines_used = at, line
-    return record, used, lines_used
 
 
 @helper
@@ -83,8 +34,7 @@ def _number(clean, start, stop):
     while stop > start and clean[stop - 1] == _BLANK:
         stop -= 1
     start, stop = int64(clean.ctypes.data) + start, int64(clean.ctypes.data) + stop
-    number, used = read_float(start, stop)
-    return number, used == stop - start and used > 0 and (has_digit(start, stop) or number != 0)
+    return read_decimal(start, stop)
 
 
 @compiled
@@ -131,7 +81,9 @@ class CsvReader:
         self, names: list[str], options: ParserOptions, columns: Roles | Mapping[str, Any] | None, source: str
     ) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
-        features = roles.features(names)
+        texts = roles.texts(names)
+        features = [column for column in roles.features(names) if column.position not in texts]
+        self._texts = [column for column in roles.features(names) if column.position in texts]
         seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in features]
         categorical = {str(name) for name in roles.categorical}
         self._options, self._source, self._names = options, source, names
@@ -140,18 +92,20 @@ class CsvReader:
         self._positions = np.array([column.position for column in features], np.int64)
         self._words = np.array([column.name in categorical for column in features], np.bool_)
         self._numbers = np.array([spaces.number(column.namespace) for column in features], np.int32)
+        self._text_numbers = [spaces.number(column.namespace) for column in self._texts]
+        self._text_seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in self._texts]
         self._ids = spaces.ids
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
         self._group, self._last_group = 0, b""
         self._begun = False
 
-    def batch(self, clean: NDArray[np.uint8], cells: NDArray[np.int64], rows: int, lines: NDArray[np.int64]) -> Batch:
-        """The batch of the records whose cells these are; `lines` holds their line numbers."""
-        width, used, options = len(self._names), len(self._used), self._options
+    def batch(self, records: Records) -> Batch:
+        """The batch of some records below the header."""
+        rows, used, options = len(records), len(self._used), self._options
+        clean, cells, width = records.clean, records.cells, records.width
         indices, values = np.zeros(rows * used, np.uint32), np.zeros(rows * used, np.float32)
-        mask = np.uint32((1 << options.bits) - 1)
+        mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         if used:
-            hash_all = options.hash == "all"
             _features(clean, cells, width, self._positions, self._hashes, self._words, hash_all, mask, indices, values)
         found: dict[str, NDArray[Any]] = {}
         for role, name, missing in (("label", "labels", np.nan), ("importance",) * 2 + (1.0,), ("base",) * 2 + (0.0,)):
@@ -160,33 +114,38 @@ class CsvReader:
                 found[str(name)] = out = np.zeros(rows, np.float32)
                 row = _numbers(clean, cells, width, position, np.float32(missing), out)
                 if row >= 0:
-                    got = self._cell(clean, cells, row, position).decode(errors="replace")
+                    got = shortened(records.cell(row, position).decode(errors="replace"))
                     text = f"column {self._names[position]!r} ({role}): got {got!r}, wanted a number"
-                    raise DataError(at(self._source, int(lines[row]), None, text))
+                    raise DataError(at(self._source, int(records.lines[row]), None, text))
         if "labels" in found:
             found["labels"] = as_labels(found["labels"])
-        if self._roles["tag"] is not None:
-            tags = [self._cell(clean, cells, row, self._roles["tag"]) for row in range(rows)]
+        if (position := self._roles["tag"]) is not None:
+            tags = [records.cell(row, position) for row in range(rows)]
             found["tag_ptr"] = np.concatenate([[0], np.cumsum([len(tag) for tag in tags])]).astype(np.int64)
             found["tags"] = np.frombuffer(b"".join(tags), np.uint8)
-        if self._roles["group"] is not None:
-            found["group"] = self._groups([self._cell(clean, cells, row, self._roles["group"]) for row in range(rows)])
+        if (position := self._roles["group"]) is not None:
+            found["group"] = self._groups([records.cell(row, position) for row in range(rows)])
+        row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * used, np.tile(self._numbers, rows)
+        if self._texts:
+            bounds = cells[: 2 * rows * width].reshape(rows, width, 2)
+            words = [
+                hash_words(clean, bounds[:, column.position, 0], bounds[:, column.position, 1], seed, hash_all, mask)
+                for column, seed in zip(self._texts, self._text_seeds, strict=True)
+            ]
+            single = (indices, values, numbers)
+            row_ptr, indices, values, numbers = with_words(used, rows, single, words, self._text_numbers)
         return assemble(
-            np.arange(rows + 1, dtype=np.int64) * used,
+            row_ptr,
             indices,
             values,
-            np.tile(self._numbers, rows),
+            numbers,
             self._ids,
             options,
             self._source,
-            int(lines[0]),
-            lambda i: f"column {self._used[i % used]!r}",
+            int(records.lines[0]),
+            lambda i: f"column {self._used[i - int(row_ptr[np.searchsorted(row_ptr, i, 'right') - 1])]!r}",
             **found,
         )
-
-    def _cell(self, clean: NDArray[np.uint8], cells: NDArray[np.int64], row: int, position: int) -> bytes:
-        cell = row * len(self._names) + position
-        return clean[cells[2 * cell] : cells[2 * cell + 1]].tobytes()
 
     def _groups(self, words: list[bytes]) -> NDArray[np.int64]:
         groups = np.zeros(len(words), np.int64)
@@ -210,48 +169,17 @@ def read_csv(
 
     Raises:
         ConfigError: a column that is named but not in the header.
-        DataError: an empty file, a record with too few or too many cells, an open quote, a label that is no number.
+        DataError: an empty file, a record with too few or too many cells, a malformed cell, a label that is no number.
     """
     reader: CsvReader | None = None
-    left, line, source = b"", 1, path
-    for chunk in read_chunks([path]):
-        source = chunk.source
-        data = left + bytes(chunk.data)
-        if reader is None and not left:
-            data = data.removeprefix(b"\xef\xbb\xbf")
-        text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
-        ends = int(np.count_nonzero(text == _LINE_FEED))
-        most = int(np.count_nonzero(text == ord(delimiter))) + ends
-        clean, cells = np.zeros(len(text) + most + PADDING, np.uint8), np.zeros(2 * most + 2, np.int64)
-        records, lines = np.zeros(ends + 1, np.int64), np.zeros(ends + 1, np.int64)
-        rows, used, lines_used = _split(text, ord(delimiter), clean, cells, records, lines)
-        left = data[used:]
-        lines = lines + line
-        line += lines_used
-        first = 0
-        if reader is None and rows:
-            header = [clean[cells[2 * c] : cells[2 * c + 1]].tobytes() for c in range(records[1])]
-            try:
-                names = [name.decode() for name in header]
-            except UnicodeDecodeError as error:
-                got = f"the header is not UTF-8 (byte {error.object[error.start]:#04x})"
-                raise DataError(at(source, 1, None, f"{got}, wanted CSV in UTF-8")) from None
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise DataError(at(source, 1, None, f"column {twice!r} is there twice, wanted names that differ"))
-            reader, first = CsvReader(names, options, columns, source), 1
-        if reader is None or rows == first:
-            continue
-        sizes = np.diff(records[first : rows + 1])
-        if (sizes != len(names)).any():
-            bad = int(np.argmax(sizes != len(names)))
-            text_ = f"got {sizes[bad]} cells, wanted {len(names)} as in the header"
-            raise DataError(at(source, int(lines[first + bad]), None, text_))
-        yield reader.batch(clean, cells[2 * records[first] :], rows - first, lines[first:])
-    if reader is None and not left:
-        raise DataError(at(source, None, None, "is empty, wanted a header and records"))
-    if left:
-        raise DataError(at(source, line, None, "a quote is not closed before the end of the file"))
+    for records in read_records(path, delimiter, options.longest_line):
+        if reader is None:
+            reader = CsvReader(names_of(records), options, columns, records.source)
+            records = records.after(1)
+        if len(records):
+            yield reader.batch(records)
+    if reader is None:
+        raise DataError(at(path, None, None, "is empty, wanted a header and records"))
 
 
 def _read_tsv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:

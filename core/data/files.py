@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
-from hutch.core.data.cache import BatchCache, BatchMemory
-from hutch.core.data.chunks import batches, read_chunks
+from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
+from hutch.core.data.chunks import Chunks, batches, read_chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import NUL_BYTE, Problem, Problems
 
@@ -56,6 +56,7 @@ class InputFiles:
         passes: how often the batches will be asked for; if more than once, they stay in memory as far as they fit.
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
         fresh: make the cache anew whatever is there.
+        read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
 
     Attributes:
         total: bytes of all sources, None if it is not known.
@@ -75,6 +76,7 @@ class InputFiles:
         passes: int = 1,
         cache: str | None = None,
         fresh: bool = False,
+        read_text: Callable[[Chunks, TextParser], Iterator[Batch]] | None = None,
     ) -> None:
         self.sources = list(sources)
         self.total = read_chunks(self.sources).total_bytes
@@ -83,6 +85,7 @@ class InputFiles:
         self._readers = readers
         self._columns = columns
         self._on_problem = on_problem
+        self._read_text = read_text or _parsed_ahead
         self._finished = self._reported = 0
         self._chunks = read_chunks([])
         self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
@@ -113,8 +116,24 @@ class InputFiles:
         if self._memory.batches is not None:
             return self._again(self._memory.batches, len(self._memory.batches))
         if self._cache is not None and self._cache.ready:
-            return self._again(self._cache, len(self._cache))
+            return self._cached(self._cache)
         return self._first()
+
+    def _cached(self, cache: BatchCache) -> Iterator[Batch]:
+        """The batches of the cache; from a damaged one on, the text is parsed again."""
+        given = 0
+        try:
+            for batch in self._again(cache, len(cache)):
+                given += len(batch)
+                yield batch
+            return
+        except DamagedCache as error:
+            warn(f"{error}; the text is parsed again")
+        cache.ready = False
+        for batch in self._first():
+            if given < len(batch):
+                yield batch.rows(given, len(batch)) if given else batch
+            given = max(0, given - len(batch))
 
     def _again(self, kept: Iterable[Batch], count: int) -> Iterator[Batch]:
         total = self.total or 0
@@ -145,16 +164,18 @@ class InputFiles:
                 found = reader(source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
             else:
-                self._chunks = read_chunks([source], whole_groups=self._options.whole_groups)
+                self._chunks = read_chunks(
+                    [source],
+                    whole_groups=self._options.whole_groups,
+                    longest_line=self._options.longest_line,
+                )
                 yield from self._text(parser, first_pass)
                 self._chunks = read_chunks([])
             self._finished += os.path.getsize(source) if self.total is not None else 0
 
     def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:
-        """Batches of text, of files parsed ahead by threads."""
         nuls = int(parser.problems.counts[NUL_BYTE])
-        is_file = self._chunks.total_bytes is not None
-        for number, batch in enumerate(batches(self._chunks, parser=parser, threads=THREADS if is_file else 0)):
+        for number, batch in enumerate(self._read_text(self._chunks, parser)):
             if number == 0 and parser.problems.counts[NUL_BYTE] > nuls:
                 wanted = "wanted lines of text such as '1 |words good bad'"
                 raise DataError(at(parser.source_name, None, None, f"is not text, it holds NUL bytes; {wanted}"))
@@ -168,3 +189,8 @@ class InputFiles:
         while self._reported < len(problems.kept):
             self._on_problem(problems.kept[self._reported])
             self._reported += 1
+
+
+def _parsed_ahead(chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
+    """Batches of text, of files parsed ahead by threads."""
+    return batches(chunks, parser=parser, threads=THREADS if chunks.total_bytes is not None else 0)

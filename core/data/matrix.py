@@ -1,15 +1,18 @@
 """NumPy matrices and SciPy sparse matrices as batches; column j is the feature named `j`."""
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_labels, assemble, hash_names
+from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_given, as_numbers, assemble, hash_names
 from hutch.core.data.roles import REST, Roles
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
@@ -24,7 +27,6 @@ class _Columns:
 
     def __init__(self, width: int, options: ParserOptions, columns: Roles | Mapping[str, Any] | None) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
-        names = [str(j) for j in range(width)]
         listed = roles.namespaces
         self.hashes = np.zeros(width, np.uint32)
         self.numbers = np.full(width, -1, np.int32)
@@ -33,16 +35,25 @@ class _Columns:
             groups = {namespace: np.arange(width)}
         else:
             found: dict[str, list[int]] = {}
-            for column in roles.features(names):
+            for column in roles.features([str(j) for j in range(width)]):
                 found.setdefault(column.namespace, []).append(column.position)
             groups = {namespace: np.array(positions) for namespace, positions in found.items()}
         for namespace, positions in groups.items():
             seed = np.array([hash_namespace(namespace, options.hash_seed, options.hash)], np.uint32)
-            hashes = hash_names([names[j] for j in positions], seed, options)
+            if options.hash == "strings":  # a name of digits is its own number
+                hashes = positions.astype(np.uint32) + seed
+            else:
+                hashes = hash_names([str(j) for j in positions], seed, options)
             self.hashes[positions] = hashes & np.uint32((1 << options.bits) - 1)
             self.numbers[positions] = spaces.number(namespace)
         self.order = np.concatenate([*groups.values(), np.zeros(0, np.int64)]).astype(np.int64)
         self.ids = spaces.ids
+
+
+@lru_cache(maxsize=8)
+def _columns_of(width: int, options: ParserOptions, roles: str) -> _Columns:
+    """What `_Columns` makes of roles, given as JSON so that calls with the same need not do it again."""
+    return _Columns(width, options, json.loads(roles))
 
 
 def matrix_batches(
@@ -68,18 +79,14 @@ def matrix_batches(
         ConfigError: a column that is not there.
         DataError: not two dimensions, labels of another length, or a value that cannot be used.
     """
-    shape, matrix = matrix.shape, _as_numbers("", matrix, source)
+    shape, matrix = matrix.shape, as_numbers("", matrix, source)
     if len(shape) != 2:
         raise DataError(f"{source}: got shape {shape}, wanted two dimensions: examples and columns")
-    given: dict[str, NDArray[np.float32]] = {}
-    if labels is not None:
-        given["labels"] = as_labels(_as_numbers("labels", labels, source))
-    if importance is not None:
-        given["importance"] = np.array(_as_numbers("importance", importance, source), np.float32)
+    given = as_given(labels, importance, source)
     for name, array in given.items():
         if array.shape != (shape[0],):
             raise DataError(f"{source}: got {name} of shape {array.shape}, wanted ({shape[0]},)")
-    table = _Columns(shape[1], options, columns)
+    table = _columns_of(shape[1], options, json.dumps(asdict(Roles.of(columns))))
     pieces = _dense(matrix, table) if isinstance(matrix, np.ndarray) else _sparse(matrix.tocsr(), table)
     for start, row_ptr, used, values in pieces:
         rows = slice(start, start + len(row_ptr) - 1)
@@ -95,25 +102,6 @@ def matrix_batches(
             lambda i, used=used: f"column {used[i]}",  # type: ignore[misc]
             **{name: array[rows] for name, array in given.items()},
         )
-
-
-def _as_numbers(name: str, given: Any, source: str) -> Any:
-    """An array or sparse matrix if it holds numbers, made of them if it only looks different; else a DataError."""
-    array = given if hasattr(given, "tocsr") else np.asarray(given)
-    if array.dtype.kind in "biuf":
-        return array
-    if array.dtype.kind in "OUS" and not hasattr(given, "tocsr"):
-        for place, value in np.ndenumerate(array):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                column = "" if name else "".join(f"column {j}: " for j in place[1:])
-                wanted = "a number; class names go with hutch.sklearn" if name == "labels" else "a number"
-                got = value.item() if isinstance(value, np.generic) else value
-                text = f"{name and name + ': '}{column}got {got!r}, wanted {wanted}"
-                raise DataError(at(source, place[0] + 1, None, text)) from None
-        return array.astype(np.float32)
-    raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
 
 
 _Piece = tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.roles import Roles
+from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace
@@ -27,8 +28,8 @@ class RecordReader:
 
     Args:
         options: how names are hashed, and the kind of the labels.
-        columns: which keys hold the label, the importance, the base, the tag and the group; every other key is a
-            namespace.
+        columns: which keys hold the label, the importance, the base, the tag and the group, and which hold text, whose
+            words are the features; every other key is a namespace.
         source: what messages call the records.
     """
 
@@ -44,6 +45,7 @@ class RecordReader:
         self._label, self._importance, self._base = roles.key("label"), roles.key("importance"), roles.key("base")
         self._tag, self._group = roles.key("tag"), roles.key("group")
         self._special = {self._label, self._importance, self._base, self._tag, self._group, *map(str, roles.ignore)}
+        self._texts = frozenset(map(str, roles.text))
         self._spaces = Namespaces(options)
         self._row = 1
         self._groups = -1
@@ -70,6 +72,8 @@ class RecordReader:
                 if not isinstance(namespace, str):
                     raise self._error(i, f"got the key {namespace!r}, wanted the name of a namespace")
                 number = self._spaces.number(namespace)
+                if namespace in self._texts and isinstance(features, str):
+                    features = words_of(features)
                 for name, value in self._items(i, namespace, features):
                     code = names.setdefault((namespace, str(name)), len(names))
                     if isinstance(value, str):

@@ -32,6 +32,8 @@ class Roles:
         group: rows in sequence with the same value form one group.
         namespaces: names of the feature columns by namespace, in the order of the line; `*` stands for all columns that
             nothing else names. None puts those into the anonymous namespace.
+        text: columns of text, whose words are the features, in lower case; one that `namespaces` does not list is a
+            namespace of its own name.
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
         ignore: columns to leave out.
     """
@@ -44,6 +46,7 @@ class Roles:
     tag: str | None = None
     group: str | None = None
     namespaces: Mapping[str, str | tuple[str | int, ...]] | None = None
+    text: tuple[str | int, ...] = ()
     categorical: tuple[str | int, ...] = ()
     ignore: tuple[str | int, ...] = ()
 
@@ -93,6 +96,7 @@ class Roles:
         taken |= {_find("columns.ignore", str(name), names) for name in self.ignore}
         for name in self.categorical:
             _find("columns.categorical", str(name), names)
+        texts = self.texts(names)
         spaces = {"": REST} if self.namespaces is None else self.namespaces
         listed: list[tuple[str, int | None]] = []  # None: the rest
         for namespace, columns in spaces.items():
@@ -110,9 +114,37 @@ class Roles:
         rest = [position for position in range(len(names)) if position not in taken]
         found = []
         for namespace, place in listed:
-            positions = rest if place is None else [place]
-            found += [FeatureColumn(position, names[position], namespace) for position in positions]
+            for position in rest if place is None else [place]:
+                own = place is None and position in texts
+                found.append(FeatureColumn(position, names[position], names[position] if own else namespace))
         return found
+
+    def texts(self, names: Sequence[str]) -> set[int]:
+        """Which of the columns `names` hold text.
+
+        Raises:
+            ConfigError: one that is not there, or that `categorical` names, too.
+        """
+        for name in self.text:
+            if name in self.categorical:
+                raise ConfigError(f"columns.text: column {name!r} is categorical, too, wanted one of the two")
+        return {_find("columns.text", str(name), names) for name in self.text}
+
+    def optional(self) -> "Roles":
+        """The same where examples need no label, as for predictions: a label or importance may not be there."""
+        return _Optional(**{field.name: getattr(self, field.name) for field in fields(Roles)})
+
+
+class _Optional(Roles):
+    """Roles of examples that may lack what only learning needs."""
+
+    __slots__ = ()
+
+    def position(self, role: str, names: Sequence[str]) -> int | None:
+        wanted = getattr(self, role)
+        if role in ("label", "importance") and wanted and wanted not in names:
+            return None
+        return super().position(role, names)
 
 
 def _find(path: str, name: str, names: Sequence[str]) -> int:

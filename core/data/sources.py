@@ -36,8 +36,8 @@ def to_batches(
         options: how names are hashed, and the kind of the labels.
         columns: what the columns of a table, the columns of a matrix or the keys of dicts stand for; see
             `hutch.core.data.roles.Roles`.
-        labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. For matrices only.
-        importance: importances of a matrix's rows, shape (examples,). For matrices only.
+        labels: labels of a matrix's or table's rows, shape (examples,); NaN: unlabeled.
+        importance: importances of a matrix's or table's rows, shape (examples,).
 
     Raises:
         TypeError: something else; the message says what is accepted.
@@ -58,8 +58,10 @@ def _to_batches(
 ) -> Iterator[Batch]:
     if is_matrix(examples):
         return matrix_batches(examples, options, columns, labels, importance)
+    if is_table(examples):
+        return table_batches([examples], options, columns, labels=labels, importance=importance)
     if labels is not None or importance is not None:
-        wanted = "a NumPy or SciPy matrix; in text, records and tables they stand in the examples themselves"
+        wanted = "a matrix or a table; in text and records they stand in the examples themselves"
         raise TypeError(f"labels and importance: got them with {type(examples).__name__}, wanted them with {wanted}")
     if isinstance(examples, Batch):
         return iter([examples])
@@ -67,8 +69,6 @@ def _to_batches(
         raise DataError(f"got {examples!r}, wanted lines such as '1 |words a b'; a chain reads a file by pathlib.Path")
     if isinstance(examples, str | bytes | bytearray | memoryview):
         return _text([examples], options)
-    if is_table(examples):
-        return table_batches([examples], options, columns)
     if is_dataset(examples):
         return table_batches(tables_of(examples), options, columns)
     if isinstance(examples, Mapping):

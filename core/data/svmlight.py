@@ -7,26 +7,29 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy import float32, int64
+from numpy import int64
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import assemble
+from hutch.core.data.cells import refuse_nul
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, hash_namespace, namespace_id
-from hutch.core.text.numbers import has_digit, read_float
+from hutch.core.text.numbers import read_decimal
 from hutch.core.text.parser import ParserOptions
 
 _BLANK, _HASH, _COLON, _LINE_FEED = 32, 35, 58, 10
-_LABEL, _PAIR, _NUMBER = 1, 2, 3
+_LABEL, _PAIR, _NUMBER, _GROUP = 1, 2, 3, 4
+_LARGEST = (1 << 63) - 1
 _WANTED = {
     _LABEL: "a number as the label",
-    _PAIR: "index:value, the index an integer",
+    _PAIR: "index:value, the index an integer below 2^63",
     _NUMBER: "a number after ':'",
+    _GROUP: "an integer below 2^63 after 'qid:'",
 }
 
 
@@ -38,11 +41,15 @@ def _word_end(text, at, stop):
 
 
 @helper
-def _number(text, at, stop):
-    """The whole of `text[at:stop]` as a number, and whether it is one."""
-    start, end = int64(text.ctypes.data) + at, int64(text.ctypes.data) + stop
-    number, used = read_float(start, end)
-    return number, used == end - start and used > 0 and (has_digit(start, end) or number != 0)
+def _integer(text, at, stop):
+    """The digits `text[at:stop]` as an integer; -1 if they are none or it is too large."""
+    number = int64(0) if at < stop else int64(-1)
+    for i in range(at, stop):
+        digit = int64(text[i]) - 48
+        if digit < 0 or digit > 9 or number > (_LARGEST - digit) // 10:
+            return int64(-1)
+        number = number * 10 + digit
+    return number
 
 
 @compiled
@@ -67,7 +74,7 @@ def _parse(text, seed, hash_all, mask, groups, out):
                 break
             stop = _word_end(text, at, end)
             if word == 0:
-                labels[rows], good = _number(text, at, stop)
+                labels[rows], good = read_decimal(address + at, address + stop)
                 if not good:
                     return rows, features, line, _LABEL, at, stop
                 lines[rows], word, at = line, 1, stop
@@ -75,19 +82,20 @@ def _parse(text, seed, hash_all, mask, groups, out):
             colon = at
             while colon < stop and text[colon] != _COLON:
                 colon += 1
-            number, good = _number(text, colon + 1, stop) if colon < stop else (float32(0), False)
             if colon == stop or colon == at:
                 return rows, features, line, _PAIR, at, stop
-            if not good:
-                return rows, features, line, _NUMBER, at, stop
             if word == 1 and colon - at == 3 and text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100:
-                qid = np.int64(number)
+                qid = _integer(text, colon + 1, stop)
+                if qid < 0:
+                    return rows, features, line, _GROUP, at, stop
                 groups[0] += groups[2] and qid != groups[1]
                 groups[1], groups[2] = qid, 1
             else:
-                for i in range(at, colon):
-                    if text[i] < 48 or text[i] > 57:
-                        return rows, features, line, _PAIR, at, stop
+                number, good = read_decimal(address + colon + 1, address + stop)
+                if not good:
+                    return rows, features, line, _NUMBER, at, stop
+                if _integer(text, at, colon) < 0:
+                    return rows, features, line, _PAIR, at, stop
                 indices[features] = hash_name(address + at, address + colon, seed, hash_all) & mask
                 values[features] = number
                 features += 1
@@ -117,8 +125,10 @@ def read_svmlight(
     seed = np.uint32(hash_namespace(namespace, options.hash_seed, options.hash))
     mask, ids = np.uint32((1 << options.bits) - 1), [namespace_id(namespace, options.namespaces)]
     groups, before = np.zeros(3, np.int64), 0
-    for chunk in read_chunks([path]):
-        text = np.frombuffer(bytes(chunk.data).rstrip(b"\n") + b"\n" + bytes(PADDING), np.uint8)
+    for chunk in read_chunks([path], longest_line=options.longest_line):
+        data = bytes(chunk.data)
+        refuse_nul(data, chunk.source, before + 1)
+        text = np.frombuffer(data.rstrip(b"\n") + b"\n" + bytes(PADDING), np.uint8)
         most, rows = int(np.count_nonzero(text == _COLON)), int(np.count_nonzero(text == _LINE_FEED))
         row_ptr, labels, group = np.zeros(rows + 1, np.int64), np.zeros(rows, np.float32), np.zeros(rows, np.int64)
         indices, values, lines = np.zeros(most, np.uint32), np.zeros(most, np.float32), np.zeros(rows, np.int64)
@@ -126,7 +136,7 @@ def read_svmlight(
         rows, features, line, bad, start, stop = _parse(text, seed, options.hash == "all", mask, groups, out)
         if bad:
             column = start - text[:start].tobytes().rfind(b"\n")
-            got = text[start:stop].tobytes().decode(errors="replace")
+            got = shortened(text[start:stop].tobytes().decode(errors="replace"))
             raise DataError(at(chunk.source, before + line, column, f"got {got!r}, wanted {_WANTED[bad]}"))
         if rows:
             yield assemble(
@@ -142,7 +152,7 @@ def read_svmlight(
                 labels=labels[:rows],
                 group=group[:rows],
             )
-        before += bytes(chunk.data).count(b"\n")
+        before += data.count(b"\n")
 
 
 @hookimpl

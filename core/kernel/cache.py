@@ -17,8 +17,9 @@ from threading import RLock
 from typing import Any
 
 from hutch.core.errors import at
-from hutch.core.kernel import object_store
+from hutch.core.kernel import home, object_store
 from hutch.core.kernel.decorators import Deferred
+from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -111,20 +112,11 @@ def _package_digest(root: Path) -> str:
 
 
 @cache
-def cache_home() -> Path:
-    """The writable directory under which all caches lie; `HUTCH_CACHE_DIR` overrides it."""
-    if os.environ.get("HUTCH_CACHE_DIR"):
-        return Path(os.environ["HUTCH_CACHE_DIR"])
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "hutch"
-
-
-@cache
 def _usable(directory: Path) -> bool:
     import tempfile
 
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        home.make(directory)
         with tempfile.TemporaryFile(dir=directory):
             return True
     except OSError as error:
@@ -147,7 +139,7 @@ def directory_for(function: Callable[..., Any]) -> Path | None:
 
 @cache
 def _directory(file: str, module: str) -> Path | None:
-    return cache_home() / _key(os.path.realpath(file), module) if os.path.isfile(file) else None
+    return home.cache_directory(_key(os.path.realpath(file), module)) if os.path.isfile(file) else None
 
 
 def _key(source: str, module: str) -> str:
@@ -188,7 +180,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 class AddressKernel:
     """A function of one fixed signature of scalars, met by its address; compiled when the address is first asked for.
 
-    Python may call it too, with plain numbers; it gives the interpreter free while it runs.
+    Python may call it too, with plain numbers; it releases the GIL while it runs.
 
     Args:
         function: a module-level function.
@@ -215,6 +207,10 @@ class AddressKernel:
         with _making:
             place = self._place()
             address, known = object_store.load(place) if place else (None, True)
+            if address is None and place and not known and _usable(place.parent):
+                with turn(place.with_suffix(".lock")):
+                    address, known = object_store.load(place)  # another process may have compiled it meanwhile
+                    return self._compile(None if known else place) if address is None else address
             return self._compile(None if known else place) if address is None else address
 
     def _place(self) -> Path | None:

@@ -1,17 +1,19 @@
-"""Arithmetic on eight machine words side by side: LLVM's vectors, written as ordinary expressions within intrinsics.
+"""Arithmetic on numbers side by side: LLVM's vectors, written as ordinary expressions within intrinsics.
 
-LLVM makes of them what the processor has, from two words an instruction to all eight; the results are the same.
+LLVM makes of them what the processor has, from two words per instruction to all of them; the results are the same.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 COUNT = 8
-"""Words side by side."""
+"""Words side by side, if nothing else is said."""
 
 
 class Lanes:
-    """Unsigned integers side by side, with the operators of NumPy's arrays; a plain int stands for itself everywhere.
+    """Unsigned integers or floats side by side, with NumPy's operators; a plain number stands for itself everywhere.
+
+    Operations on floats are rounded as IEEE 754 asks, each by itself.
 
     Args:
         builder: llvmlite's, which gets the instructions.
@@ -22,15 +24,22 @@ class Lanes:
         self._builder = builder
         self.value = value
 
-    def _constant(self, other: "Lanes | int") -> Any:
+    @property
+    def _floating(self) -> bool:
+        from llvmlite import ir
+
+        return isinstance(self.value.type.element, ir.FloatType)
+
+    def _constant(self, other: "Lanes | float") -> Any:
         from llvmlite import ir
 
         if isinstance(other, Lanes):
             return other.value
         kind = self.value.type
-        return ir.Constant(kind, [other & ((1 << kind.element.width) - 1)] * kind.count)
+        number = float(other) if self._floating else int(other) & ((1 << kind.element.width) - 1)
+        return ir.Constant(kind, [number] * kind.count)
 
-    def _with(self, operation: str, other: "Lanes | int") -> "Lanes":
+    def _with(self, operation: str, other: "Lanes | float") -> "Lanes":
         return Lanes(self._builder, getattr(self._builder, operation)(self.value, self._constant(other)))
 
     def __add__(self, other: "Lanes | int") -> "Lanes":
@@ -45,8 +54,14 @@ class Lanes:
     def __neg__(self) -> "Lanes":
         return 0 - self
 
-    def __mul__(self, other: "Lanes | int") -> "Lanes":
-        return self._with("mul", other)
+    def __mul__(self, other: "Lanes | float") -> "Lanes":
+        return self._with("fmul" if self._floating else "mul", other)
+
+    def __truediv__(self, other: "Lanes | float") -> "Lanes":
+        return self._with("fdiv", other)
+
+    def __rtruediv__(self, other: float) -> "Lanes":
+        return Lanes(self._builder, self._builder.fdiv(self._constant(other), self.value))
 
     def __and__(self, other: "Lanes | int") -> "Lanes":
         return self._with("and_", other)
@@ -66,13 +81,26 @@ class Lanes:
     def __invert__(self) -> "Lanes":
         return self ^ -1
 
-    def compare(self, how: str, other: "Lanes | int") -> "Lanes":
-        """Compare as unsigned numbers, `how` being `==`, `!=`, `<`, `<=`, `>` or `>=`; lanes of one bit."""
-        return Lanes(self._builder, self._builder.icmp_unsigned(how, self.value, self._constant(other)))
+    def compare(self, how: str, other: "Lanes | float") -> "Lanes":
+        """Compare, `how` being `==`, `!=`, `<`, `<=`, `>` or `>=`; lanes of one bit, 0 where there is a NaN."""
+        compare = self._builder.fcmp_ordered if self._floating else self._builder.icmp_unsigned
+        return Lanes(self._builder, compare(how, self.value, self._constant(other)))
 
-    def choose(self, yes: "Lanes", no: "Lanes") -> "Lanes":
-        """Lanes of `yes` where these lanes of one bit are set, else of `no`."""
-        return Lanes(self._builder, self._builder.select(self.value, yes.value, no.value))
+    def choose(self, yes: "Lanes | float", no: "Lanes | float") -> "Lanes":
+        """Lanes of `yes` where these lanes of one bit are set, else of `no`; one of them may be a plain number."""
+        kind = yes if isinstance(yes, Lanes) else no
+        assert isinstance(kind, Lanes)
+        return Lanes(self._builder, self._builder.select(self.value, kind._constant(yes), kind._constant(no)))
+
+    def called(self, name: str) -> "Lanes":
+        """LLVM's intrinsic of this name, such as `sqrt` or `fabs`, of each float32."""
+        from llvmlite import ir
+        from numba.core import cgutils
+
+        kind = self.value.type
+        function = ir.FunctionType(kind, [kind])
+        found = cgutils.get_or_insert_function(self._builder.module, function, f"llvm.{name}.v{kind.count}f32")
+        return Lanes(self._builder, self._builder.call(found, [self.value]))
 
     def split(self, bits: int) -> "Lanes":
         """The same bits as more lanes of fewer bits, or as fewer of more."""
@@ -152,19 +180,26 @@ def flags(builder: Any, word: Any) -> Lanes:
     return Lanes(builder, builder.bitcast(byte, ir.VectorType(ir.IntType(1), COUNT)))
 
 
-def load(builder: Any, address: Any, bits: int) -> Lanes:
-    """Adjacent integers of `bits` bits."""
+def _pointer(builder: Any, address: Any, kind: Any) -> Any:
+    """A pointer, or an address as an integer, as a pointer to lanes."""
     from llvmlite import ir
 
-    kind = ir.VectorType(ir.IntType(bits), COUNT)
-    loaded = builder.load(builder.inttoptr(address, kind.as_pointer()))
+    convert = builder.bitcast if isinstance(address.type, ir.PointerType) else builder.inttoptr
+    return convert(address, kind.as_pointer())
+
+
+def load(builder: Any, address: Any, element: Any, count: int = COUNT) -> Lanes:
+    """Adjacent numbers of LLVM's type `element`, wherever they lie."""
+    from llvmlite import ir
+
+    loaded = builder.load(_pointer(builder, address, ir.VectorType(element, count)))
     loaded.align = 1
     return Lanes(builder, loaded)
 
 
 def store(builder: Any, lanes: Lanes, address: Any) -> None:
     """Write lanes side by side."""
-    stored = builder.store(lanes.value, builder.inttoptr(address, lanes.value.type.as_pointer()))
+    stored = builder.store(lanes.value, _pointer(builder, address, lanes.value.type))
     stored.align = 1
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from hutch.core.atomic import write_bytes
 from hutch.core.errors import HutchError
 from hutch.core.kernel.elf import ElfObject
+from hutch.core.kernel.home import why_not
 
 _FORMAT = b"hutch object 1"
 _SETTINGS = Path(".numba_config.yaml")
@@ -93,7 +94,7 @@ def load(path: Path) -> tuple[int | None, bool]:
         head, _, body = path.read_bytes().partition(b"\n")
     except OSError:
         return None, False
-    if head != _head(body):
+    if head != _head(body) or why_not(path):
         return None, False
     described, _, code = body.partition(b"\n")
     description = json.loads(described)
@@ -146,7 +147,7 @@ def save(path: Path, compiled: Any) -> None:
         code = b""  # says that this kernel is Numba's
     body = json.dumps({"symbol": symbol, "needs": needs}).encode() + b"\n" + code
     try:
-        write_bytes(path, _head(body) + b"\n" + body)
+        write_bytes(path, _head(body) + b"\n" + body, private=True)
     except HutchError:
         return
 

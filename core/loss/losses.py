@@ -193,7 +193,7 @@ class Loss:
 class LossChoice:
     """A loss by name with its parameters, as a chain's YAML gives it: `hinge` or `{quantile: {tau: 0.9}}`.
 
-    Pydantic reads both forms where a model has a field of this type, and writes them.
+    A parameter of this type is read from both forms, and written as one of them.
 
     Attributes:
         name: of the loss.
@@ -217,6 +217,11 @@ class LossChoice:
 
         written = core_schema.plain_serializer_function_ser_schema(cls.plain)
         return core_schema.no_info_before_validator_function(cls._read, handler(source), serialization=written)
+
+    @classmethod
+    def of(cls, plain: Any) -> Self:
+        """The choice of which `plain` gives this."""
+        return cls(plain) if isinstance(plain, str) else cls(*next(iter(plain.items())))
 
     @staticmethod
     def _read(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Decisions as text: lines of predictions, and what the progress table says of one."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,8 @@ def classes_of(batch: Batch) -> list[int]:
 def ranked_actions(batch: Batch, outputs: Outputs) -> Iterator[tuple[int, list[int], list[float]]]:
     """Of each decision the row of its first line, its actions with the best one first, and their values by action."""
     if outputs.scores.shape[1]:
-        ranked = outputs.ranked.reshape(outputs.scores.shape)
-        for row, (actions, scores) in enumerate(zip(ranked.tolist(), outputs.scores.tolist(), strict=True)):
+        of_rows: Any = outputs.ranked.reshape(outputs.scores.shape).tolist()
+        for row, (actions, scores) in enumerate(zip(of_rows, outputs.scores.tolist(), strict=True)):
             yield row, actions, scores
         return
     order, values = outputs.ranked.tolist(), outputs.predictions.tolist()

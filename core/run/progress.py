@@ -1,11 +1,10 @@
-"""Progress of a run as a stream of events; VW's table and JSON lines are views of it."""
+"""Progress of a run as a stream of events; the table and JSON lines are views of it."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.best_constant import BestConstant
 from hutch.core.run.decisions import label_cell, prediction_cell
+from hutch.core.strict_json import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,8 @@ class ProgressEvent:
         weight: sum of their importance.
         label: of the last example: a number, a class, `known` for a cost-sensitive one, `action:cost:probability` for a
             logged decision, None without label.
-        prediction: of the last example: a number or a class; of a decision `action:score` or `action:probability`.
+        prediction: of the last example: a number, a class or its name; of a decision `action:score` or
+            `action:probability`.
         features: of the last example, interactions and the constant included.
         holdout: the losses are those of the examples held out.
         pass_number: counted from 1.
@@ -50,6 +50,45 @@ class ProgressEvent:
 
 
 View = Callable[[ProgressEvent], Any]
+
+
+class Cells(Protocol):
+    """What an event says of an example."""
+
+    def label(self, batch: Batch, i: int) -> float | int | str | None:
+        """The label of example `i`; `known` for costs, None without one."""
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+        """The prediction of example `i`."""
+
+
+class PlainCells:
+    """Labels and predictions as numbers, classes as whole ones.
+
+    Args:
+        engine: the chain that runs.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._takes, self._predicts = engine.takes, engine.predicts
+
+    def label(self, batch: Batch, i: int) -> float | int | str | None:
+        """See `Cells`."""
+        if self._predicts.of_actions:
+            return label_cell(batch, i, self._takes)
+        if self._takes == Labels.COST_SENSITIVE:
+            return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
+        label = batch.labels[i]
+        if label == UNLABELED:
+            return None
+        return int(label) if self._takes == Labels.MULTICLASS else float(label)
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+        """See `Cells`."""
+        if self._predicts.of_actions:
+            return prediction_cell(batch, i, outputs, self._takes)
+        prediction = float(outputs.predictions[i])
+        return int(prediction) if self._predicts == Predictions.CLASS else prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +114,10 @@ class Schedule:
             np.float32(weight) + np.float32(self.step) if self.additive else np.float32(weight) * np.float32(self.step)
         )
         return float(exact)
+
+
+NO_ROWS = Schedule(math.inf, additive=True)
+"""No row is ever due."""
 
 
 def parse_schedule(text: str) -> tuple[Schedule, str | None]:
@@ -111,19 +154,26 @@ class Progress:
         schedule: when rows are due.
         views: who sees the events.
         holdout: from the second pass on, report the losses of the examples held out.
+        cells: what events say of an example; None: labels and predictions as they are.
 
     Attributes:
         row_at: the engine's sum of importance at which the next row is due.
-        best_constant: gathers what the footer says of it.
+        pass_number: counted from 1.
     """
 
     def __init__(
-        self, engine: Engine, schedule: Schedule, views: Iterable[View] = (), *, holdout: bool = False
+        self,
+        engine: Engine,
+        schedule: Schedule,
+        views: Iterable[View] = (),
+        *,
+        holdout: bool = False,
+        cells: Cells | None = None,
     ) -> None:
         self.engine = engine
         self.schedule = schedule
         self.views = list(views)
-        self.best_constant = BestConstant()
+        self._cells = cells or PlainCells(engine)
         self.pass_number = 1
         self._holdout = holdout
         self._start = time.perf_counter()
@@ -155,8 +205,8 @@ class Progress:
             since_last=losses[1],
             examples=now.examples,
             weight=now.weighted_examples,
-            label=self._label(batch, i),
-            prediction=self._predicted(batch, i, outputs),
+            label=self._cells.label(batch, i),
+            prediction=self._cells.prediction(batch, i, outputs),
             features=self.engine.last_features,
             holdout=self._holdout and self.pass_number > 1,
             pass_number=self.pass_number,
@@ -166,94 +216,7 @@ class Progress:
             view(event)
         return self._baseline.weighted_examples + self.schedule.after(now.weighted_examples)
 
-    def _predicted(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
-        if self.engine.predicts.of_actions:
-            return prediction_cell(batch, i, outputs, self.engine.takes)
-        return self._prediction(float(outputs.predictions[i]))
-
-    def _label(self, batch: Batch, i: int) -> float | int | str | None:
-        if self.engine.predicts.of_actions:
-            return label_cell(batch, i, self.engine.takes)
-        if self.engine.takes == Labels.COST_SENSITIVE:
-            return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
-        label = batch.labels[i]
-        if label == UNLABELED:
-            return None
-        return int(label) if self.engine.takes == Labels.MULTICLASS else float(label)
-
-    def _prediction(self, prediction: float) -> float | int:
-        return int(prediction) if self.engine.predicts == Predictions.CLASS else prediction
-
-
-TABLE_HEADER = """\
-average  since         example        example        current        current  current
-loss     last          counter         weight          label        predict features"""
-
-
-def table_row(event: ProgressEvent) -> str:
-    """A row of VW's table.
-
-    >>> table_row(ProgressEvent(0.5, 0.25, 2, 2.0, 1.0, -0.4512, 15))
-    '0.500000 0.250000            2            2.0         1.0000        -0.4512       15'
-    """
-    label = "unknown" if event.label is None else _cell(event.label)
-    columns = (
-        f"{_loss(event.average_loss):8} {_loss(event.since_last):8} {event.examples:12d} {event.weight:14.1f} "
-        f"{label:>14} {_cell(event.prediction):>14} {event.features:8d}"
-    )
-    return columns + (" h" if event.holdout else "")
-
-
-def _loss(value: float) -> str:
-    return "n.a." if math.isnan(value) else f"{value:.6f}"[:8]
-
-
-def _cell(value: float | int | str) -> str:
-    text = f"{value:.4f}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 14 else text[:11] + "..."
-
 
 def event_json(event: ProgressEvent) -> str:
-    """An event as one line of JSON; a loss that is not there is null."""
-    plain = asdict(event)
-    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()})
-
-
-def table_footer(
-    seen: Statistics,
-    *,
-    passes: int = 1,
-    best_constant: tuple[float | None, float | None] = (None, None),
-    best_holdout: float | None = None,
-    more: Iterable[str] = (),
-) -> str:
-    """What VW prints at the end.
-
-    Args:
-        seen: counters of the run.
-        passes: how many passes over the data were made.
-        best_constant: the best constant and its loss, as `BestConstant.of` tells them.
-        best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
-        more: further lines, before the number of features.
-    """
-    if best_holdout is None:
-        average = "n.a." if math.isnan(seen.average_loss) else f"{seen.average_loss:.6f}"
-    else:
-        average = "undefined (no holdout)" if math.isnan(best_holdout) else f"{best_holdout:.6f} h"
-    lines = ["", "finished run"]
-    if passes > 1:
-        lines += [f"number of examples per pass = {seen.examples // passes}", f"passes used = {passes}"]
-    else:
-        lines += [f"number of examples = {seen.examples}"]
-    lines += [
-        f"weighted example sum = {seen.weighted_examples:.6f}",
-        f"weighted label sum = {seen.weighted_labels:.6f}",
-        f"average loss = {average}",
-    ]
-    constant, its_loss = best_constant
-    lines += [f"best constant = {constant:.6f}"] if constant is not None else []
-    lines += [f"best constant's loss = {its_loss:.6f}"] if its_loss is not None else []
-    lines += more
-    lines += [f"total feature number = {seen.features}"]
-    lines += [f"total queries = {seen.queries}"] if seen.queries else []
-    return "\n".join(lines)
+    """An event as one line of JSON; a loss that is not there is null, see `hutch.core.strict_json`."""
+    return dumps(asdict(event))

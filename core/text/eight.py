@@ -95,10 +95,10 @@ def _lengths(builder: Any, positions: Any, place: Place) -> Lanes:
     first, step = place
     at = builder.add(positions, ir.IntType(64)(4 * first))
     if step == 2:
-        both = load(builder, at, 64)
+        both = load(builder, at, ir.IntType(64))
         return (both >> 32) - (both & 0xFFFFFFFF) - 1
-    ends = load(builder, builder.add(at, ir.IntType(64)(4)), 32)
-    return (ends - load(builder, at, 32) - 1).widened(64)
+    ends = load(builder, builder.add(at, ir.IntType(64)(4)), ir.IntType(32))
+    return (ends - load(builder, at, ir.IntType(32)) - 1).widened(64)
 
 
 def _found(builder: Any, good: Lanes, stops: tuple[Lanes, Lanes]) -> Any:
@@ -176,7 +176,7 @@ def _hashes(place: Place, most: int) -> Any:
                 store(builder, (number.narrowed(32) + seeds) & masks, indices)
             with builder.if_then(builder.icmp_unsigned("!=", (~are_numbers & usable).bits(), ir.IntType(64)(0))):
                 hashed = _murmur(tokens, seeds, most) & masks
-                store(builder, are_numbers.choose(load(builder, indices, 32), hashed), indices)
+                store(builder, are_numbers.choose(load(builder, indices, ir.IntType(32)), hashed), indices)
             return _found(builder, usable, tokens.stops(place == NAMES))
 
         return types.uint64(*[types.uint64] * 6), generate

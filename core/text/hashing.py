@@ -109,6 +109,11 @@ def _hash(name: str | bytes, seed: int, hash_all: bool) -> int:
     return int(_hash_at(padded.ctypes.data, len(text), int(seed), hash_all))
 
 
+def hash_text(text: str | bytes, seed: int, mode: HashMode = "strings") -> int:
+    """The hash of any text with a seed; an integer below 2^32."""
+    return _hash(text, seed, mode == "all")
+
+
 def hash_namespace(namespace: str | bytes, seed: int = 0, mode: HashMode = "strings") -> int:
     """The hash of a namespace's name: the seed of its features.
 

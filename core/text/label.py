@@ -8,7 +8,7 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
 from hutch.core.text.actions import next_word, read_actions
-from hutch.core.text.numbers import has_digit, is_digit, read_float
+from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
     ACTION_COSTS,
     COST_SENSITIVE,
@@ -51,6 +51,8 @@ def read_number(state, start, stop, kind):
         report(state, kind, start, stop)
     elif abs(value) == float32(np.inf):
         report(state, problems.INFINITE_NUMBER, start, stop)
+    elif is_misread(start, stop):
+        report(state, problems.MISREAD_NUMBER, start, stop)
     return value
 
 
@@ -114,6 +116,8 @@ def read_costs(state, start, end):
             cost, used = read_float(colon + 1, stop)
             good = good and used > 0 and colon + 1 + used == stop and abs(cost) < np.inf
         if good:
+            if colon < stop and is_misread(colon + 1, stop):
+                report(state, problems.MISREAD_NUMBER, at, stop)
             add_cost(state, uint32(uint64(label)), cost)
             if cost < cheapest:
                 cheapest = cost

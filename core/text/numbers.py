@@ -31,6 +31,8 @@ def _powers() -> NDArray[np.float32]:
 POWERS = _powers()
 MAX_DECIMALS = 35
 """Digits after the point beyond this many are read over."""
+SMALLEST_POWER, LARGEST_POWER = -128, 127
+"""Powers of ten that VW's reader does not wrap around."""
 
 
 @intrinsic
@@ -75,6 +77,76 @@ def power_of_ten(exponent):
     if exponent > HIGHEST_POWER:
         return float32(np.inf)
     return float32(0) if exponent < LOWEST_POWER else POWERS[exponent - LOWEST_POWER]
+
+
+@helper
+def written_power(start, stop):
+    """Power of ten of the number at `start` to `stop` as it is written: its exponent less its decimals.
+
+    VW's reader keeps 8 bits of it, so that `1e400` is 0 and `1e256` is 1.
+    """
+    decimals, exponent, sign, dotted, in_exponent = int64(0), int64(0), int64(1), False, False
+    for at in range(start, stop):
+        byte = byte_at(at)
+        if byte == 46:
+            dotted = True
+        elif (byte | 32) == 101:
+            in_exponent = True
+        elif byte == 45 and in_exponent:
+            sign = int64(-1)
+        elif is_digit(byte) and in_exponent:
+            exponent = min(exponent * 10 + byte - 48, int64(99_999))
+        elif is_digit(byte) and dotted:
+            decimals = min(decimals + 1, int64(MAX_DECIMALS))
+    return sign * exponent - decimals
+
+
+@helper
+def has_letter(start, stop):
+    """Whether any of the bytes at `start` to `stop` is beyond the digits, as letters are."""
+    found = False
+    for at in range(start, stop):
+        found |= byte_at(at) > 57
+    return found
+
+
+@helper
+def is_hexadecimal(start, stop):
+    """Whether a number is written as C writes hexadecimal ones, `0x10`."""
+    for at in range(start, stop):
+        if (byte_at(at) | 32) == 120:
+            return True
+    return False
+
+
+@helper
+def is_misread(start, stop):
+    """Whether the number at `start` to `stop` is hexadecimal, or of a power of ten that VW's reader wraps around."""
+    power = written_power(start, stop)
+    return power > LARGEST_POWER or power < SMALLEST_POWER or is_hexadecimal(start, stop)
+
+
+@helper
+def read_decimal(start, stop):
+    """All the bytes at `start` to `stop` as one decimal number, and whether they are one.
+
+    As `read_float`, but what is beyond float32 is infinite, or 0 if it is too small. Tables are read so: nothing there
+    must be taken as Vowpal Wabbit takes it.
+    """
+    number, used = read_float(start, stop)
+    if used == 0 or used != stop - start:
+        return number, False
+    digits = has_digit(start, stop)
+    if digits and not has_letter(start, stop):
+        return number, True
+    if is_hexadecimal(start, stop):
+        return number, False
+    power = written_power(start, stop)
+    if digits and power < SMALLEST_POWER:
+        number = float32(0)
+    elif digits and (power > LARGEST_POWER or number != number):
+        number = float32(np.inf)
+    return number, digits or number != 0
 
 
 @helper

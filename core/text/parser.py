@@ -28,6 +28,8 @@ LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none", "action_co
 
 _OF_DECISIONS = ("action_costs", "logged_action")
 
+LONGEST_LINE = 1 << 26
+"""Default of the most bytes that a line may have."""
 LARGEST_TEXT = 1 << 32
 """Delimiters' places are 32-bit numbers."""
 PADDING = 64
@@ -50,6 +52,7 @@ class ParserOptions:
             the latter (... several times) where a line is the whole example.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
+        longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
     """
 
     bits: int = 18
@@ -60,6 +63,7 @@ class ParserOptions:
     label: LabelKind = "simple"
     strict: bool = False
     whole_groups: bool = False
+    longest_line: int = LONGEST_LINE
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {
@@ -83,6 +87,28 @@ def _parse(state, size):
     if delimiters < 0:
         return NEEDS_ROOM
     return parse_text(state, delimiters)
+
+
+def _buffers(options: ParserOptions) -> Buffers:
+    return Buffers(
+        mask=(1 << options.bits) - 1,
+        seed=options.hash_seed,
+        hash_all=options.hash == "all",
+        by_letter=options.namespaces == "letter",
+        constant=options.constant,
+        label_kind=LABEL_KINDS[options.label],
+    )
+
+
+def _fill(buffers: Buffers, size: int) -> None:
+    """Parse the text of `size` bytes that the buffers have been told of."""
+    while (missing := _parse(buffers.address, size)) != DONE:
+        if missing == NEEDS_ROOM:
+            buffers.grow()
+        elif missing == NEEDS_LINE:
+            buffers.record["parse_line"] = parse_line.address
+        else:
+            buffers.record["parse_label"] = parse_label.address
 
 
 class TextParser:
@@ -111,19 +137,9 @@ class TextParser:
         self.problems = Problems()
         self.line = self._group = 0
         self.valid = valid
-        self._ring = [self._new_buffers() for _ in range(valid)]
+        self._ring = [_buffers(self.options) for _ in range(valid)]
         self._text = np.zeros(2 * PADDING, np.uint8)
         self._parsed = 0
-
-    def _new_buffers(self) -> Buffers:
-        return Buffers(
-            mask=(1 << self.options.bits) - 1,
-            seed=self.options.hash_seed,
-            hash_all=self.options.hash == "all",
-            by_letter=self.options.namespaces == "letter",
-            constant=self.options.constant,
-            label_kind=LABEL_KINDS[self.options.label],
-        )
 
     def start(self, source_name: str) -> None:
         """Begin another source: lines count from 1 again, and a new group begins."""
@@ -162,13 +178,7 @@ class TextParser:
             return  # `take` refuses it
         buffers = self._ring[number % self.valid]
         buffers.begin(text)
-        while (missing := _parse(buffers.address, len(text))) != DONE:
-            if missing == NEEDS_ROOM:
-                buffers.grow()
-            elif missing == NEEDS_LINE:
-                buffers.record["parse_line"] = parse_line.address
-            else:
-                buffers.record["parse_label"] = parse_label.address
+        _fill(buffers, len(text))
 
     def take(self, number: int, text: NDArray[np.uint8]) -> Batch:
         """The rest of `parse`, for one text after the other: count lines and groups on, collect the problems."""
@@ -203,3 +213,37 @@ class TextParser:
             self._text[PADDING + size] = FEED
             size += 1
         return self._text[PADDING : PADDING + size]
+
+
+class LineParser:
+    """Parses one line at a time into arrays that stay where they are, so that a call makes nothing anew.
+
+    Args:
+        options: how text is understood.
+        longest: bytes of the longest line.
+
+    Attributes:
+        buffers: what the line parsed last holds.
+    """
+
+    def __init__(self, options: ParserOptions, longest: int) -> None:
+        self.buffers = _buffers(options)
+        self.longest = longest
+        text = np.zeros(longest + 1 + 2 * PADDING, np.uint8)
+        self._text = text.data
+        self.buffers.begin(text[PADDING : PADDING + longest + 1])
+        self._counts = self.buffers.found.counts.data.cast("B")
+        self._no_problems = bytes(self._counts)
+
+    def parse(self, line: bytes) -> bool:
+        """Parse one line, with or without its line feed; returns whether it is an example without problems."""
+        size = len(line)
+        if size > self.longest or line.find(b"\n", 0, -1) >= 0:
+            return False
+        self._text[PADDING : PADDING + size] = line
+        if not size or line[-1] != FEED:
+            self._text[PADDING + size] = FEED
+            size += 1
+        self.buffers.rewind()
+        _fill(self.buffers, size)
+        return self.buffers.examples == 1 and self._counts.tobytes() == self._no_problems

@@ -34,12 +34,13 @@ NUL_BYTE = 14
 NUMBER_AS_TAG = 15
 BLANK_AFTER_COLON = 16
 VALUE_WITHOUT_DIGITS = 17
-BAD_ACTION = 18
-BAD_PROBABILITY = 19
-SEVERAL_LABELS = 20
-SHARED_ALONE = 21
-SHARED_NOT_FIRST = 22
-SOME_COSTS = 23
+MISREAD_NUMBER = 18
+BAD_ACTION = 19
+BAD_PROBABILITY = 20
+SEVERAL_LABELS = 21
+SHARED_ALONE = 22
+SHARED_NOT_FIRST = 23
+SOME_COSTS = 24
 
 
 class Kind(NamedTuple):
@@ -76,6 +77,11 @@ KINDS = (
     ),
     Kind("blank after colon", "the next word is taken as the value", "a value right after ':'", True),
     Kind("value without digits", "it is read as 0 and the feature is dropped", "a number"),
+    Kind(
+        "misread number",
+        "it is hexadecimal, or its exponent wraps around: what Vowpal Wabbit's reader makes of it is used",
+        "a decimal number within float32",
+    ),
     Kind("bad action", "the label counts as not given", "action:cost:probability, or action:cost of all actions"),
     Kind("bad probability", "nothing is learned from the decision", "a number above 0, at most 1"),
     Kind("several labels", "nothing is learned from the decision", "one label per line, and one chosen action"),

@@ -12,7 +12,7 @@ from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
 from hutch.core.text.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
 from hutch.core.text.label import read_label
-from hutch.core.text.numbers import has_digit, read_float
+from hutch.core.text.numbers import has_digit, is_misread, read_float
 from hutch.core.text.state import (
     add_constant,
     add_feature,
@@ -80,6 +80,8 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
                 value = float32(0)
             elif abs(value) == float32(np.inf):
                 report(state, problems.INFINITE_NUMBER, name, at + used)
+            elif is_misread(at, at + used):
+                report(state, problems.MISREAD_NUMBER, name, at + used)
             at += used
     index = hash_name(name, name_stop, namespace_hash, hash_all)
     if word < word_stop:
@@ -119,6 +121,8 @@ def parse_namespace(state, at, stop):
                 return stop, identity
         elif abs(value) == float32(np.inf):
             report(state, problems.INFINITE_NUMBER, name, at + used)
+        elif is_misread(at, at + used):
+            report(state, problems.MISREAD_NUMBER, name, at + used)
         at += used
     while at < stop and (byte_at(at) == BLANK or byte_at(at) == TAB):
         at += 1

@@ -30,9 +30,12 @@ LABEL_KINDS = {
 
 _NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)
 
+FIELDS_OF_SEEN = {"group": "group_of", "costs": "cost_values"}
+"""Arrays of a batch whose fields in `STATE` have other names."""
+
 _COLUMNS: dict[str, Any] = {
     "positions": np.uint32,  # of the delimiters, from the beginning of the text
-    **{{"group": "group_of", "costs": "cost_values"}.get(name, name): kind for name, kind in SEEN.items()},
+    **{FIELDS_OF_SEEN.get(name, name): kind for name, kind in SEEN.items()},
     "probabilities": np.float32,
     "tag_ptr": np.int64,
     "tag_bytes": np.uint8,
@@ -86,6 +89,7 @@ class Buffers:
     Attributes:
         record: the `STATE` record, an array of length 1.
         address: where it lies.
+        arrays: the arrays by the names of their fields; another dict when they have been made anew.
         found: the problems of the text parsed last.
         size: texts of fewer bytes have room.
     """
@@ -100,7 +104,7 @@ class Buffers:
         self.found = Found()
         self.record["problem_counts"] = self.found.counts.ctypes.data
         self.record["problem_places"] = self.found.places.ctypes.data
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self.arrays: dict[str, NDArray[Any]] = {}
         self.address = int(self.record.ctypes.data)
         self.size = 0
 
@@ -109,9 +113,13 @@ class Buffers:
         if len(text) >= self.size:
             self.size = len(text) + len(text) // 4 + 1
             self._allocate(self.size // 4)
+        self.rewind()
+        self.record["text"] = text.ctypes.data
+
+    def rewind(self) -> None:
+        """Forget what was filled; the text has changed in place and is no longer than before."""
         self._counters[:-1] = 0
         self.found.counts[:] = 0
-        self.record["text"] = text.ctypes.data
 
     def grow(self) -> None:
         """Make room for twice as many delimiters."""
@@ -129,10 +137,15 @@ class Buffers:
             "seen_slot": 1 << (2 * room).bit_length(),
             "seen_serial": 1 << (2 * room).bit_length(),
         }
-        self._arrays = {name: np.zeros(lengths.get(name, room), kind) for name, kind in _COLUMNS.items()}
+        self.arrays = {name: np.zeros(lengths.get(name, room), kind) for name, kind in _COLUMNS.items()}
         self.record["room"] = room
-        for name, array in self._arrays.items():
+        for name, array in self.arrays.items():
             self.record[name] = array.ctypes.data
+
+    @property
+    def examples(self) -> int:
+        """Examples in the text."""
+        return int(self._counters[0])
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -143,7 +156,7 @@ class Buffers:
     def batch(self) -> Batch:
         """What has been filled, without copying."""
         examples, features, namespaces, tags, costs, *_ = self._counters.tolist()
-        array = self._arrays
+        array = self.arrays
         return Batch(
             row_ptr=array["row_ptr"][: examples + 1],
             indices=array["indices"][:features],

@@ -10,7 +10,7 @@ from numpy import float32, int64, uint32, uint64
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import byte_at, half_at, trailing_zeros, word_at
 from hutch.core.text.hashing import murmur_finish, murmur_mix, murmur_scramble
-from hutch.core.text.numbers import LOWEST_POWER, POWERS, has_digit, is_digit, read_plain_float
+from hutch.core.text.numbers import LOWEST_POWER, POWERS, has_digit, is_digit, is_misread, read_plain_float
 
 MINUS = 45
 EXACT = uint64((1 << 24) - 64)
@@ -127,7 +127,8 @@ def any_number(start, stop):
     if good:
         return value, True
     value, used = read_plain_float(start, stop)
-    return value, used == stop - start and abs(value) < HUGE and (value != 0 or has_digit(start, stop))
+    good = used == stop - start and abs(value) < HUGE and (value != 0 or has_digit(start, stop))
+    return value, good and not is_misread(start, stop)
 
 
 @inlined

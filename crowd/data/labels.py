@@ -1,16 +1,15 @@
 """Worker-task-label triples, from any of the usual files, as integer codes sorted by item."""
 
-import csv
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.data.cells import BYTE_ORDER_MARK, FINE, PROBLEMS, first_record, place_of, refuse_nul
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, at, did_you_mean
 from hutch.crowd.data import scan
@@ -278,7 +277,7 @@ class Layout:
         width: fields of a row.
     """
 
-    separator: bytes
+    separator: str
     columns: NDArray[np.int64]
     width: int
 
@@ -289,23 +288,27 @@ def read_layout(data: bytes, name: str, roles: Sequence[str]) -> tuple[Layout, i
     Raises:
         DataError: the first line is neither a row nor a header with all roles.
     """
-    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
     if first is None:
         return None
-    separator = b"\t" if first.group().count(b"\t") >= len(roles) - 1 else b","
-    if separator == b",":  # a quoted field may hold line feeds
-        first = re.compile(rb'(?:"[^"]*"|[^"\n])*(?=\n|\Z)').match(data, first.start()) or first
+    separator = "\t" if first.group().count(b"\t") >= len(roles) - 1 else ","
     line = data.count(b"\n", 0, first.start()) + 1
-    columns, width, is_header = _columns(first.group().rstrip(b"\r"), separator, roles, name, line)
-    start, line = (first.end() + 1, line + 1 + first.group().count(b"\n")) if is_header else (first.start(), line)
-    return Layout(separator, columns, width), start, line
+    fields, size = first_record(data[first.start() :], separator, name, line)
+    columns, is_header = _columns(fields, roles, name, line)
+    layout = Layout(separator, columns, len(fields))
+    if not is_header:
+        return layout, first.start(), line
+    start = first.start() + size
+    return layout, start, line + data.count(b"\n", first.start(), start)
 
 
 def read_rows(
     data: bytes, start: int, line: int, layout: Layout, name: str, roles: Sequence[str], optional: str = ""
 ) -> tuple[NDArray[np.int32], list[list[str]]]:
     """Code the rows of a text from `start`, on line `line`; see `read_table`."""
+    line -= data.count(b"\n", 0, start)
+    refuse_nul(data, name, line)
     text = np.frombuffer(data, np.uint8)
     rows = data.count(b"\n", start) + 1
     size = 1 << (2 * rows).bit_length()
@@ -313,54 +316,54 @@ def read_rows(
     hashes, places = np.empty((len(roles), rows), np.uint64), np.empty((len(roles), rows), np.int64)
     lengths, counts = np.empty((len(roles), rows), np.int32), np.zeros(len(roles), np.int64)
     may_be_empty = list(roles).index(optional) if optional else -1
-    read, status, at_line, column, found = scan.scan(
-        text, start, line, layout.separator[0], layout.columns, layout.width, may_be_empty, codes, slots, hashes,
+    read, status, place, found = scan.scan(
+        text, start, ord(layout.separator), layout.columns, layout.width, may_be_empty, codes, slots, hashes,
         places, lengths, counts,
     )  # fmt: skip
-    if status != scan.FINE:
+    if status != FINE:
         problem = {
-            scan.TOO_FEW: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
-            scan.TOO_MANY: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
+            **PROBLEMS,
+            scan.MISCOUNTED: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
             scan.EMPTY: f"the {roles[min(found, len(roles) - 1)]} is empty",
-            scan.UNCLOSED: "got a quote that is never closed",
-            scan.TRAILING: "got text after a closing quote, wanted a separator",
         }[status]
-        raise DataError(at(name, at_line, column, problem))
-    names = [
-        _names(data, places[role, :count], lengths[role, :count], layout.separator == b",", name)
-        for role, count in enumerate(counts.tolist())
-    ]
-    return codes[:read], names
+        raise DataError(at(name, *place_of(data, place, line), problem))
+    codes, names = codes[:read], []
+    for role, count in enumerate(counts.tolist()):
+        known = _names(data, places[role, :count], lengths[role, :count], name, line)
+        distinct = list(dict.fromkeys(known))
+        if len(distinct) < count:  # the same name with its quotes doubled and, in a field without quotes, not
+            codes[:, role] = recoded(codes[:, role], known, distinct)
+        names.append(distinct)
+    return codes, names
 
 
-def _columns(
-    line: bytes, separator: bytes, roles: Sequence[str], name: str, number: int
-) -> tuple[NDArray[np.int64], int, bool]:
-    """Where each role stands in a row, how many fields a row has, and whether this first line is a header."""
-    text = line.decode("utf-8", "replace")
-    fields = next(csv.reader(StringIO(text))) if separator == b"," else text.split("\t")
+def _columns(fields: list[str], roles: Sequence[str], name: str, number: int) -> tuple[NDArray[np.int64], bool]:
+    """Where each role stands in a row, and whether the first record, on line `number`, is a header."""
     keys = [re.sub(r"[\s_-]", "", field.lower()) for field in fields]
     found = {role: [i for i, key in enumerate(keys) if key in HEADERS[role]] for role in roles}
     if sum(bool(places) for places in found.values()) < 2:
         if len(fields) != len(roles):
             wanted = f"wanted {len(roles)} ({', '.join(roles)}) or a header that names them"
             raise DataError(at(name, number, 1, f"got {len(fields)} fields, {wanted}"))
-        return np.arange(len(roles)), len(roles), False
+        return np.arange(len(roles)), False
     for role in roles:
         if not found[role]:
             hint = did_you_mean(role, keys)
             raise DataError(at(name, number, 1, f"the header names no {role} column, got {', '.join(fields)}; {hint}"))
-    return np.array([found[role][0] for role in roles]), len(fields), True
+        if keys.count(keys[found[role][0]]) > 1:
+            twice = fields[found[role][0]]
+            raise DataError(at(name, number, 1, f"column {twice!r} is there twice, wanted one {role} column"))
+    return np.array([found[role][0] for role in roles]), True
 
 
-def _names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], quoted: bool, source: str) -> list[str]:
+def _names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], source: str, line: int) -> list[str]:
+    """The names at some places of a text that begins on a line."""
     names = []
     for place, length in zip(places.tolist(), lengths.tolist(), strict=True):
         try:
             name = data[place : place + length].decode()
         except UnicodeDecodeError:
-            line_start = data.rfind(b"\n", 0, place) + 1
-            line = data.count(b"\n", 0, place) + 1
-            raise DataError(at(source, line, place - line_start + 1, "got bytes that are not UTF-8")) from None
-        names.append(name.replace('""', '"') if quoted and '""' in name else name)
+            raise DataError(at(source, *place_of(data, place, line), "got bytes that are not UTF-8")) from None
+        quoted = '""' in name and data[place - 1 : place] == b'"'
+        names.append(name.replace('""', '"') if quoted else name)
     return names

@@ -1,49 +1,26 @@
 """From bytes to integer codes: the kernels behind `hutch.crowd.data.labels`."""
 
 import numpy as np
+from numpy import int64
 
+from hutch.core.data.cells import FINE, TRAILING, UNCLOSED, blank_line, next_cell
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.raw_bytes import byte_at
 
-FINE, TOO_FEW, TOO_MANY, EMPTY, UNCLOSED, TRAILING = range(6)
+MISCOUNTED, EMPTY = range(TRAILING + 1, TRAILING + 3)
 
-_TAB, _NEWLINE, _RETURN, _QUOTE = 9, 10, 13, 34
+_LINE_FEED = 10
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
 @helper
-def _field_end(text, start, separator):
-    """Begin and end of the content of the field at `start`, and end of the field itself (-1: unclosed quote)."""
-    size = len(text)
-    if separator == _TAB or start >= size or text[start] != _QUOTE:
-        end = start
-        while end < size and text[end] != separator and text[end] != _NEWLINE:
-            end += 1
-        content_end = end
-        if content_end > start and text[content_end - 1] == _RETURN and (end == size or text[end] == _NEWLINE):
-            content_end -= 1
-        return start, content_end, end
-    end = start + 1
-    while end < size:
-        if text[end] == _QUOTE:
-            if end + 1 < size and text[end + 1] == _QUOTE:
-                end += 1
-            else:
-                break
-        end += 1
-    if end >= size:
-        return start + 1, size, -1
-    close = end
-    end += 1
-    if end < size and text[end] == _RETURN and (end + 1 == size or text[end + 1] == _NEWLINE):
-        end += 1
-    return start + 1, close, end
+def _code(text, start, end, doubled, slots, hashes, places, lengths, count):
+    """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new.
 
-
-@helper
-def _code(text, start, end, slots, hashes, places, lengths, count):
-    """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new."""
-    value = _OFFSET
+    `doubled`: its quotes are doubled, so that it differs from a name of the same bytes whose are not.
+    """
+    value = _OFFSET ^ np.uint64(doubled)
     for i in range(start, end):
         value = (value ^ np.uint64(text[i])) * _PRIME
     mask = np.uint64(len(slots) - 1)
@@ -65,14 +42,13 @@ def _code(text, start, end, slots, hashes, places, lengths, count):
 
 
 @compiled
-def scan(text, start, first_line, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):
+def scan(text, start, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):
     """Read all rows and code the wanted columns.
 
     Args:
         text: uint8, the whole file.
         start: byte at which the first row begins.
-        first_line: its line number.
-        separator: byte between fields; quotes count unless it is a tab.
+        separator: byte between fields.
         columns: int64 (roles), which field holds each role.
         width: fields a row must have.
         optional: role that may be empty, -1 for none.
@@ -82,47 +58,41 @@ def scan(text, start, first_line, separator, columns, width, optional, codes, sl
         counts: out, int64 (roles): number of distinct names.
 
     Returns:
-        rows read, status (`FINE` or what is wrong), line and column of what is wrong (from 1), the role or the number
-        of fields found.
+        rows read, status (`FINE` or what is wrong), the byte where it is, the role or the number of fields found.
     """
-    size, roles = len(text), len(columns)
-    starts, ends = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    at, line, row = start, first_line, 0
+    roles = len(columns)
+    begins, stops, doubles = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.bool_)
+    row, first = 0, int64(text.ctypes.data)
+    at, size = first + start, first + len(text)
     while at < size:
-        line_start = at
-        if text[at] == _NEWLINE or (text[at] == _RETURN and (at + 1 == size or text[at + 1] == _NEWLINE)):
-            at += 1 if text[at] == _NEWLINE else 2
-            line += 1
+        blank = blank_line(at, size)
+        if blank:
+            at += blank
             continue
-        fields = 0
-        lines = 1
-        while True:
-            begin, content_end, end = _field_end(text, at, separator)
-            if end < 0:
-                return row, UNCLOSED, line, at - line_start + 1, fields
-            if end < size and text[end] != separator and text[end] != _NEWLINE:
-                return row, TRAILING, line, end - line_start + 1, fields
+        row_start, fields, ended = at, 0, False
+        while not ended:
+            begin, stop, end, doubled, status = next_cell(at, size, separator)
+            if status != FINE:
+                return row, status, (at if status == UNCLOSED else end) - first, fields
             if fields < width:
-                starts[fields], ends[fields] = begin, content_end
-                if begin > at:
-                    for i in range(begin, content_end):
-                        lines += text[i] == _NEWLINE
+                begins[fields], stops[fields], doubles[fields] = begin - first, stop - first, doubled
             fields += 1
             at = end + 1
-            if end >= size or text[end] == _NEWLINE:
-                break
+            ended = end >= size or byte_at(end) == _LINE_FEED
         if fields != width:
-            return row, TOO_FEW if fields < width else TOO_MANY, line, 1, fields
+            return row, MISCOUNTED, row_start - first, fields
         for role in range(roles):
-            begin, end = starts[columns[role]], ends[columns[role]]
-            if begin == end and role != optional:
-                return row, EMPTY, line, begin - line_start + 1, role
-            code = _code(text, begin, end, slots[role], hashes[role], places[role], lengths[role], counts[role])
+            field = columns[role]
+            begin, stop = begins[field], stops[field]
+            if begin == stop and role != optional:
+                return row, EMPTY, begin, role
+            code = _code(
+                text, begin, stop, doubles[field], slots[role], hashes[role], places[role], lengths[role], counts[role]
+            )
             codes[row, role] = code
             counts[role] = max(counts[role], code + 1)
         row += 1
-        line += lines
-    return row, FINE, line, 0, 0
+    return row, FINE, 0, 0
 
 
 @compiled

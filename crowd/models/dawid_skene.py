@@ -1,21 +1,26 @@
 """Dawid and Skene's model with Dirichlet priors."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import confusion_kernels as kernels
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown
 
 
 class DawidSkeneParameters(Parameters):
-    """Parameters of `DawidSkene`."""
+    """Parameters of `DawidSkene`.
 
-    iterations: int = Field(100, ge=1, description="EM iterations at most")
-    right: float = Field(1.0, gt=0, description="pseudo-count of the right label in every row")
-    wrong: float = Field(0.1, gt=0, description="pseudo-count of each wrong label")
+    Attributes:
+        right: pseudo-count of the right label in every row.
+        wrong: pseudo-count of each wrong label.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 100
+    right: Annotated[float, Within(gt=0)] = 1.0
+    wrong: Annotated[float, Within(gt=0)] = 0.1
 
 
 class DawidSkene(CrowdModel):

@@ -2,30 +2,38 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hutch.core import parameters
 from hutch.core.errors import ConfigError, UsageError, at, did_you_mean
+from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from hutch.crowd.models.online import Stream
 
 Array = NDArray[np.float64]
 
 
-class Parameters(BaseModel):
-    """What can be set on every model; models add their own."""
+class Parameters(parameters.Parameters):
+    """What can be set on every model; models add their own.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Attributes:
+        iterations: EM iterations at most.
+        tolerance: stop when no posterior changes by more.
+        class_prior: P(Z), not learned; on any scale, one number per class.
+        rho: correlation of the labels of an item, for calibration; 0 for none.
+    """
 
-    iterations: int = Field(50, ge=1, description="EM iterations at most")
-    tolerance: float = Field(1e-3, ge=0, description="stop when no posterior changes by more")
-    class_prior: tuple[float, ...] | None = Field(None, description="P(Z), not learned; any scale, one number a class")
-    rho: float = Field(0.1, ge=0, description="correlation of the labels of an item, for calibration; 0 for none")
+    iterations: Annotated[int, Within(ge=1)] = 50
+    tolerance: Annotated[float, Within(ge=0)] = 1e-3
+    class_prior: tuple[float, ...] | None = None
+    rho: Annotated[float, Within(ge=0)] = 0.1
 
 
 @dataclass
@@ -86,10 +94,15 @@ class CrowdModel(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     Parameters: ClassVar[type[Parameters]] = Parameters
+    parameters: Any
 
     def __init__(self, **parameters: Any) -> None:
+        from pydantic import ValidationError  # not at the top: whoever only reads labels checks nothing
+
+        from hutch.core.config.adapter import adapter
+
         try:
-            self.parameters = self.Parameters(**parameters)
+            self.parameters = adapter(self.Parameters).validate_python(parameters)
         except ValidationError as error:
             raise ConfigError(_explain(self.name, self.Parameters, error)) from None
 
@@ -132,6 +145,22 @@ class CrowdModel(ABC):
     def informative(self, state: State) -> Array:
         """How much a label of each item depends on its class, 0 to 1; 1 where the model knows no difficulty."""
         return np.ones(len(self.posterior(state)))
+
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """What everything but a label says of its item: how probable it is that class k decided the label.
+
+        Sums to 1 over the classes, or to less where an item may be too difficult for its class to matter.
+
+        Args:
+            labels: those of the state's posteriors.
+            state: after `fit` or `infer`.
+            learned: these labels are part of what the parameters were estimated from.
+
+        Returns:
+            float64 (labels, classes).
+        """
+        likelihood = self.confusions(state)[labels.workers, :, labels.labels]
+        return without_own(labels, self.posterior(state), likelihood)
 
     def fit(self, labels: Labels, history: State | None = None) -> Fit:
         """Batch EM.
@@ -188,6 +217,18 @@ class CrowdModel(ABC):
         return np.asarray(prior / prior.sum())
 
 
+def without_own(labels: Labels, posterior: Array, likelihood: Array) -> Array:
+    """Each label's item without the label: its posterior over the label's likelihood, normalised (labels, classes).
+
+    Args:
+        labels: the labels.
+        posterior: (items, classes).
+        likelihood: P(label | class) of each label (labels, classes), as it made the posterior.
+    """
+    rest = posterior[labels.label_items] / np.maximum(likelihood, 1e-12)
+    return np.asarray(rest / rest.sum(axis=1, keepdims=True))
+
+
 def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:
     """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none."""
     result = np.full(shape, fill)
@@ -196,11 +237,10 @@ def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Arr
     return result
 
 
-def _explain(model: str, parameters: type[Parameters], error: ValidationError) -> str:
+def _explain(model: str, kind: type[Parameters], error: "ValidationError") -> str:
     first = error.errors()[0]
     place = ".".join([model, *map(str, first["loc"])])
-    if first["type"] == "extra_forbidden":
-        return at(
-            place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), parameters.model_fields)}"
-        )
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        names = [parameter.name for parameter in parameters_of(kind)]
+        return at(place, None, None, f"unknown parameter; {did_you_mean(str(first['loc'][0]), names)}")
     return at(place, None, None, f"{first['msg'][0].lower()}{first['msg'][1:]}, got {first['input']!r}")

@@ -1,32 +1,42 @@
 """Mineiro's nominal model: worker confusion, item difficulty and a population mean as hyperprior."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown, without_own
 
 if TYPE_CHECKING:
     from hutch.crowd.models.nominal_stream import NominalStream
 
 
 class NominalParameters(Parameters):
-    """Parameters of `Nominal`."""
+    """Parameters of `Nominal`.
 
-    symmetric: bool = Field(False, description="alpha[k, l] = alpha[l, k]: half the parameters")
-    difficulty: bool = Field(True, description="learn each item's beta; else it stays at its prior mean")
-    steps: int = Field(2, ge=1, description="steps of log beta in each E step, of alpha in each M step")
-    learning_rate: float = Field(20.0, gt=0, description="online: eta in the step eta (initial_t + t)^-decay")
-    initial_t: float = Field(1000.0, gt=0, description="online: items that the first step counts as seen")
-    decay: float = Field(0.5, ge=0, le=1, description="online: rho in the step")
-    largest_step: float = Field(
-        2.0, gt=0, description="online: a slot's step is at most this by the root of its labels"
-    )
-    n_items: int = Field(10000, ge=1, description="online: prior strength; the workers' prior is shared among so many")
-    item_steps: int = Field(5, ge=1, description="online: EM steps of (beta, q) for an item at most")
+    Attributes:
+        symmetric: alpha[k, l] = alpha[l, k]: half the parameters.
+        difficulty: learn each item's beta; else it stays at its prior mean.
+        steps: steps of log beta in each E step, of alpha in each M step.
+        learning_rate: online: eta in the step eta (initial_t + t)^-decay.
+        initial_t: online: items that the first step counts as seen.
+        decay: online: rho in the step.
+        largest_step: online: a slot's step is at most this divided by the root of its labels.
+        n_items: online: prior strength; the workers' prior is shared among this many items.
+        item_steps: online: EM steps of (beta, q) per item at most.
+    """
+
+    symmetric: bool = False
+    difficulty: bool = True
+    steps: Annotated[int, Within(ge=1)] = 2
+    learning_rate: Annotated[float, Within(gt=0)] = 20.0
+    initial_t: Annotated[float, Within(gt=0)] = 1000.0
+    decay: Annotated[float, Within(ge=0, le=1)] = 0.5
+    largest_step: Annotated[float, Within(gt=0)] = 2.0
+    n_items: Annotated[int, Within(ge=1)] = 10000
+    item_steps: Annotated[int, Within(ge=1)] = 5
 
 
 class Nominal(CrowdModel):
@@ -106,6 +116,11 @@ class Nominal(CrowdModel):
         """The posteriors."""
         return state.items["posterior"]
 
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """The posteriors over p(l | k) at each item's beta."""
+        likelihood = label_likelihood(labels, state.workers["alpha"], state.items["log_beta"])
+        return without_own(labels, self.posterior(state), likelihood)
+
     def informative(self, state: State) -> Array:
         """beta, 1 from the usual difficulty on."""
         return usual_difficulty(state.items["log_beta"])
@@ -139,6 +154,21 @@ def softmax_rows(alpha: Array) -> Array:
     scores = -alpha * np.exp(kernels.MEAN_LOG_BETA)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+
+def label_likelihood(labels: Labels, alpha: Array, log_beta: Array) -> Array:
+    """p(l | k) of each label at its item's beta (labels, classes).
+
+    Args:
+        labels: the labels; their workers are rows of `alpha`.
+        alpha: (workers, classes, labels).
+        log_beta: (items).
+    """
+    beta = np.exp(log_beta)[labels.label_items, None]
+    total = np.zeros((len(labels), alpha.shape[1]))
+    for label in range(alpha.shape[2]):
+        total += np.exp(-alpha[labels.workers, :, label] * beta)
+    return np.asarray(np.exp(-alpha[labels.workers, :, labels.labels] * beta) / total)
 
 
 def usual_difficulty(log_beta: Array) -> Array:

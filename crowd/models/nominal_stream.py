@@ -1,6 +1,7 @@
 """The nominal model in a stream, in the manner of Mineiro's `nominalonlineextract`."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,8 @@ from hutch.core.kernel.decorators import helper
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
-from hutch.crowd.models.model import Array, State, grown
-from hutch.crowd.models.nominal import NominalParameters, softmax_rows, usual_difficulty
+from hutch.crowd.models.model import Array, State, grown, without_own
+from hutch.crowd.models.nominal import NominalParameters, label_likelihood, softmax_rows, usual_difficulty
 from hutch.crowd.models.nominal_kernels import fit_item, most_ratings
 from hutch.crowd.models.online import Progress, Stream
 
@@ -211,14 +212,25 @@ class NominalStream(Stream):
 
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """EM on (beta, q) of every item; workers that were never met are the population."""
+        _, q, log_beta, objective = self._fitted(labels)
+        return q, usual_difficulty(log_beta), objective
+
+    def others(self, labels: Labels) -> Array:
+        """The posteriors over p(l | k) at each item's beta."""
+        compact, q, log_beta, _ = self._fitted(labels)
+        return without_own(compact, q, label_likelihood(compact, self.alpha(np.unique(labels.workers)), log_beta))
+
+    def _fitted(self, labels: Labels) -> tuple[Labels, Array, Array, float]:
+        """The labels with places among their own slots for workers, q, log beta and the objective of their items."""
         parameters, classes = self._parameters, len(self.state.classes)
         used, places = np.unique(labels.workers, return_inverse=True)
+        compact = replace(labels, workers=places.astype(np.int32))
         q, log_beta = np.zeros((labels.items, classes)), np.full(labels.items, kernels.MEAN_LOG_BETA)
         objective, _ = kernels.expect(
-            labels.item_ptr, places.astype(np.int32), labels.labels, labels.gold,
+            labels.item_ptr, compact.workers, labels.labels, labels.gold,
             self.class_prior(), self.alpha(used), 20 if parameters.difficulty else 0, log_beta, q,
         )  # fmt: skip
-        return q, usual_difficulty(log_beta), objective
+        return compact, q, log_beta, objective
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Rows at the prior mean of log beta."""

@@ -1,21 +1,26 @@
 """The one-coin model: a worker is right with one probability, whatever the class."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.dawid_skene import count_labels, count_state, expect_table
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State
 
 
 class OneCoinParameters(Parameters):
-    """Parameters of `OneCoin`."""
+    """Parameters of `OneCoin`.
 
-    iterations: int = Field(100, ge=1, description="EM iterations at most")
-    right: float = Field(2.0, gt=0, description="pseudo-count of right labels")
-    wrong: float = Field(1.0, gt=0, description="pseudo-count of wrong labels")
+    Attributes:
+        right: pseudo-count of right labels.
+        wrong: pseudo-count of wrong labels.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 100
+    right: Annotated[float, Within(gt=0)] = 2.0
+    wrong: Annotated[float, Within(gt=0)] = 1.0
 
 
 class OneCoin(CrowdModel):

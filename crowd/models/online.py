@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.models.model import Array, CrowdModel, Fit, State
+from hutch.crowd.models.model import Array, CrowdModel, Fit, State, without_own
 
 DEFAULT_SLOTS = 1 << 16
 
@@ -52,6 +52,11 @@ class Stream(ABC):
     @abstractmethod
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """Posteriors (items, classes), informativeness (items), mean objective; learns nothing."""
+
+    def others(self, labels: Labels) -> Array:
+        """What everything but a label says of its item (labels, classes); see `CrowdModel.others`."""
+        used, places = np.unique(labels.workers, return_inverse=True)
+        return without_own(labels, self.score(labels)[0], self.confusions(used)[places, :, labels.labels])
 
     @abstractmethod
     def confusions(self, slots: NDArray[np.int32]) -> Array:

@@ -1,37 +1,43 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from hutch.core.parameters import Within, values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
+from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown
 
 if TYPE_CHECKING:
     from hutch.crowd.models.two_level_stream import TwoLevelStream
 
-CLARITIES = (0.15, 0.05)
-"""What `clarity` may be if it is not given; the first if nothing is chosen."""
-_TRIAL = 3  # iterations after which one of them is chosen
-_STRONG = 3.0  # log-probability by which another must be ahead of the first: "strong" evidence (Kass, Raftery, 1995)
+CLARITIES = (0.15, 1.0, 0.4, 0.05)
+"""What `clarity` may be if it is not given; the first if nothing is chosen. With 1 there are no murky items."""
+_TRIAL, _START = 3, 6  # iterations after which one of them is chosen, and then one of two ways to start
+_CLEAR_START = 0.9  # how clear items are taken to be at that start
+_DAWID_SKENE = 20  # iterations that make the other start
 
 
 class TwoLevelParameters(Parameters):
-    """Parameters of `TwoLevel`."""
+    """Parameters of `TwoLevel`.
 
-    iterations: int = Field(12, ge=1, description="EM iterations at most")
-    clarity: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of answers to a murky item that its class decides; none: .15, in batch .15 or .05",
-    )
-    habit_strength: float = Field(15.0, gt=0, description="pseudo-counts of a worker's habit")
-    class_anchor: float = Field(0.2, ge=0, description="weight of the vote shares in the class prior")
-    decay: float = Field(0.8, ge=0.5, le=1, description="online: the step is (labels of the worker)^-decay")
-    warm_up: int = Field(500, ge=0, description="online: items until posteriors weigh as much as vote shares")
+    Attributes:
+        clarity: share of answers to a murky item that its class decides; None: 0.15, in batch 0.15,
+            1, 0.4 or 0.05, whichever predicts labels best.
+        habit_strength: pseudo-counts of a worker's habit.
+        class_anchor: weight of the vote shares in the class prior.
+        decay: online: the step is (labels of the worker)^-decay.
+        warm_up: online: items until posteriors weigh as much as vote shares.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 12
+    clarity: Annotated[float, Within(ge=0, le=1)] | None = None
+    habit_strength: Annotated[float, Within(gt=0)] = 15.0
+    class_anchor: Annotated[float, Within(ge=0)] = 0.2
+    decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
+    warm_up: Annotated[int, Within(ge=0)] = 500
 
 
 class TwoLevel(CrowdModel):
@@ -42,7 +48,7 @@ class TwoLevel(CrowdModel):
     murky level stands for Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
 
     How murky murky items are differs from crowd to crowd. In batch, that one of `CLARITIES` is taken under which each
-    label is foretold best by the other labels, the first in doubt; what is true plays no part in it.
+    label is predicted best by the other labels; what is true plays no part in it.
     """
 
     name = "two_level"
@@ -68,28 +74,38 @@ class TwoLevel(CrowdModel):
         return state
 
     def fit(self, labels: Labels, history: State | None = None) -> Fit:
-        """Batch EM, after a choice of `clarity` unless it or a history is given, or the iterations are too few."""
-        given = self.parameters.clarity is not None or history is not None
-        if given or not len(labels) or self.parameters.iterations <= _TRIAL:
-            return super().fit(labels, history)
-        (foretold, state), *others = (self._try(labels, clarity) for clarity in CLARITIES)
-        _, state = max([(foretold + _STRONG, state), *others], key=lambda trial: trial[0])
-        return self.improve(labels, state, done=_TRIAL)
+        """Batch EM, after a choice of `clarity` and start unless clarity is given or the iterations are too few.
 
-    def _try(self, labels: Labels, clarity: float) -> tuple[float, State]:
-        """The state after `_TRIAL` iterations, and how well it foretells labels."""
-        options = {"clarity": clarity, "iterations": _TRIAL, "tolerance": 0.0}
-        model = TwoLevel(**self.parameters.model_dump() | options)
+        EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
+        against the truth, so the posteriors of `DawidSkene` are tried as well; the start that predicts labels better
+        goes on. A history settles both.
+        """
+        given = self.parameters.clarity is not None or history is not None
+        if given or not len(labels) or self.parameters.iterations <= _START:
+            return super().fit(labels, history)
+        clarity = max(CLARITIES, key=lambda clarity: self._try(labels, clarity, _TRIAL)[0])
+        rival = DawidSkene(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior).fit(labels).posterior
+        trials = [self._try(labels, clarity, _START, start) for start in (None, rival)]
+        _, state = max(trials, key=lambda trial: trial[0])
+        return self.improve(labels, state, done=_START)
+
+    def _try(self, labels: Labels, clarity: float, iterations: int, start: Array | None = None) -> tuple[float, State]:
+        """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
+        options = {"clarity": clarity, "iterations": iterations, "tolerance": 0.0}
+        model = TwoLevel(**values_of(self.parameters) | options)
         state = model.start(labels, None)
+        if start is not None:
+            levels = np.array([_CLEAR_START, 1 - _CLEAR_START])
+            state.items["posterior"][...] = (levels[None, :, None] * start[:, None]).reshape(labels.items, -1)
         model.improve(labels, state, done=1)
         model.maximise(labels, state)
-        foretold = kernels.held_out(
+        predicted = kernels.held_out(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, model.class_prior(state)[None],
             level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["shares"]),
             state.items["posterior"],
         )  # fmt: skip
         model.expect(labels, state, learned=True)
-        return foretold, state
+        return predicted, state
 
     def maximise(self, labels: Labels, state: State) -> None:
         """Counts, then strengths, skills, population, and the priors of classes and levels."""
@@ -117,6 +133,10 @@ class TwoLevel(CrowdModel):
         )  # fmt: skip
         kernels.refresh_shares(crowd, classes, shares)
         return objective, change
+
+    def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
+        """See `two_level_kernels.others`."""
+        return others(labels, state, self.class_prior(state), flat(state.scratch["shares"]), learned)
 
     def posterior(self, state: State) -> Array:
         """Sum over the levels."""
@@ -215,6 +235,26 @@ def crowd_of(state: State) -> kernels.Crowd:
         habit_prior=shared["habit_prior"],
         strengths=shared["strengths"],
     )
+
+
+def others(labels: Labels, state: State, class_prior: Array, shares: Array, remove_own: bool) -> Array:
+    """What all other labels say of each label's item: `two_level_kernels.others` (labels, classes).
+
+    Args:
+        labels: of the state's workers, or slots.
+        class_prior: (classes).
+        shares: that made the counts; empty if not `remove_own`.
+        remove_own: the labels are in the counts.
+    """
+    classes = len(state.classes)
+    decided = np.empty((len(labels), classes))
+    q = state.items["posterior"] if remove_own else np.empty((labels.items, 2 * classes))
+    if len(labels):
+        kernels.others(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, class_prior[None], level_prior(state),
+            classes, crowd_of(state), shares, remove_own, q, decided,
+        )  # fmt: skip
+    return decided
 
 
 def level_weight(q: Array, clarity: float) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import inlined
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.crowd.models.special import digamma
 
 POPULATION, COIN, SKILL, HABIT, CLARITY = range(5)
@@ -239,37 +239,101 @@ def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, share
     return objective / max(len(item_ptr) - 1, 1), change
 
 
+@helper
+def read_item(
+    start,
+    stop,
+    workers,
+    labels,
+    gold,
+    prior,
+    levels,
+    classes,
+    crowd,
+    shares,
+    remove_own,
+    own,
+    posterior,
+    factors,
+    fresh,
+):
+    """The likelihood of every label of an item, and the item's posterior under them.
+
+    Args:
+        start, stop: the item's labels are those at these places.
+        gold: its class, -1 if unknown.
+        prior: class prior, float64 (classes).
+        own: float64 (classes), zeros.
+        posterior: under which the labels are in the counts, if `remove_own`; float64 (2 classes).
+        factors: out, float64 (labels of the item, 2 classes).
+        fresh: out, float64 (2 classes).
+    """
+    clarity = crowd.strengths[CLARITY]
+    begin_posterior(prior, levels, gold, classes, fresh)
+    for i in range(stop - start):
+        slot, label = np.int64(workers[start + i]), np.int64(labels[start + i])
+        own_habit = 0.0
+        if remove_own:
+            own_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
+        clear = factors[i, :classes]
+        habit = likelihood(slot, label, classes, crowd, own, own_habit, clear)
+        take_label(clear, habit, clarity, classes, fresh)
+        for k in range(classes):
+            factors[i, classes + k] = clarity * clear[k] + (1.0 - clarity) * habit
+    end_posterior(fresh)
+
+
 @compiled
 def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, q):
     """Log-probability of each label given the other labels of its item and of its worker, summed over all.
 
-    Without its own share in the counts, the rest of an item foretells a label l as 1 / E[1 / p(l | class, level)], the
+    Without its own share in the counts, the rest of an item predicts a label l as 1 / E[1 / p(l | class, level)], the
     mean over the posterior that knows l, too.
 
     Args: as for `expect`; the labels are in the counts.
     """
-    own, clear, fresh = np.empty(classes), np.empty(classes), np.empty(2 * classes)
+    own, fresh = np.zeros(classes), np.empty(2 * classes)
     factors = np.empty((max(np.diff(item_ptr).max(), 1), 2 * classes))
-    clarity, total = crowd.strengths[CLARITY], 0.0
+    total = 0.0
     for item in range(len(item_ptr) - 1):
-        posterior, start = q[item], item_ptr[item]
-        begin_posterior(prior[min(item, len(prior) - 1)], levels, gold[item], classes, fresh)
-        count = item_ptr[item + 1] - start
-        for i in range(count):
-            slot, label = np.int64(workers[start + i]), np.int64(labels[start + i])
-            own_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
-            habit = likelihood(slot, label, classes, crowd, own, own_habit, clear)
-            take_label(clear, habit, clarity, classes, fresh)
-            for k in range(classes):
-                factors[i, k] = clear[k]
-                factors[i, classes + k] = clarity * clear[k] + (1.0 - clarity) * habit
-        end_posterior(fresh)
-        for i in range(count):
+        start, stop = item_ptr[item], item_ptr[item + 1]
+        read_item(
+            start, stop, workers, labels, gold[item], prior[min(item, len(prior) - 1)], levels, classes, crowd, shares,
+            True, own, q[item], factors, fresh,
+        )  # fmt: skip
+        for i in range(stop - start):
             inverse = 0.0
             for z in range(2 * classes):
                 inverse += fresh[z] / factors[i, z]
             total -= math.log(inverse)
     return total
+
+
+@compiled
+def others(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, remove_own, q, decided):
+    """For each label, how probable it is that the item's class k decided it, by all other labels.
+
+    The posterior without the label is proportional to q / p(l | class, level); of a murky item only `clarity` counts.
+
+    Args:
+        decided: out, float64 (labels, classes); the other arguments as for `expect`.
+    """
+    own, fresh = np.zeros(classes), np.empty(2 * classes)
+    factors = np.empty((max(np.diff(item_ptr).max(), 1), 2 * classes))
+    clarity = crowd.strengths[CLARITY]
+    for item in range(len(item_ptr) - 1):
+        start, stop = item_ptr[item], item_ptr[item + 1]
+        read_item(
+            start, stop, workers, labels, gold[item], prior[min(item, len(prior) - 1)], levels, classes, crowd, shares,
+            remove_own, own, q[item], factors, fresh,
+        )  # fmt: skip
+        for i in range(stop - start):
+            total = 0.0
+            for z in range(2 * classes):
+                total += fresh[z] / factors[i, z]
+            for k in range(classes):
+                without = fresh[k] / factors[i, k] + clarity * fresh[classes + k] / factors[i, classes + k]
+                decided[start + i, k] = without / total
 
 
 @compiled

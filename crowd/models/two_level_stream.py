@@ -16,6 +16,7 @@ from hutch.crowd.models.two_level import (
     level_prior,
     level_weight,
     normalised,
+    others,
     predictive_rows,
 )
 from hutch.crowd.models.two_level_kernels import (
@@ -244,6 +245,10 @@ class TwoLevelStream(Stream):
             classes, crowd, np.zeros(0), False, q,
         )  # fmt: skip
         return q[:, :classes] + q[:, classes:], level_weight(q, crowd.strengths[CLARITY]), objective
+
+    def others(self, labels: Labels) -> Array:
+        """What all other labels say of each label's item."""
+        return others(labels, self.state, self.class_prior(), np.zeros(0), remove_own=False)
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Predictive rows of a clear item."""

@@ -66,7 +66,7 @@ class InnerEM(Learner[P]):
             self._samples += len(block)
 
     def boundary(self) -> None:
-        """Nothing: the step form needs no boundaries."""
+        """Do nothing: the step form needs no boundaries."""
 
     def log_likelihood(self, batch: Any) -> Array:
         return self.model.log_likelihood(self.model.validate(batch), self._current)

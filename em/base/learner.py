@@ -20,7 +20,7 @@ class Learner(ABC, Generic[P]):
     @property
     @abstractmethod
     def samples(self) -> int:
-        """How many samples were learned."""
+        """The number of samples learned."""
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class Learner(ABC, Generic[P]):
 
     @abstractmethod
     def boundary(self) -> None:
-        """A class of the stream ends here; learners without a class mode take no notice."""
+        """A class of the stream ends here; learners without a class mode ignore it."""
 
     @abstractmethod
     def log_likelihood(self, batch: Any) -> Array:

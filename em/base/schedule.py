@@ -37,7 +37,7 @@ class Schedule:
         return np.asarray(self.scale * np.arange(seen + 2, seen + 2 + count, dtype=np.float64) ** -self.exponent)
 
     def step(self, seen: int, count: int) -> float:
-        """The weight of the mean of the next `count` samples, 1 - Π(1 - γ_k): as if they had come one by one.
+        """The weight of the mean of the next `count` samples, 1 - Π(1 - γ_k): as if they had come one at a time.
 
         Args:
             seen: samples seen before, ≥ 0.

@@ -1,4 +1,4 @@
-"""Where the classes of a stream end: told by the lines themselves, or by a drop of their likelihood.
+"""Where the classes of a stream end: given by the lines themselves, or by a drop in their likelihood.
 
 Whoever learns class by class counts boundaries in a CONSTRAINT record; these functions are called before and after each
 example and move that count.
@@ -15,7 +15,7 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
-from hutch.em.constrained.drift_kernel import DRIFT, drifted
+from hutch.em.constrained.drift import DriftDetector, drifted
 from hutch.em.constrained.record import constraint_of
 
 Source = Literal["group", "label", "namespace", "drift"]
@@ -55,7 +55,7 @@ class Boundaries:
         threshold: float,
         parser: ParserOptions,
     ) -> None:
-        self._constraint, self._drift = constraint, Record(DRIFT, threshold=threshold)
+        self._constraint, self._drift = constraint, DriftDetector(threshold).record
         self.record = Record(
             BOUNDARY,
             constraint=constraint,
@@ -67,7 +67,7 @@ class Boundaries:
 
     @property
     def count(self) -> int:
-        """How many classes have ended."""
+        """The number of classes that have ended."""
         return int(self._constraint["boundaries"][0])
 
     def saved(self) -> dict[str, NDArray[Any]]:
@@ -79,7 +79,7 @@ class Boundaries:
 
 @helper
 def _key(b, e, label):
-    """What tells the class of an example; NaN if nothing does."""
+    """What identifies the class of an example; NaN if nothing does."""
     if b.source == _GROUP:
         return float64(e.group)
     if b.source == _LABEL and label != UNLABELED:

@@ -1,20 +1,30 @@
-"""Boundaries of a stream: from a column that names the class, or from a test that sees the likelihood fall."""
-
-from collections.abc import Callable
-from typing import Any
+"""A drift test: a segment of a stream ends where the likelihood of its samples falls."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy import int64
+from numpy.typing import ArrayLike
 
-from hutch.core.errors import ConfigError, DataError
-from hutch.em.base.learner import Learner
-from hutch.em.base.model import Array
+from hutch.core.errors import ConfigError
+from hutch.core.kernel.abi import float64s_at, view
+from hutch.core.kernel.cache import entry
+from hutch.core.kernel.decorators import helper
 
 WARM_UP = 8
 REFERENCE = 8
 MEMORY = 256
 ALLOWANCE = 1.5
 CLIP = 5.0
+
+DRIFT = np.dtype(
+    [
+        ("threshold", "f8"),
+        ("sum", "f8"),  # c of the CUSUM
+        ("seen", "i8"),  # samples of the segment
+        ("reference", "f8", (MEMORY,)),  # their latest log-likelihoods
+        ("sorted", "f8", (MEMORY,)),
+    ]
+)
+drift_at = view(DRIFT)
 
 
 class DriftDetector:
@@ -26,90 +36,75 @@ class DriftDetector:
 
     Args:
         threshold: > 0; lower finds more boundaries, true and false.
+
+    Attributes:
+        record: DRIFT array of length 1, the state that kernels change.
     """
 
     def __init__(self, threshold: float = 6.0) -> None:
         if not threshold > 0:
             raise ConfigError(f"threshold: got {threshold}, wanted a positive number")
-        self.threshold = threshold
-        self._sum = 0.0
-        self._seen = 0
-        self._reference = np.zeros(MEMORY)
+        self.record = np.zeros(1, DRIFT)
+        self.record["threshold"] = threshold
 
-    def drifted(self, log_likelihood: float) -> bool:
-        """Take in one sample, scored *before* it is learned; True: a new segment starts with it."""
-        known = max(self._seen - WARM_UP, 0)
-        if known >= REFERENCE:
-            reference = self._reference[: min(known, MEMORY)]
-            median = np.median(reference)
-            spread = np.median(np.abs(reference - median)) or 1.0
-            self._sum = max(0.0, self._sum + min(CLIP, float((median - log_likelihood) / spread)) - ALLOWANCE)
-            if self._sum > self.threshold:
-                self._sum, self._seen = 0.0, 1
-                return True
-        if self._seen >= WARM_UP:
-            self._reference[known % MEMORY] = log_likelihood
-        self._seen += 1
-        return False
+    def first(self, log_likelihoods: ArrayLike) -> int | None:
+        """Take in samples up to the first with which a new segment starts.
+
+        Args:
+            log_likelihoods: of the samples (n), scored *before* they are learned.
+
+        Returns:
+            The index of that sample, the last one taken in; None if all were taken in and no segment starts.
+        """
+        scores = np.ascontiguousarray(log_likelihoods, np.float64)
+        found = int(_first(self.record.ctypes.data, scores.ctypes.data, scores.size))
+        return None if found == scores.size else found
 
 
-def learn_classes(learner: Learner[Any], rows: NDArray[Any], classes: NDArray[Any]) -> int:
-    """Learn rows in their order with a boundary wherever the class changes.
-
-    Args:
-        learner: of any kind.
-        rows: (samples, ...).
-        classes: (samples), of any type.
-
-    Returns:
-        How many boundaries there were.
-
-    Raises:
-        DataError: not as many classes as rows.
-    """
-    if len(classes) != len(rows):
-        raise DataError(f"classes: got {len(classes)}, wanted {len(rows)}, one for each row")
-    cuts = np.flatnonzero(classes[1:] != classes[:-1]) + 1
-    for number, segment in enumerate(np.split(rows, cuts)):
-        if number:
-            learner.boundary()
-        learner.learn(segment)
-    return len(cuts)
+@helper
+def _median(numbers, count):
+    """Median of the first numbers, which are sorted in place: insertion, since they hardly change from call to call."""
+    for i in range(1, count):
+        value, j = numbers[i], i
+        while j > 0 and numbers[j - 1] > value:
+            numbers[j] = numbers[j - 1]
+            j -= 1
+        numbers[j] = value
+    return 0.5 * (numbers[(count - 1) // 2] + numbers[count // 2])
 
 
-def learn_drifting(
-    learner: Learner[Any],
-    rows: NDArray[Any],
-    detector: DriftDetector,
-    block: int = 1,
-    score: Callable[[NDArray[Any]], Array] | None = None,
-) -> list[int]:
-    """Learn rows in their order with a boundary wherever the detector sees one.
+@helper
+def drifted(address, log_likelihood):
+    """Take in one sample, scored before it is learned; True: a new segment starts with it.
 
     Args:
-        learner: of any kind.
-        rows: (samples, ...).
-        detector: sees the likelihood of each row under what was learned before its block.
-        block: rows scored at a time, ≥ 1.
-        score: log-likelihood of each row; by default under the learner's estimate.
-
-    Returns:
-        The first rows of the new segments.
+        address: of a DRIFT record.
+        log_likelihood: of the sample.
     """
-    cuts, first = [], 0
-    while first < len(rows):
-        ahead = rows[first : first + block]
-        scores = (score or learner.log_likelihood)(ahead)
-        drift = next((i for i, value in enumerate(scores) if detector.drifted(float(value))), None)
-        if drift is None:
-            learner.learn(ahead)
-            first += len(ahead)
-            continue
-        if drift:
-            learner.learn(ahead[:drift])
-        learner.boundary()
-        first += drift
-        cuts.append(first)
-        learner.learn(rows[first : first + 1])  # the detector has already counted it into the new segment
-        first += 1
-    return cuts
+    d = drift_at(address)[0]
+    known = max(d.seen - WARM_UP, int64(0))
+    if known >= REFERENCE:
+        count = min(known, int64(MEMORY))
+        d.sorted[:count] = d.reference[:count]
+        median = _median(d.sorted, count)
+        for i in range(count):
+            d.sorted[i] = abs(d.sorted[i] - median)
+        spread = _median(d.sorted, count)
+        fall = (median - log_likelihood) / (spread if spread > 0.0 else 1.0)
+        d.sum = max(0.0, d.sum + min(CLIP, fall) - ALLOWANCE)
+        if d.sum > d.threshold:
+            d.sum, d.seen = 0.0, 1
+            return True
+    if d.seen >= WARM_UP:
+        d.reference[known % MEMORY] = log_likelihood
+    d.seen += 1
+    return False
+
+
+@entry("int64(uint64, uint64, int64)")
+def _first(address, scores, count):
+    values = float64s_at(scores, count)
+    for i in range(count):
+        if drifted(address, values[i]):
+            return i
+    return count

@@ -131,7 +131,7 @@ class NaturalPPCA(Learner[PPCAParameters]):
     """PPCA on a stream by exact natural steps: no boundaries, no step to tune, no latent lag.
 
     Args:
-        rows: the first rows, any number from 1; they set the start and are not learned. A single row tells no scale.
+        rows: the first rows, any number from 1; they set the start and are not learned. A single row says nothing of the scale.
         rank: ≥ 1; more than `dimension - 1` components are zeros.
         schedule: how fast old samples fade. The default counts all alike; drift asks for an exponent of 0.9, or 0.
         block: rows of a step, ≥ 1; rows are learned in blocks of this many, a shorter one last.
@@ -192,7 +192,7 @@ class NaturalPPCA(Learner[PPCAParameters]):
             self._samples += len(part)
 
     def boundary(self) -> None:
-        """Nothing: the step form needs no boundaries."""
+        """Do nothing: the step form needs no boundaries."""
 
     def log_likelihood(self, batch: Any) -> Array:
         return log_likelihood(checked_rows(batch, self.sketch.mean.size, missing=True), self.parameters)

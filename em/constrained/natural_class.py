@@ -57,7 +57,7 @@ class ClassPPCA(Learner[PPCAParameters]):
 
     @property
     def classes(self) -> int:
-        """Classes that have ended."""
+        """The number of classes that have ended."""
         return int(self._counts[2])
 
     @property

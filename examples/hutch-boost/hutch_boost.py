@@ -13,10 +13,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 import hutch
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -28,6 +27,7 @@ from hutch.core.kernel.abi import (
     state_of,
 )
 from hutch.core.kernel.decorators import helper
+from hutch.core.parameters import Parameters, Within
 
 
 class BoostParameters(Parameters):
@@ -37,7 +37,7 @@ class BoostParameters(Parameters):
         learners: how many weak learners.
     """
 
-    learners: Annotated[int, Field(ge=1, le=1024)] = 10
+    learners: Annotated[int, Within(ge=1, le=1024)] = 10
 
 
 STATE = np.dtype(

@@ -4,23 +4,24 @@ import tempfile
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
+from hutch.core.parameters import parameters_of
 
 NAMESPACES = ("left", "right", "words")
 """Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
@@ -181,7 +182,7 @@ def bench(
     known = Registry(dict(registry.reductions), dict(registry.losses))
     known.reductions[reduction.name] = reduction
     given = plausible(reduction.Parameters) if parameters is None else parameters
-    top = LayerConfig(reduction.name, reduction.Parameters.model_validate(given))
+    top = LayerConfig(reduction.name, checked(reduction.Parameters, given))
     if below is not None:
         return Bench((top, *(_layer(entry, known) for entry in below)), known)
     if reduction.is_base:
@@ -190,7 +191,7 @@ def bench(
         try:
             candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
-        except (ConfigError, ValidationError):
+        except (ConfigError, ValueError):
             continue
         return candidate
     raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
@@ -198,8 +199,8 @@ def bench(
 
 def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
-    model = registry.reductions[name].Parameters
-    return LayerConfig(name, model.model_validate(plausible(model) if given is None else given))
+    kind = registry.reductions[name].Parameters
+    return LayerConfig(name, checked(kind, plausible(kind) if given is None else given))
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
@@ -227,13 +228,13 @@ def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]
             yield from ([name, *rest] for rest in _asked(registry, cls))
 
 
-def plausible(model: type[BaseModel]) -> dict[str, Any]:
-    """Values for the parameters that have no default: pydantic's `examples` if given, else by type and name."""
-    found: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        if field.is_required():
-            found[name] = field.examples[0] if field.examples else _value(name, field.annotation)
-    return found
+def plausible(kind: type[Any]) -> dict[str, Any]:
+    """Values for the parameters that have no default: their `Example` if they have one, else by type and name."""
+    return {
+        parameter.name: (*parameter.examples, _value(parameter.name, parameter.annotation))[0]
+        for parameter in parameters_of(kind)
+        if parameter.required
+    }
 
 
 def _value(name: str, annotation: Any) -> Any:
@@ -244,7 +245,7 @@ def _value(name: str, annotation: Any) -> Any:
         return _value(name, inner[0])
     if origin in (tuple, list):
         return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "model_fields")):
         return plausible(annotation)
     if annotation in (int, float):
         return CLASSES if annotation is int else 0.5

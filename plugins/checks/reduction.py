@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.parameters import parameters_of
 from hutch.plugins.checks.chain import Bench, batches, learned, outcomes, reload, run
 from hutch.plugins.checks.expect import expect, finite, identical, same
 from hutch.plugins.checks.kernels import importances_to
@@ -16,11 +17,11 @@ _HALF = 120  # a group ends here
 
 
 def parameters_documented(bench: Bench) -> None:
-    """Every parameter has a description, or a line in the docstring of its model."""
-    model = type(bench.layers[0].parameters)
-    text = model.__doc__ or ""
-    for name, field in model.model_fields.items():
-        expect(bool(field.description) or f"{name}" in text, f"parameter {name}", "no description", "one")
+    """The docstring of its parameters tells what each of them is."""
+    kind = type(bench.layers[0].parameters)
+    for parameter in parameters_of(kind):
+        told = bool(parameter.meaning) or parameter.name in (kind.__doc__ or "")
+        expect(told, f"parameter {parameter.name}", "no description", "one")
 
 
 def predictions_in_range(bench: Bench) -> None:

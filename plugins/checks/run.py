@@ -97,7 +97,7 @@ def check_reduction(
 
     Args:
         reduction: the class; it need not be installed.
-        parameters: its parameters; None: defaults, and for those without one pydantic's `examples` or a guess.
+        parameters: its parameters; None: defaults, and for those without one their `Example` or a guess.
         below: the layers below it, as in YAML; None: `linear`, or what the reduction asks for.
         registry: what is installed; None: the plugins of this process.
     """

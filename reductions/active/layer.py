@@ -10,9 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -29,6 +28,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Parameters, Within
 from hutch.reductions.active.decision import (
     ACTIVE,
     PROGRESS,
@@ -74,19 +74,18 @@ class ActiveParameters(Parameters):
     """
 
     rule: Rule = "budget"
-    budget: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    horizon: Annotated[int, Field(ge=1)] | None = None
-    mellowness: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    floor: Annotated[float, Field(gt=0, le=1)] | None = None
-    replay: Annotated[int, Field(ge=0, le=_MOST_REPLAYED)] | None = None
-    memory: Annotated[float, Field(ge=0, le=4096)] = 2.0
-    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    budget: Annotated[float, Within(gt=0)] | None = None
+    horizon: Annotated[int, Within(ge=1)] | None = None
+    mellowness: Annotated[float, Within(ge=0)] | None = None
+    floor: Annotated[float, Within(gt=0, le=1)] | None = None
+    replay: Annotated[int, Within(ge=0, le=_MOST_REPLAYED)] | None = None
+    memory: Annotated[float, Within(ge=0, le=4096)] = 2.0
+    threshold: float | None = None
     labels: tuple[float, float] = (-1.0, 1.0)
     simulation: bool = True
-    seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
+    seed: Annotated[int, Within(ge=0, lt=1 << 32)] = 0
 
-    @model_validator(mode="after")
-    def _check(self) -> "ActiveParameters":
+    def __post_init__(self) -> None:
         if self.budget is not None and self.mellowness is not None:
             raise ValueError("got both budget and mellowness, wanted one of them")
         if self.rule == "vw" and self.budget is not None:
@@ -97,7 +96,6 @@ class ActiveParameters(Parameters):
             raise ValueError(f"budget: got {self.budget:g} labels without horizon, wanted how many examples to expect")
         if not self.labels[0] < self.labels[1]:
             raise ValueError(f"labels: got {list(self.labels)}, wanted the lower and then the upper label")
-        return self
 
     @property
     def fraction(self) -> float:

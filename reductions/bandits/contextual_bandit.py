@@ -19,7 +19,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.hooks import hookimpl
@@ -39,6 +38,7 @@ from hutch.core.kernel.decision import decision_of, ranked_of, show_action, valu
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Within
 from hutch.reductions.bandits.probabilities import softmax
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.memory import Buffer
@@ -61,7 +61,7 @@ class ContextualBanditParameters(Parameters):
     """
 
     type: Literal["mtr", "ips", "dm", "dr", "sm"] = "mtr"
-    clip: Annotated[float, Field(ge=0, le=1)] = 0.0
+    clip: Annotated[float, Within(ge=0, le=1)] = 0.0
     lists: Literal["all", "best"] = "all"
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
@@ -17,6 +16,7 @@ from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Example, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -33,7 +33,7 @@ class ExploreFirstParameters(Parameters):
         epsilon: later, probability of choosing at random.
     """
 
-    decisions: Annotated[int, Field(ge=0, examples=[10])]
+    decisions: Annotated[int, Within(ge=0), Example(10)]
     epsilon: Probability = 0.0
 
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
@@ -20,6 +19,7 @@ from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Within
 from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, sort_by_probability, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -37,7 +37,7 @@ class ExploreSyntheticCoverParameters(Parameters):
         epsilon: least probability of all actions together.
     """
 
-    steps: Annotated[int, Field(ge=1)] = 100
+    steps: Annotated[int, Within(ge=1)] = 100
     psi: Finite = 0.1
     epsilon: Probability = 0.0
 

@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
 from hutch.core.chain.reduction import Labels, Predictions, Reduction
+from hutch.core.parameters import Within
 
-Probability = Annotated[float, Field(ge=0, le=1)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+Probability = Annotated[float, Within(ge=0, le=1)]
+NonNegative = Annotated[float, Within(ge=0)]
+Finite = float
 
 
 class Explorer(Reduction):

@@ -1,10 +1,10 @@
 """Anchors of the crowd's workers: what is left of a worker's rows where skills may have changed.
 
 At a boundary a worker's old labels say little about their new behaviour, so each of their confusion rows is stored and
-counts for at most a few labels from then on (`cap`; form `kl` of counts, see `hutch.em.base.counts`). Several stored
-tables are kept, since skills may return; they are mixed by how well they predict the worker's labels (fixed share,
-Herbster and Warmuth 1998). The kernels of the two-level model still read one table: labels since the boundary, and the
-mixture.
+counts for at most a few labels from then on: form `kl` of counts, p = (n + τ p*) / (Σ n + τ) with τ = min(Σ n*, `cap`).
+Several stored tables are kept, since skills may return; they are mixed by how well they predict the worker's labels
+(fixed share, Herbster and Warmuth 1998). The kernels of the two-level model still read one table: labels since the
+boundary, and the mixture.
 
 A boundary touches nobody: a worker's rows are renewed when an item that they labelled is next learned.
 """

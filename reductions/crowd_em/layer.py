@@ -12,15 +12,15 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import float32, uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.batch import Batch
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, shared_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.crowd.models.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.models.two_level_kernels import Crowd, fit_strengths
@@ -31,6 +31,8 @@ from hutch.reductions.crowd_em.block import finish_block
 from hutch.reductions.crowd_em.state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_of, take_label
 
 _NAN, _0, _1 = np.float32(np.nan), np.float32(0), np.float32(1)
+
+Powers = Annotated[tuple[Annotated[float, Within(ge=0, le=4)], ...], Within(min_length=1)]
 
 
 class CrowdEMParameters(Parameters):
@@ -55,20 +57,20 @@ class CrowdEMParameters(Parameters):
         stored_rows: below `nat_oem`: tables kept of a worker whose skills change, for they may return.
     """
 
-    classes: Annotated[int, Field(ge=2, le=1 << 10)]
+    classes: Annotated[int, Within(ge=2, le=1 << 10)]
     worker: str = "worker"
     gold: str | None = None
-    slots: Annotated[int, Field(ge=1, le=1 << 24)] = 1 << 16
-    passes: Annotated[int, Field(ge=1)] = 1
+    slots: Annotated[int, Within(ge=1, le=1 << 24)] = 1 << 16
+    passes: Annotated[int, Within(ge=1)] = 1
     crossfit: bool = False
-    powers: tuple[Annotated[float, Field(ge=0, le=4)], ...] = Field((0.0, 0.25, 0.5, 1.0, 1.5, 2.0), min_length=1)
-    vote_share: Annotated[float, Field(ge=0, le=1)] = 0.0
-    warm_up: Annotated[int, Field(ge=0)] = 500
-    decay: Annotated[float, Field(ge=0.5, le=1)] = 0.8
-    clarity: Annotated[float, Field(ge=0, le=1)] = 0.15
-    habit_strength: Annotated[float, Field(gt=0)] = 15.0
-    class_anchor: Annotated[float, Field(ge=0)] = 0.2
-    stored_rows: Annotated[int, Field(ge=1, le=16)] = 3
+    powers: Powers = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
+    vote_share: Annotated[float, Within(ge=0, le=1)] = 0.0
+    warm_up: Annotated[int, Within(ge=0)] = 500
+    decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
+    clarity: Annotated[float, Within(ge=0, le=1)] = 0.15
+    habit_strength: Annotated[float, Within(gt=0)] = 15.0
+    class_anchor: Annotated[float, Within(ge=0)] = 0.2
+    stored_rows: Annotated[int, Within(ge=1, le=16)] = 3
 
 
 @helper
@@ -231,7 +233,7 @@ class CrowdEM(Reduction):
 
 def _untouched(p: CrowdEMParameters) -> dict[str, NDArray[np.float64]]:
     """The learned arrays before the first label."""
-    two_level = TwoLevelParameters.model_validate({"clarity": p.clarity, "habit_strength": p.habit_strength})
+    two_level = TwoLevelParameters(clarity=p.clarity, habit_strength=p.habit_strength)
     state = empty_crowd(p.slots, [str(k) for k in range(p.classes)], two_level, None)
     clock = np.zeros(4)
     clock[REFRESH] = FIRST_REFRESH

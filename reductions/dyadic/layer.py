@@ -13,15 +13,15 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from hutch.core.batch import Batch
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.record import Record
 from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
 from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.dyadic import fading as dyadic_fading
 from hutch.reductions.dyadic import implicit as dyadic_implicit
@@ -31,10 +31,10 @@ from hutch.reductions.dyadic.implicit import Raters
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic.state import DYADIC, LEARNED
 from hutch.reductions.linear.features import Features
-from hutch.reductions.linear.terms import MAX_ORDER, WILDCARD, Terms
+from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Within(ge=0)]
+Positive = Annotated[float, Within(gt=0)]
 
 _NOISE_AT_FIRST, _NOISE_SHARE, _PRECISION_AT_FIRST = 0.6, 0.8, 3.0
 
@@ -67,24 +67,23 @@ class DyadicParameters(Parameters):
     left: str
     right: str
     dyads: tuple[tuple[str, str], ...] = ()
-    rank: Annotated[int, Field(ge=0, le=1024)] = 2
+    rank: Annotated[int, Within(ge=0, le=1024)] = 2
     loss: LossChoice = LossChoice(name="squared")
     dynamics: Literal["fast", "exact", "gradient"] = "fast"
     rates: Literal["posterior", "power", "adaptive"] | None = None
     learning_rate: NonNegative | None = None
-    power_t: Annotated[float, Field(ge=0, le=1)] = 0.5
+    power_t: Annotated[float, Within(ge=0, le=1)] = 0.5
     initial_t: Positive = 1e4
     l2: NonNegative = 0.0
     decay: NonNegative = 0.0
-    shift: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    shift: float = 0.0
     spread: NonNegative | None = None
     precision: Positive = 9.0
     implicit: Literal["right"] | None = None
     implicit_precision: Positive = 100.0
-    interactions: tuple[tuple[str, ...], ...] = ()
+    interactions: Annotated[tuple[tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
 
-    @model_validator(mode="after")
-    def _check(self) -> "DyadicParameters":
+    def __post_init__(self) -> None:
         names = [name for pair in self.pairs for name in pair]
         for name in names:
             if names.count(name) > 1:
@@ -101,7 +100,6 @@ class DyadicParameters(Parameters):
                 raise ValueError(f"{name}: got it with rates 'posterior', which have their own prior; see precision")
         if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
             raise ValueError("implicit: got it without rates 'posterior' and a rank, wanted both")
-        return self
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field
 
 from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions, Reduction
 from hutch.core.kernel.abi import (
@@ -23,36 +22,36 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 from hutch.core.loss.kernels import value_of
 from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import Within
 from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
 from hutch.reductions.linear.layer import Linear
 
 _0 = np.float32(0)
 
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-_LOSS = "`hinge`, or `{quantile: {tau: 0.9}}`."
-_RANGE = "clip predictions to it; None: to the range of the labels seen."
-_TERMS = "products of namespaces, each a list of names; `:` stands for every namespace, and a string of letters is a term too where namespaces go by letter."  # noqa: E501
-_PAIRS = "a namespace with itself gives all pairs instead of those in order."
+NonNegative = Annotated[float, Within(ge=0)]
+Positive = Annotated[float, Within(gt=0)]
 
 
 class SumsParameters(Parameters):
-    """What the learners of this folder can be told in common."""
+    """What the learners of this folder can be told in common.
 
-    loss: Annotated[LossChoice, Field(description=_LOSS)] = LossChoice(name="squared")
-    min_prediction: Annotated[Finite | None, Field(description=_RANGE)] = None
-    max_prediction: Annotated[Finite | None, Field(description=_RANGE)] = None
-    interactions: Annotated[tuple[str | tuple[str, ...], ...], Field(description=_TERMS)] = ()
-    permutations: Annotated[bool, Field(description=_PAIRS)] = False
-    duplicate_interactions: Annotated[bool, Field(description="keep terms that are permutations of each other.")] = (
-        False
-    )
-    ignore_linear: Annotated[
-        tuple[str, ...], Field(description="namespaces of which only the interactions are used.")
-    ] = ()
+    Attributes:
+        loss: `hinge`, or `{quantile: {tau: 0.9}}`.
+        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
+            letters is a term too where namespaces go by letter.
+        permutations: a namespace with itself gives all pairs instead of those in order.
+        duplicate_interactions: keep terms that are permutations of each other.
+        ignore_linear: namespaces of which only the interactions are used.
+    """
+
+    loss: LossChoice = LossChoice(name="squared")
+    min_prediction: float | None = None
+    max_prediction: float | None = None
+    interactions: tuple[str | tuple[str, ...], ...] = ()
+    permutations: bool = False
+    duplicate_interactions: bool = False
+    ignore_linear: tuple[str, ...] = ()
 
 
 SUMS = np.dtype(

@@ -1,16 +1,18 @@
 """The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, Batch
-from hutch.core.chain.reduction import Context, DefinedIn, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.record import Record
+from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.features import Features
 from hutch.reductions.linear.kernels import (
@@ -23,10 +25,62 @@ from hutch.reductions.linear.kernels import (
     sensitivity,
 )
 from hutch.reductions.linear.rates import RATES
-from hutch.reductions.linear.terms import WILDCARD, Terms
+from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
-if TYPE_CHECKING:
-    from hutch.reductions.linear.parameters import LinearParameters
+NonNegative = Annotated[float, Within(ge=0)]
+
+
+class LinearParameters(Parameters):
+    """Parameters of `linear`.
+
+    Attributes:
+        loss: `hinge`, or `{quantile: {tau: 0.9}}`.
+        learning_rate: step of the update.
+        power_t: rates fall with the power_t-th power of what they adapt to.
+        initial_t: importance taken as seen before the first example; 1 if neither adaptive nor normalized, else 0.
+        decay: the learning rate is multiplied by this after each pass.
+        adaptive: a rate for each feature, from its squared gradients.
+        normalized: the scale of features does not matter.
+        invariant: an example of importance 2 does what two examples do.
+        l1, l2: regularisation, applied lazily with each update.
+        sparse_l2: shrinks the features of the example only.
+        initial_weight: what weights start from.
+        initial_constant: what the constant feature's weight starts from.
+        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
+            letters is a term too where namespaces go by letter.
+        permutations: a namespace with itself gives all pairs instead of those in order.
+        duplicate_interactions: keep terms that are permutations of each other.
+        ignore_linear: namespaces of which only the interactions are used.
+    """
+
+    loss: LossChoice = LossChoice(name="squared")
+    learning_rate: NonNegative = 0.5
+    power_t: float = 0.5
+    initial_t: NonNegative | None = None
+    decay: NonNegative = 1.0
+    adaptive: bool = True
+    normalized: bool = True
+    invariant: bool = True
+    l1: NonNegative = 0.0
+    l2: NonNegative = 0.0
+    sparse_l2: NonNegative = 0.0
+    initial_weight: float = 0.0
+    initial_constant: float = 0.0
+    min_prediction: float | None = None
+    max_prediction: float | None = None
+    interactions: Annotated[tuple[str | tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
+    permutations: bool = False
+    duplicate_interactions: bool = False
+    ignore_linear: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        low, high = self.min_prediction, self.max_prediction
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"min_prediction {low} is above max_prediction {high}")
+        for term in self.interactions:
+            if not 2 <= len(term) <= MAX_ORDER:
+                raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
 
 
 class Linear(Reduction):
@@ -37,13 +91,13 @@ class Linear(Reduction):
     """
 
     name: ClassVar[str] = "linear"
-    Parameters: ClassVar[Any] = DefinedIn("hutch.reductions.linear.parameters:LinearParameters")
+    Parameters: ClassVar[type[Parameters]] = LinearParameters
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
     looks_ahead = True
 
-    def __init__(self, parameters: "LinearParameters", context: Context) -> None:
+    def __init__(self, parameters: LinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, shared = parameters, context.shared
         plain = not (p.adaptive or p.normalized)

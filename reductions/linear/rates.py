@@ -17,6 +17,7 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, no_unroll, record_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
+from hutch.core.kernel.lanes import Lanes, load, store
 from hutch.reductions.linear.features import (
     LANES,
     fetch_one,
@@ -46,56 +47,27 @@ _MOST = np.float32(np.finfo(np.float32).max)
 _0, _1 = np.float32(0), np.float32(1)
 
 
-class _Floats:
-    """Writes LLVM code for LANES neighbours at once.
+def _places(context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> list[Any]:
+    """Pointers to element i of some arrays."""
+    from numba.np.arrayobj import make_array
 
-    Args:
-        context, builder: Numba's.
-        arrays: types of the arrays of float32.
-        values: the arrays.
-        i: where the neighbours begin.
-    """
-
-    def __init__(self, context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> None:
-        from llvmlite import ir
-        from numba.np.arrayobj import make_array
-
-        self.builder, self.vector = builder, ir.VectorType(ir.FloatType(), 16)
-        self.function = ir.FunctionType(self.vector, [self.vector])
-        pairs = zip(arrays, values, strict=True)
-        data = [make_array(kind)(context, builder, value).data for kind, value in pairs]
-        self.places = [builder.bitcast(builder.gep(at, [i]), self.vector.as_pointer()) for at in data]
-
-    def load(self, k: int) -> Any:
-        return self.builder.load(self.places[k], align=4)
-
-    def store(self, k: int, value: Any) -> None:
-        self.builder.store(value, self.places[k], align=4)
-
-    def constant(self, value: float) -> Any:
-        from llvmlite import ir
-
-        return ir.Constant(self.vector, [float(value)] * 16)
-
-    def call(self, name: str, value: Any) -> Any:
-        from numba.core import cgutils
-
-        function = cgutils.get_or_insert_function(self.builder.module, self.function, f"llvm.{name}.v16f32")
-        return self.builder.call(function, [value])
+    pairs = zip(arrays, values, strict=True)
+    return [builder.gep(make_array(kind)(context, builder, value).data, [i]) for kind, value in pairs]
 
 
 @intrinsic
 def default_sizes(typing_context: Any, values: Any, squares: Any, sizes: Any, i: Any) -> Any:
     """Write x² and |x| of LANES features from the i-th on, neither less than the least."""
+    from llvmlite import ir
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = _Floats(context, builder, signature.args[:3], arguments[:3], arguments[3])
-        value = lanes.load(0)
-        square = builder.fmul(value, value)
-        small = builder.fcmp_ordered("<", square, lanes.constant(float(_LEAST_SQUARE)))
-        lanes.store(1, builder.select(small, lanes.constant(float(_LEAST_SQUARE)), square))
-        lanes.store(2, builder.select(small, lanes.constant(float(_LEAST)), lanes.call("fabs", value)))
+        values, squares, sizes = _places(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        value = load(builder, values, ir.FloatType(), int(LANES))
+        square = value * value
+        small = square.compare("<", float(_LEAST_SQUARE))
+        store(builder, small.choose(float(_LEAST_SQUARE), square), squares)
+        store(builder, small.choose(float(_LEAST), value.called("fabs")), sizes)
         return context.get_dummy_value()
 
     return types.void(values, squares, sizes, i), generate
@@ -111,22 +83,21 @@ def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = _Floats(context, builder, signature.args[:3], arguments[:3], arguments[3])
-        square, gradient, scale = (lanes.load(k) for k in range(3))
-        one, sixteen = lanes.constant(1), ir.IntType(16)
-        rate = builder.fdiv(one, lanes.call("sqrt", gradient))
-        finite = builder.fcmp_ordered("<=", square, lanes.constant(float(_MOST)))
+        places = _places(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        square, gradient, scale = (load(builder, place, ir.FloatType(), int(LANES)) for place in places)
+        rate = 1 / gradient.called("sqrt")
+        finite = square.compare("<=", float(_MOST))
 
-        def finish(rate: Any, share: Any) -> None:
-            for k, value in enumerate((builder.fmul(square, rate), rate, builder.select(finite, share, one))):
-                lanes.store(k, value)
+        def finish(rate: Lanes, share: Lanes) -> None:
+            for place, lanes in zip(places, (square * rate, rate, finite.choose(share, 1)), strict=True):
+                store(builder, lanes, place)
 
-        plain = builder.bitcast(builder.fcmp_ordered("==", scale, one), sixteen)
-        with builder.if_else(builder.icmp_unsigned("==", plain, sixteen(0xFFFF))) as (then, otherwise):
+        plain = builder.icmp_unsigned("==", scale.compare("==", 1).bits(), ir.IntType(64)((1 << int(LANES)) - 1))
+        with builder.if_else(plain) as (then, otherwise):
             with then:  # as with all features that are there or not: the same without divisions by 1
                 finish(rate, square)
             with otherwise:
-                finish(builder.fmul(rate, builder.fdiv(one, scale)), builder.fdiv(square, builder.fmul(scale, scale)))
+                finish(rate * (1 / scale), square / (scale * scale))
         return context.get_dummy_value()
 
     return types.void(squares, gradients, scales, i), generate

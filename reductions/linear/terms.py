@@ -22,6 +22,7 @@ from hutch.reductions.linear.memory import Buffer, reserve
 WILDCARD = -1
 """Stands for every namespace, in place of an id."""
 MAX_ORDER = 8
+MOST_TERMS = 1 << 12
 """The longest interaction."""
 UNKNOWN = np.uint64(2**64 - 1)
 

@@ -12,10 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from hutch.core.batch import Batch
-from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -30,6 +29,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show
+from hutch.core.parameters import Example, Parameters, Within
 from hutch.core.text.hashing import hash_feature, hash_namespace, namespace_id
 from hutch.em.constrained.alignment import alignment_size
 from hutch.em.constrained.boundary import Boundaries, Source
@@ -83,32 +83,30 @@ class PPCALayerParameters(Parameters):
         balanced: in mode class, weigh classes alike instead of rows.
     """
 
-    namespace: Annotated[str, Field(examples=["words"])]
-    dimension: Annotated[int, Field(ge=1, le=1 << 20, examples=[1 << 12])]
-    rank: Annotated[int, Field(ge=1, le=256)] = 10
+    namespace: Annotated[str, Example("words")]
+    dimension: Annotated[int, Within(ge=1, le=1 << 20), Example(1 << 12)]
+    rank: Annotated[int, Within(ge=1, le=256)] = 10
     features: Literal["numbered", "hashed"] = "numbered"
     output: str = "latent"
     keep: bool = False
-    block: Annotated[int, Field(ge=1, le=256)] = 10
-    warm_up: Annotated[int, Field(ge=1, le=256)] = 20
+    block: Annotated[int, Within(ge=1, le=256)] = 10
+    warm_up: Annotated[int, Within(ge=1, le=256)] = 20
     mode: Literal["step", "class", "plain"] = "step"
-    exponent: Annotated[float, Field(ge=0, le=1)] | None = None
-    scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+    exponent: Annotated[float, Within(ge=0, le=1)] | None = None
+    scale: Annotated[float, Within(gt=0, le=1)] = 1.0
     boundary: Source | None = None
     class_namespace: str | None = None
-    threshold: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 6.0
-    past: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    threshold: Annotated[float, Within(gt=0)] = 6.0
+    past: Annotated[float, Within(gt=0)] = 1.0
     balanced: bool = False
 
-    @model_validator(mode="after")
-    def _check(self) -> "PPCALayerParameters":
+    def __post_init__(self) -> None:
         if self.mode != "class":
             for name, default in (("boundary", None), ("past", 1.0), ("balanced", False)):
                 if getattr(self, name) != default:
                     raise ValueError(f"{name}: mode {self.mode!r} has no use for it; wanted mode class with it")
         if (self.boundary == "namespace") != (self.class_namespace is not None):
             raise ValueError("class_namespace: belongs to boundary 'namespace', and that to it; got one of the two")
-        return self
 
 
 @kernel
@@ -183,7 +181,7 @@ def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values,
 
 
 class PPCALayer(Reduction):
-    """Puts latent features in the place of a namespace.
+    """Replaces the features of a namespace by latent ones.
 
     Raises:
         ConfigError: names cannot be read as numbers, too many dimensions for the table, one name for two namespaces.
@@ -270,12 +268,12 @@ class PPCALayer(Reduction):
 
     @property
     def samples(self) -> int:
-        """How many rows were learned."""
+        """The number of rows learned."""
         return int(self.state["samples"][0])
 
     @property
     def boundaries(self) -> int:
-        """How many classes have ended, in mode class."""
+        """The number of classes that have ended, in mode class."""
         return self._boundaries.count if self._boundaries else 0
 
     @property

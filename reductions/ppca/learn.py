@@ -19,7 +19,7 @@ _CONFIDENCE = 10
 
 @helper
 def prepare(s, e, label):
-    """Before an example: heed a boundary, and learn a full block once its last row's example is done with."""
+    """Before an example: act on a boundary, and learn a full block once the example of its last row is finished."""
     if s.last == e.number + uint64(1):
         return
     if s.boundary != uint64(0):
@@ -40,7 +40,7 @@ def _by_class(s):
 
 @helper
 def _step(s):
-    """The weight of the rows that wait, as if they had come one by one; see `hutch.em.base.schedule.Schedule`."""
+    """The weight of the rows that wait, as if they had come one at a time; see `hutch.em.base.schedule.Schedule`."""
     kept, seen = 1.0, s.samples - s.past_samples
     for i in range(s.count):
         kept *= 1.0 - s.scale * np.float64(seen + 2 + i) ** -s.exponent
@@ -159,7 +159,7 @@ def _end_class(s):
 
 @helper
 def score_row(s, e):
-    """Tell who looks for boundaries the log-likelihood of the row, not yet centred, under the current sketch."""
+    """Report, for finding boundaries, the log-likelihood of the row, not yet centred, under the current sketch."""
     _score(s)
     if s.boundary != uint64(0):
         after_example(s.boundary, e)

@@ -90,7 +90,7 @@ def _maximise(s, statistics, mean, loadings, noise, workspace):
 
 @helper
 def show_plain(s):
-    """Renew what latent features are made from. EM moves its latent coordinates smoothly: nothing is to be turned."""
+    """Renew what latent features are made from. EM moves its latent coordinates smoothly, so nothing has to be rotated."""
     _, loadings, noise = sketch_at(s, s.current)
     shown = matrix_at(s.shown, s.rank, s.dimension)
     s.determinant = latent_map(loadings, noise[0], shown, workspace_at(s))

@@ -121,7 +121,7 @@ def is_unlabeled(e, label):
 
 @helper
 def take_row(s, e):
-    """Let the row wait to be learned, once however often the layers above ask for the example."""
+    """Let the row wait to be learned, once, however often the layers above ask for the example."""
     if s.last != e.number + uint64(1):
         start = uint64(8 * s.count * s.dimension)
         float64s_at(s.pending + start, uint64(s.dimension))[:] = float64s_at(s.row, uint64(s.dimension))

@@ -6,6 +6,7 @@ What not every run needs is imported where it is used.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Never, Self
 
@@ -13,22 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
-from hutch.core.chain.engine import Engine
-from hutch.core.chain.namespaces import NamedNamespaces
+from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.config import read as chain_config
 from hutch.core.config.read import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
-from hutch.core.run.progress import Progress, ProgressEvent, Schedule
+from hutch.core.parameters import values_of
+from hutch.core.run.one_by_one import OneByOne
+from hutch.core.run.passes import run_passes
+from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
+from hutch.core.run.unexpected import Unexpected
 from hutch.core.text.parser import ParserOptions
+from hutch.core.text.problems import Problem
 from hutch.plugins.manager import Plugins, installed
 
 _ENOUGH = 100  # examples until a namespace that none of them has is spoken of
 
 
-class Chain(Engine):
+class Chain(OneByOne, Engine):
     """A chain of reductions over one weight table, built from a configuration.
 
     It can be pickled and copied, which goes through the bytes of its model file; a copy shares nothing with it.
@@ -52,7 +57,6 @@ class Chain(Engine):
 
     def __init__(self, config: ChainConfig, plugins: Plugins | None = None) -> None:
         self.config = config
-        self._warned = False
         self.plugins = plugins or installed(config.plugins.block)
         super().__init__(
             config.chain,
@@ -63,12 +67,13 @@ class Chain(Engine):
                 hash_seed=config.input.hash_seed,
                 constant=config.input.constant,
                 namespaces=config.input.namespaces,
+                longest_line=config.input.longest_line,
             ),
             seed=config.seed,
             ignore=config.input.ignore,
             keep=config.input.keep,
         )
-        self._named: NamedNamespaces | None = NamedNamespaces(self.layers, config.input.namespaces)
+        self._unexpected = Unexpected(self)
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -96,18 +101,37 @@ class Chain(Engine):
         columns: Roles | Mapping[str, Any] | None = None,
     ) -> Iterator[Batch]:
         """Examples of any accepted kind as batches for this chain; the arguments are those of `learn`."""
-        columns = self.config.input.columns if columns is None else columns
+        return iter(self._batches(examples, labels, importance, columns))
+
+    def _batches(self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1) -> Iterable[Batch]:
+        """The same, to be iterated once per pass."""
+        columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
-            return self._files([os.fspath(path) for path in paths], columns)
+            sources = [os.fspath(path) for path in paths]
+            check_sources(sources)
+            return self.files(sources, lambda problem: warn(str(problem)), columns=columns, passes=passes)
+        from hutch.core.data.matrix import is_matrix
         from hutch.core.data.sources import to_batches
 
-        return to_batches(examples, self.parser, columns, labels=labels, importance=importance)
+        if columns.namespaces is None and is_matrix(examples):
+            columns = replace(columns, namespaces={self.config.input.matrix: "*"})
+        found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
+        return found if passes == 1 else list(found)
 
-    def _files(self, paths: Sequence[str], columns: Any) -> Iterator[Batch]:
-        check_sources(paths)
-        readers = self.plugins.registry.readers
-        return iter(InputFiles(paths, self.parser, readers, lambda problem: warn(str(problem)), columns))
+    def files(
+        self,
+        sources: Sequence[str],
+        on_problem: Callable[[Problem], Any] = lambda problem: None,
+        *,
+        columns: Roles | Mapping[str, Any] | None = None,
+        strict: bool = False,
+        **how: Any,
+    ) -> InputFiles:
+        """Data files as this chain reads them; further arguments are those of `InputFiles`."""
+        readers, parser = self.plugins.registry.readers, replace(self.parser, strict=strict)
+        roles: Any = self.config.input.columns if columns is None else columns
+        return InputFiles(sources, parser, readers, on_problem, roles, **how)
 
     def learn(
         self,
@@ -116,6 +140,7 @@ class Chain(Engine):
         importance: Any = None,
         *,
         columns: Roles | Mapping[str, Any] | None = None,
+        passes: int = 1,
         on_progress: Callable[[ProgressEvent], Any] | None = None,
         **unknown: Never,
     ) -> NDArray[np.float32]:
@@ -129,12 +154,13 @@ class Chain(Engine):
             importance: importances of a matrix's rows, shape (examples,); None: 1.
             columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
                 `hutch.core.data.roles.Roles`; None: as the chain says.
+            passes: over the examples, which stay in memory if there are several.
             on_progress: called with a `hutch.plugin.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with the
                 hook `hutch_on_progress` then see it, too. None: nobody does.
 
         Returns:
-            The prediction of each example made before it was learned (progressive), float32 (examples). Of decisions
-            the score or the probability of each action, in the order of the lines.
+            The prediction of each example made before it was learned (progressive), in the last pass, float32
+            (examples). Of decisions the score or the probability of each action, in the order of the lines.
 
         Raises:
             TypeError: examples of another kind.
@@ -146,13 +172,19 @@ class Chain(Engine):
                 example has.
         """
         _refuse("learn", unknown)
-        batches = self.batches(examples, labels, importance, columns=columns)
+        if passes < 1:
+            raise ConfigError(f"passes: got {passes}, wanted at least 1")
+        alone = passes == 1 and on_progress is None and labels is importance is columns is None
+        if alone and not self._unexpected.watches_namespaces and (one := self._one.run(examples, True)) is not None:
+            return one.predictions.copy()
+        batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
-        found = self._collect(batches, True, Progress(self, Schedule(), views) if views else None)
-        if self._named and self.statistics.examples >= _ENOUGH:
-            for text in self._named.missing():
+        found = self._run_passes(batches, learn=True, passes=passes, views=views)
+        for text in self._unexpected.about_labels():
+            warn(text)
+        if self.statistics.examples >= _ENOUGH:
+            for text in self._unexpected.about_namespaces():
                 warn(text)
-            self._named = None
         return found
 
     def predict(
@@ -170,8 +202,10 @@ class Chain(Engine):
             float32 (examples): the top layer's predictions.
         """
         _refuse("predict", unknown)
+        if labels is importance is columns is None and (one := self._one.run(examples, False)) is not None:
+            return one.predictions.copy()
         with self._unchanged():
-            return self._collect(self.batches(examples, labels, importance, columns=columns), False)
+            return self._run_passes(self._batches(examples, labels, importance, columns))
 
     def scores(
         self,
@@ -191,9 +225,7 @@ class Chain(Engine):
         if not self.score_count:
             raise ConfigError(f"chain[0].{self.layers[0].name} predicts {self.predicts.value!r}: it has no scores")
         with self._unchanged():
-            batches = self.batches(examples, labels, importance, columns=columns)
-            found = [self.run_batch(batch, learn=False, scores=True)[0].scores for batch in batches]
-        return np.concatenate([*found, np.zeros((0, self.score_count), np.float32)])
+            return self._run_passes(self._batches(examples, labels, importance, columns), scores=True)
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
@@ -204,19 +236,28 @@ class Chain(Engine):
         finally:
             self.shared[...] = kept
 
-    def _collect(self, batches: Iterable[Batch], learn: bool, progress: Progress | None = None) -> NDArray[np.float32]:
-        found = []
-        row, row_at = (progress.row, progress.row_at) if progress else (None, np.inf)
-        for batch in batches:
-            outputs, row_at = self.run_batch(batch, learn=learn, row=row, row_at=row_at)  # a layer may refuse a label
-            found.append(outputs.predictions[~shared_rows(batch)] if self.takes.of_decisions else outputs.predictions)
-            if learn and self._named:
-                self._named.see(batch)
-            if learn and not self._warned and len(strange := self.unexpected_labels(batch)):
-                self._warned = True
-                text = f"got label {strange[0]:g}, which this chain is not made for; it learns from it all the same"
-                warn(text)
-        return np.concatenate([*found, np.zeros(0, np.float32)])
+    def _run_passes(
+        self,
+        batches: Iterable[Batch],
+        *,
+        learn: bool = False,
+        passes: int = 1,
+        views: Sequence[View] = (),
+        scores: bool = False,
+    ) -> NDArray[np.float32]:
+        """Predictions or scores of the last pass."""
+        progress = Progress(self, Schedule() if views else NO_ROWS, views)
+        found = [np.zeros((0, self.score_count) if scores else 0, np.float32)]
+
+        def see(batch: Batch, outputs: Outputs) -> None:
+            if progress.pass_number == passes:
+                values = outputs.scores if scores else outputs.predictions
+                found.append(values[~shared_rows(batch)] if self.takes.of_decisions else values.copy())
+            if learn and progress.pass_number == 1:
+                self._unexpected.see(batch)
+
+        run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores)
+        return np.concatenate(found)
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:
         import tempfile
@@ -250,7 +291,7 @@ class Chain(Engine):
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
         used = {("reductions", layer.name) for layer in self.layers}
-        parameters = (value for layer in self.config.chain for value in vars(layer.parameters).values())
+        parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
         return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
@@ -293,7 +334,9 @@ class Chain(Engine):
         """
         from hutch.core.chain.model_file import check_plugins
 
-        document = chain_config.read_chain(metadata["chain"])
+        written_as = dict(metadata["chain"])
+        written_as["input"] = {"matrix": "", **written_as.get("input", {})}  # "": before there was a name
+        document = chain_config.read_chain(written_as)
         plugins = installed(chain_config.blocked_plugins(document))
         for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
             warn(notice)
@@ -301,7 +344,7 @@ class Chain(Engine):
             written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
-        chain = cls.from_config(metadata["chain"] if config is None else config, overrides)
+        chain = cls.from_config(written_as if config is None else config, overrides)
         if (bits := chain.config.weights.bits) != written.weights.bits:
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         arrays = arrays | chain._changed_since(written)
@@ -315,7 +358,7 @@ class Chain(Engine):
         """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
         live, found = self.arrays(), {}
         for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
-            for parameter, value in vars(new.parameters).items():
+            for parameter, value in values_of(new.parameters).items():
                 name = f"layer.{k}.{new.name}.{parameter}"
                 if name in live and getattr(old.parameters, parameter) != value:
                     found[name] = live[name].copy()
@@ -329,4 +372,4 @@ def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
         raise TypeError(f"{method}() got an unexpected keyword argument {name!r}; {near}")
 
 
-_ARGUMENTS = ("labels", "importance", "columns", "on_progress")
+_ARGUMENTS = ("labels", "importance", "columns", "passes", "on_progress")

@@ -82,6 +82,10 @@ def test_a_worker_gets_an_item_and_answers_it(client, store):
         ({"id": "r9", "worker": "ada", "label": "1"}, 409, "there is no request 'r9'"),
         ({"id": "r0", "worker": "ada", "label": "7"}, 409, "wanted -1, 1, skip or don't know"),
         ({"id": "r0", "worker": " ", "label": "1"}, 409, "worker: got an empty name"),
+        ({"id": "r0", "worker": ["ada"], "label": "1"}, 409, "worker: got list"),
+        ({"id": "r0", "worker": "a" * 201, "label": "1"}, 409, "worker: got 201 characters, wanted at most 200"),
+        ({"id": "r0", "worker": "a\nb", "label": "1"}, 409, "wanted printable characters"),
+        ({"id": ["r0"], "worker": "ada", "label": "1"}, 400, "wanted an object with id, worker and label"),
         ({"id": "r0", "worker": "ada"}, 400, "wanted an object with id, worker and label"),
         ([1], 400, "wanted an object"),
     ],
@@ -99,7 +103,9 @@ def test_walls(client):
     assert client.get("next", headers={"host": "evil.example"}).status_code == 400
     body = '{"id": "r0", "worker": "a", "label": "1"}'
     assert client.post("answer", content=body, headers={"content-type": "text/plain"}).status_code == 415
-    assert client.post("answer", content="{", headers={"content-type": "application/json"}).status_code == 400
+    for content, status in (("{", 400), ("[" * 50_000, 400), (" " * 70_000, 413)):
+        response = client.post("answer", content=content, headers={"content-type": "application/json"})
+        assert response.status_code == status
 
 
 def test_the_page_may_load_nothing_from_elsewhere(client):
@@ -111,6 +117,10 @@ def test_the_page_may_load_nothing_from_elsewhere(client):
     assert f"script-src 'sha256-{digest}'" in policy
     assert not re.search(r"https?://|src=|@import|url\(", response.text)
     assert response.text == page() and security_headers()["Cache-Control"] == "no-store"
+
+
+def test_only_the_owner_reads_the_store(store):
+    assert store.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_address_stays_the_same(store):

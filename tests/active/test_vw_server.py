@@ -65,6 +65,22 @@ def test_what_was_asked_and_answered_is_in_the_store(store):
     assert [event.kind for event in store.log()] == ["line"] * 5
 
 
+def test_a_tag_is_the_identity_of_its_line(store):
+    session = VWSession(Chain.from_config(BUDGET), store, "m")
+    session.reply("1 'first |f a b")
+    asked = session.reply("'t1 |f a")
+    before, examples = state_of(session.chain), store.rounds()[0][1].examples
+    again = session.reply("'t1 |f a")  # the connection broke before the reply came
+    assert again.split(" ")[1:] == asked.split(" ")[1:] == ["t1", "1.000000\n"]
+    session.reply("1 'first |f a b")
+    assert state_of(session.chain) == before and store.rounds()[0][1].examples == examples == 1
+    session.reply("1 'first |f a c")  # another line: tags need not be unique
+    session.reply("|f a")
+    session.reply("|f a")  # without a tag nobody can tell
+    assert store.rounds()[0][1].examples == 3
+    assert len(list(store.log())) == 5
+
+
 def test_a_model_is_where_it_was_after_reading_the_log_again(store, lines):
     session = VWSession(Chain.from_config(BUDGET), store, "m")
     for line in lines(60, 3):

@@ -76,7 +76,6 @@ def test_simulate_puts_the_layer_on_top_and_reads_pipes(folder, budget, least, m
 
 
 def test_simulate_draws_and_prints(folder):
-    pytest.importorskip("matplotlib")
     output = hutch("active", "simulate", "train.vw", "-C", "chain.yaml", "--plots", "plots").output
     assert (folder / "plots" / "active.png").read_bytes().startswith(b"\x89PNG")
     assert "buying the rest would save about" in output and "n.a." in output

@@ -1,9 +1,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
 from hutch.em.ppca.batch import closed_form
 from hutch.em.ppca.model import transform
-from hutch.reproduce.em_tables import reproduce_nat_oem
 
 
 @pytest.fixture
@@ -147,52 +144,6 @@ def test_transform_asks_for_a_place_to_write(data: Path, tmp_path: Path) -> None
     run("fit", data, "-f", tmp_path / "model")
     assert "-p FILE" in fails(UsageError, "transform", data, "-i", tmp_path / "model", "--json")
     assert "wanted .npy or .csv" in fails(UsageError, "transform", data, "-i", tmp_path / "model", "-p", "x.txt")
-
-
-def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four families with one setting each, on an eighth of the training rows."""
-    from hutch.reproduce import em_contenders as contenders
-    from hutch.reproduce import em_evaluation as evaluation
-
-    def small(seed: int, whole: Any = evaluation.synthetic) -> evaluation.Task:
-        task: evaluation.Task = whole(seed)
-        count = len(task.train.rows) // 8
-        train = evaluation.Labelled(task.train.rows[:count], task.train.classes[:count])
-        shuffles = np.stack([np.random.default_rng(k).permutation(count) for k in range(len(task.shuffles))])
-        return replace(task, train=train, shuffles=shuffles)
-
-    monkeypatch.setattr(evaluation, "synthetic", small)
-    first = {contenders.BASELINE, contenders.TUNED, "exact step", "Nat-oEM step literal"}
-    families = [contenders.Family(f.name, f.settings[-1:]) for f in contenders.FAMILIES if f.name in first]
-    monkeypatch.setattr(contenders, "FAMILIES", families)
-
-
-def test_reproduce_prints_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    shortened(monkeypatch)
-    reproduce_nat_oem(None, False, seeds=1, data="synthetic")
-    output = capsys.readouterr()
-    assert "synthetic: iid stream, rank 15" in output.out
-    assert "exact step" in output.out and "unstable" in output.out
-    assert "class by class" in output.err
-
-
-def test_reproduce_prints_json_and_draws(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    pytest.importorskip("matplotlib")
-    shortened(monkeypatch)
-    reproduce_nat_oem(tmp_path / "plots", True, seeds=1, data="synthetic")
-    results: dict[str, Any] = json.loads(capsys.readouterr().out)["synthetic"]
-    exact, plain = results["incremental"]["exact step"], results["incremental"]["oEM k^-0.6"]
-    assert exact["final"][0] > plain["final"][0] + 10
-    assert results["iid"]["Nat-oEM step literal"]["to_target"] == []
-    assert len(list((tmp_path / "plots").glob("nat-oem-synthetic-*.png"))) == 4
-
-
-@pytest.mark.parametrize(("options", "message"), [({"seeds": 0}, "--seeds"), ({"data": "mnist"}, "--data")])
-def test_reproduce_refuses_nonsense(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        reproduce_nat_oem(None, False, **options)
 
 
 def test_help_needs_no_arrays() -> None:

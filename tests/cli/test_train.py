@@ -201,8 +201,8 @@ WRONG = [
         "linear.los=hinge: chain[0].linear.los: unknown key; did you mean 'loss'?",
     ),
     (["--loss_function", "hing"], 2, "unknown loss 'hing'; did you mean 'hinge'?"),
-    (["--quantile_tau", "0.5"], 2, "--quantile_tau: got --loss_function None, wanted quantile"),
-    (["-q", "abc"], 2, "-q: got 'abc', wanted 2 letters"),
+    (["--quantile_tau", "0.5"], 2, "--quantile_tau needs --loss_function quantile, got squared"),
+    (["-q", "abc"], 2, "--quadratic: got 'abc', wanted 2 letters"),
     (["-C", "good.yaml", "-q", "ab"], 2, "name namespaces by letter, but the chain goes by name"),
     (["-P", "often"], 2, "-P: got 'often', wanted a distance such as 1000 or a factor such as 2.0"),
     (["-i", "none"], 1, "none: cannot be read: No such file or directory"),
@@ -369,3 +369,10 @@ def test_predictions_of_a_stream_come_as_it_comes(here: Path) -> None:
             assert process.stdout.read(100).endswith(b" " + tag + b"\n")
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+def test_a_loss_that_is_not_known_is_null_and_said(here: Path, hutch: Run) -> None:
+    Path("unlabeled.vw").write_text("|f a\n|f b\n")
+    found = json.loads(hutch("train", "unlabeled.vw", "--quiet", "--json").out, parse_constant=pytest.fail)
+    assert found["average_loss"] is None
+    assert found["not_finite"] == {"average_loss": "NaN"}

@@ -55,7 +55,9 @@ def reported():
     crowd = simulate(3000, 200, 4, 5, seed=1)
     model = TwoLevel()
     fit = model.fit(crowd.labels)
-    rows = report(crowd.labels, fit.posterior, model.confusions(fit.state), model.class_prior(fit.state))
+    rows = report(
+        crowd.labels, model.others(crowd.labels, fit.state), model.confusions(fit.state), model.class_prior(fit.state)
+    )
     return crowd, rows
 
 
@@ -91,7 +93,7 @@ def test_gold_accuracy_counts_only_gold():
     labels = from_triples(rows, gold={"t": "x", "u": "x"})
     model = TwoLevel()
     fit = model.fit(labels)
-    found = report(labels, fit.posterior, model.confusions(fit.state), model.class_prior(fit.state))
+    found = report(labels, model.others(labels, fit.state), model.confusions(fit.state), model.class_prior(fit.state))
     assert found.gold_labels.tolist() == [2, 0]
     assert found.gold_accuracy[0] == 0.5
     assert math.isnan(found.gold_accuracy[1])

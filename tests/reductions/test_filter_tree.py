@@ -8,11 +8,14 @@ import pytest
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.loss.losses import BUILTIN_LOSSES
+from hutch.core.config.adapter import checked
+from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.reductions.cost_sensitive_filter_tree import CostSensitiveFilterTree
+from hutch.reductions.cost_sensitive_scoring_filter_tree import CostSensitiveScoringFilterTree
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
-from hutch.reductions.filter_tree import CostSensitiveFilterTree, FilterTree, FilterTreeParameters, matches
-from hutch.reductions.scoring_filter_tree import CostSensitiveScoringFilterTree, ScoringFilterTree
+from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, matches
+from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 TREES = ("filter_tree", "scoring_filter_tree")
 
@@ -24,7 +27,7 @@ for loss in BUILTIN_LOSSES:
 
 
 def build(tree: str, classes: int, shape: Any = "balanced", **base: Any) -> Engine:
-    given = {"left": "u", "right": "i", "rank": 0, "loss": {"name": "hinge"}, "learning_rate": 0.5, **base}
+    given = {"left": "u", "right": "i", "rank": 0, "loss": LossChoice("hinge"), "learning_rate": 0.5, **base}
     layers = [
         LayerConfig(tree, FilterTreeParameters(classes=classes, shape=shape)),
         LayerConfig("dyadic", DyadicParameters(**given)),
@@ -56,7 +59,7 @@ def test_every_player_but_the_champion_plays_once(shape: Any, classes: int) -> N
 )
 def test_shapes_that_are_no_trees_are_refused(shape: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        FilterTreeParameters(classes=3, shape=shape)
+        checked(FilterTreeParameters, {"classes": 3, "shape": shape})
 
 
 @pytest.mark.parametrize("tree", TREES)

@@ -1,13 +1,12 @@
 """Nat-oEM above `ppca`: against the learners of `hutch.em`, boundaries from everywhere, resuming, refusals."""
 
+from functools import cache
+
 import numpy as np
 import pytest
-from numba import njit
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.em.constrained.drift import DriftDetector
-from hutch.em.constrained.drift_kernel import DRIFT, drifted
 from hutch.em.constrained.natural import Sketch, merged
 from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.plugins.checks import check_reduction
@@ -52,13 +51,19 @@ def learned(nat_oem, lines):
 
 ROWS = make_rows()
 LINES = lines_of(ROWS)
-PARSED = next(iter(build().batches(LINES))).values.reshape(len(ROWS), -1)[:, 1:13].astype(float)
+
+
+@cache
+def parsed() -> np.ndarray:
+    """The rows as the parser reads them."""
+    batch = next(iter(build().batches(LINES)))
+    return batch.values.reshape(len(ROWS), -1)[:, 1:13].astype(float)
 
 
 def blocks():
     """Blocks as the layer learns them, the last left waiting, with whether a class ends behind."""
     for k in range(4):
-        rows = PARSED[CLASSES == k]
+        rows = parsed()[CLASSES == k]
         rows = rows[:50] if k == 3 else rows
         if k == 0:
             yield rows[:20], False
@@ -86,7 +91,7 @@ def test_contract(check):
 
 def test_classes_by_count_are_those_of_the_learner():
     chain, model = learned({}, LINES)
-    learner = ClassPPCA(PARSED[:20], 3, block=20)
+    learner = ClassPPCA(parsed()[:20], 3, block=20)
     for block, ends in blocks():
         learner.learn(block)
         if ends:
@@ -97,7 +102,7 @@ def test_classes_by_count_are_those_of_the_learner():
 
 def test_an_anchor_of_fixed_weight_is_merged_with_statistics_that_go_on():
     _, model = learned({"beta": 0.7}, LINES)
-    current, anchor, seen = Sketch.of(PARSED[:20], 3), None, 0
+    current, anchor, seen = Sketch.of(parsed()[:20], 3), None, 0
     for block, ends in blocks():
         current.absorb(block, seen + 1)
         seen += len(block)
@@ -109,10 +114,10 @@ def test_an_anchor_of_fixed_weight_is_merged_with_statistics_that_go_on():
 
 def test_a_step_anchor_shortens_steps():
     _, model = learned({"mode": "step", "beta": 3.0}, LINES)
-    sketch, seen = Sketch.of(PARSED[:20], 3), 0
+    sketch, seen = Sketch.of(parsed()[:20], 3), 0
     for first, stop in [(0, 20), *((i, i + 10) for i in range(20, 290, 10))]:
         step = (stop - first) / (seen + stop - first + 1) / (1 + 3.0)
-        sketch.absorb(PARSED[first:stop], (stop - first) * (1 - step) / step)
+        sketch.absorb(parsed()[first:stop], (stop - first) * (1 - step) / step)
         seen = stop
     assert_same_model(model, sketch.parameters())
 
@@ -143,23 +148,6 @@ def test_boundaries_from_elsewhere_are_the_same(nat_oem, lines):
 def test_drift_is_found():
     chain, _ = learned({"boundary": "drift"}, lines_of(ROWS, blank=False))
     assert chain.layers[0].boundaries == 3
-
-
-@njit
-def drifts(address, scores, found):
-    for i in range(len(scores)):
-        found[i] = drifted(address, scores[i])
-
-
-def test_the_drift_test_is_the_detectors():
-    random = np.random.default_rng(0)
-    scores = np.concatenate([random.normal(size=n) - 9 * (k % 2) for k, n in enumerate((400, 90, 300, 12, 60))])
-    detector, record, found = DriftDetector(6.0), np.zeros(1, DRIFT), np.zeros(len(scores), bool)
-    record["threshold"] = 6.0
-    drifts(np.uint64(record.ctypes.data), scores, found)
-    wanted = [detector.drifted(float(score)) for score in scores]
-    np.testing.assert_array_equal(found, wanted)
-    assert sum(wanted) >= 2
 
 
 @pytest.mark.parametrize("nat_oem", [{}, {"beta": 0.5}, {"boundary": "drift"}, {"mode": "step"}], ids=str)

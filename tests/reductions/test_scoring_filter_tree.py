@@ -11,14 +11,13 @@ from scipy.integrate import solve_ivp
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.loss.losses import BUILTIN_LOSSES
+from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.curve import growth_, moved_
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import FilterTreeParameters
-from hutch.reductions.linear.layer import Linear
-from hutch.reductions.linear.parameters import LinearParameters
+from hutch.reductions.linear.layer import Linear, LinearParameters
 from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 SLOPES = {
@@ -37,7 +36,7 @@ for loss in BUILTIN_LOSSES:
 
 def build(loss: str, classes: int = 2, **given: Any) -> Engine:
     defaults = {"left": "u", "right": "i", "rank": RANK, "spread": 0.4, "power_t": 0.0, "dynamics": "exact"}
-    parameters = {**defaults, "rates": "power", "learning_rate": RATE, "loss": {"name": loss}, **given}
+    parameters = {**defaults, "rates": "power", "learning_rate": RATE, "loss": LossChoice(loss), **given}
     tree = LayerConfig("scoring_filter_tree", FilterTreeParameters(classes=classes))
     layers = [tree, LayerConfig("dyadic", DyadicParameters(**parameters))]
     return Engine(layers, REGISTRY, bits=12, parser=ParserOptions(constant=False))

@@ -14,7 +14,7 @@ def test_a_task_is_rated_by_different_raters() -> None:
 def test_everyone_rates_everything_if_there_is_no_choice() -> None:
     ratings = simulate_ratings(tasks=4, per_task=3, raters=3)
     assert np.bincount(ratings.raters).tolist() == [4, 4, 4]
-    with pytest.raises(ValueError, match="got 4 raters a task of 3 in all"):
+    with pytest.raises(ValueError, match="got 4 raters per task, wanted at most 3"):
         simulate_ratings(tasks=1, per_task=4, raters=3)
 
 

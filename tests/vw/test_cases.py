@@ -11,11 +11,11 @@ OUT_OF_SCOPE = ("other/*", "active/a20*", "multi/k26*", "multi/k27*", "multi/k28
 """Other learners and reductions, and a server's transcript."""
 
 DIFFERENT = {
-    "interact/n02_textfeat": "--affix is not there",
-    "interact/n03_textfeat": "--spelling is not there",
-    "interact/n04_textfeat": "--feature_limit is not there",
+    "interact/n02_textfeat": "--affix is not supported",
+    "interact/n03_textfeat": "--spelling is not supported",
+    "interact/n04_textfeat": "--feature_limit is not supported",
     "multi/k12_oaa": "VW stops at the malformed class, Hutch reports it and goes on",
-    "multi/k70_mf": "--rank is not there",
+    "multi/k70_mf": "--rank is not supported",
     "passes/m21_nocache_error": "several passes need no cache",
 }
 """Calls whose predictions or weights differ, and why."""

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hutch import Chain
-from hutch.vw.table import parse
+from hutch.vw.parse import parse
 from hutch.vw.translate import chain_of
 
 vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="the peer is not installed: pip install vowpalwabbit==9.11.9")

@@ -14,11 +14,15 @@ from hutch import Chain
         ([{"linear": {"loss": "logistic"}}], "2 |f a"),
         ([{"linear": {"loss": "poisson"}}], "-1 |f a"),
         ([{"one_against_all": {"classes": 3}}, "linear"], "7 |f a"),
+        ([{"one_against_all": {"classes": 3, "first_class": 1}}, "linear"], "0 |f a"),
+        ([{"one_against_all": {"classes": 3, "first_class": 0}}, "linear"], "3 |f a"),
+        ([{"filter_tree": {"classes": 3}}, "linear"], "0 |f a"),
+        ([{"error_correcting_tournament": {"classes": 3}}, "linear"], "0 |f a"),
     ],
 )
 def test_a_label_that_does_not_fit_is_told_once(layers: list[object], line: str) -> None:
     chain = Chain.from_config({"weights": {"bits": 8}, "chain": layers})
-    with pytest.warns(UserWarning, match=f"got label {line.split()[0]}, which this chain is not made for"):
+    with pytest.warns(UserWarning, match=f"labels such as {line.split()[0]}: this chain is not made for them"):
         chain.learn([line])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -32,6 +36,9 @@ def test_a_label_that_does_not_fit_is_told_once(layers: list[object], line: str)
         ([{"linear": {"loss": "hinge"}}], ["1 |f a", "-1 |f a", "|f a"]),
         ([{"linear": {"loss": {"logistic": {"lower": 0, "upper": 1}}}}], ["0 |f a", "1 |f a", "0.5 |f a"]),
         ([{"one_against_all": {"classes": 3}}, "linear"], ["1 |f a", "3 |f a"]),
+        ([{"one_against_all": {"classes": 3}}, "linear"], ["0 |f a", "2 |f a"]),
+        ([{"linear": {"loss": "logistic"}}], ["1 |f a", "1 |f a"]),
+        ([{"linear": {"loss": "logistic"}}], ["0 |f a", "1 |f a", "-1 |f a"]),
     ],
 )
 def test_labels_that_fit_pass_in_silence(layers: list[object], lines: list[str]) -> None:
@@ -39,3 +46,19 @@ def test_labels_that_fit_pass_in_silence(layers: list[object], lines: list[str])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         chain.learn(lines)
+
+
+def test_classes_that_begin_at_0_are_learned() -> None:
+    chain = Chain.from_config({"chain": [{"one_against_all": {"classes": 3}}, "linear"]})
+    lines = [f"{k} |f w{k}" for k in (2, 0, 1)] * 20
+    chain.learn(lines)
+    assert chain.predict(lines[:3]).tolist() == [2, 0, 1]
+
+
+def test_labels_0_and_1_under_logistic_loss_are_doubted_once() -> None:
+    chain = Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]})
+    with pytest.warns(UserWarning, match="labels go from 0 to 1.*wanted -1 and 1, or loss: {logistic: {lower: 0}}"):
+        chain.learn(["0 |f a", "1 |f b"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chain.learn(["0 |f a", "1 |f b"])

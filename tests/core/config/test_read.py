@@ -15,6 +15,7 @@ from hutch.core.chain.reduction import Kernels, Parameters, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config import override as config_override
 from hutch.core.config import yaml as config_yaml
+from hutch.core.config.document import Place
 from hutch.core.config.read import ChainConfig, blocked_plugins, load_chain, placed, read_chain, to_yaml
 from hutch.core.config.schema import schema
 from hutch.core.errors import ConfigError
@@ -52,6 +53,7 @@ class Base(Reduction):
 
 
 REGISTRY = Registry(reductions={"tree": Tree, "base": Base}, losses={loss.name: loss for loss in BUILTIN_LOSSES})
+PARSERS = list(dict.fromkeys((yaml.SafeLoader, config_yaml._PARSER)))  # that of PyYAML, and libyaml's if it is there
 CHAIN = """\
 weights: {bits: 20}
 chain:
@@ -169,9 +171,13 @@ def test_all_mistakes_are_told_at_once_as_they_stand_in_the_file() -> None:
     ("text", "message"),
     [
         ("a: 1\na: 2\n", "<chain>:2:1: 'a' is given twice, first at line 1"),
-        ("a: [1\n", "<chain>:2:1: not YAML: while parsing a flow sequence expected ',' or ']', but got '<stream end>'"),
-        ("a: b: c\n", "<chain>:1:5: not YAML: mapping values are not allowed here"),
+        ("a: [1\n", "<chain>:2:1: not YAML: while parsing a flow sequence "),
+        ("a: b: c\n", "<chain>:1:5: not YAML: mapping values are not allowed "),
         ("1: 2\n", "<chain>:1:1: got the key 1, wanted a name"),
+        ("~: 2\n", "<chain>:1:1: got the key nothing, wanted a name"),
+        ("? [a]\n: 2\n", "<chain>:1:3: got a list or mapping as a key, wanted a name"),
+        ("a: 1\n---\nb: 2\n", "<chain>:2:1: got a second document, wanted one"),
+        ("a: \ud800\n", "<chain>: not YAML: "),
         ("&a [*a]\n", "<chain>:1:5: not YAML: aliases are not read; write it out"),
         (
             "!!python/object:os.system x\n",
@@ -184,7 +190,9 @@ def test_all_mistakes_are_told_at_once_as_they_stand_in_the_file() -> None:
         ("chain: []\n", "<chain>:1:8: chain: got [], wanted a list of layers such as '- linear'"),
     ],
 )
-def test_what_is_no_chain_at_all(text: str, message: str) -> None:
+@pytest.mark.parametrize("parser", PARSERS)
+def test_what_is_no_chain_at_all(text: str, message: str, parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_yaml, "_PARSER", parser)
     (line,) = wrong(text)
     assert line.startswith(message)
 
@@ -289,7 +297,7 @@ SCALARS = st.one_of(st.text(max_size=5), st.sampled_from(["1e-3", "no", "true", 
     names=st.lists(SCALARS, max_size=3),
     text=SCALARS,
     bits=st.integers(1, 31),
-    pair=st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)),
+    pair=st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False)),
     defaults=st.booleans(),
 )
 def test_what_is_written_reads_back(
@@ -318,15 +326,18 @@ def test_an_override_has_the_value_of_yaml(text: str) -> None:
         wanted = config_yaml.scalar(text)
     except ConfigError:
         with pytest.raises(ConfigError):
-            config_override._value(text)
+            config_override._value(text, Place(text))
     else:
-        assert repr(config_override._value(text)) == repr(wanted)
+        assert repr(config_override._value(text, Place(text))) == repr(wanted)
 
 
-def test_numbers_are_those_of_yaml_1_2() -> None:
-    text = "[1e-3, 1E5, .5, -.inf, 0x1f, +1, 010, 1_000, no, ~]"
+@pytest.mark.parametrize("parser", PARSERS)
+def test_numbers_are_those_of_yaml_1_2(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_yaml, "_PARSER", parser)
+    text = "[1e-3, 1E5, .5, -.Inf, .inf, 0x1f, -0xF, +1, 010, 1_000, no, ~, True, FALSE, '1', 1., -0.0]"
     value = config_yaml.read(text, "x").value
-    assert value == [1e-3, 1e5, 0.5, -math.inf, 31, 1, "010", "1_000", "no", None]
+    wanted = [1e-3, 1e5, 0.5, -math.inf, math.inf, 31, -15, 1, "010", "1_000", "no", None, True, False, "1", 1.0, -0.0]
+    assert repr(value) == repr(wanted) and math.isnan(config_yaml.read(".NaN", "x").value)
 
 
 def test_written_short_or_with_defaults() -> None:

@@ -1,4 +1,5 @@
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -139,18 +140,46 @@ def test_a_strangers_file_is_left_alone(data: Path) -> None:
     assert stranger.read_bytes() == b"precious"
 
 
-def test_a_cut_file_is_made_anew_and_a_damaged_one_refused(data: Path) -> None:
+def test_a_cut_file_is_made_anew(data: Path) -> None:
     expected = content(files(data))
     cache = data.with_suffix(".cache")
     whole = cache.read_bytes()
     cache.write_bytes(whole[:-1])
     assert not files(data).cached
     assert content(files(data)) == expected
-    batch = next(iter(BatchCache(str(cache), [str(data)], OPTIONS)))
-    at = whole.index(batch.indices[:64].tobytes())
-    cache.write_bytes(whole[:at] + b"\xff" * 4 + whole[at + 4 :])
-    with pytest.raises(DataError, match="is damaged, delete it: an index is too large"):
-        content(files(data))
+
+
+def test_whatever_byte_is_damaged_the_batches_are_those_of_the_text(tmp_path: Path) -> None:
+    data = tmp_path / "data.vw"
+    data.write_bytes(TEXT[: TEXT.index(b"\n", 40_000) + 1])
+    expected, cache = content(files(data)), data.with_suffix(".cache")
+    whole = cache.read_bytes()
+    rng, parsed_again = np.random.default_rng(0), 0
+    for at in [16, *rng.integers(16, len(whole), 40).tolist(), len(whole) - 1]:
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        cache.write_bytes(damaged)
+        found = files(data)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            assert content(found) == expected
+        if told:
+            assert "is damaged: wrong checksum; the text is parsed again" in str(told[0].message)
+            parsed_again += 1
+        assert files(data).cached and content(files(data)) == expected
+    assert parsed_again > 20
+
+
+def test_what_came_before_the_damage_is_not_given_twice(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hutch.core.data.cache._FEATURES_TOGETHER", 1)
+    expected, cache = content(files(data)), data.with_suffix(".cache")
+    blocks = BatchCache(str(cache), [str(data)], OPTIONS)._index
+    assert len(blocks) > 2
+    damaged = bytearray(cache.read_bytes())
+    damaged[blocks[1].start] ^= 1
+    cache.write_bytes(damaged)
+    with pytest.warns(UserWarning, match="the text is parsed again"):
+        assert content(files(data)) == expected
 
 
 def test_only_files_of_text_are_cached(tmp_path: Path) -> None:

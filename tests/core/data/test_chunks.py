@@ -106,18 +106,18 @@ def test_progress(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("cut.gz", gzip.compress(TEXT)[:-1], "truncated gzip data: the file ends too early"),
-        ("cut.gz", gzip.compress(TEXT)[:500], "truncated gzip data"),
-        ("cut.gz", gzip.compress(TEXT)[:5], "truncated gzip data"),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:-1], "truncated gzip data: the file ends too early"),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:500], "truncated gzip data"),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:5], "truncated gzip data"),
         ("cut.zst", zstandard.compress(TEXT)[:-1], "truncated zstd data: the file ends too early"),
         ("cut.zst", zstandard.compress(TEXT)[:300], "truncated zstd data"),
         ("cut.zst", zstandard.compress(TEXT)[:3], "truncated zstd data"),
         ("not.gz", TEXT, "corrupt gzip data"),
         ("not.zst", TEXT, "corrupt zstd data"),
-        ("bad.gz", gzip.compress(TEXT)[:-8] + bytes(8), "corrupt gzip data"),
+        ("bad.gz", gzip.compress(TEXT, mtime=0)[:-8] + bytes(8), "corrupt gzip data"),
         ("zeros.gz", bytes(100), "corrupt gzip data"),
         ("zeros.zst", bytes(100), "corrupt zstd data"),
-        ("tail.gz", gzip.compress(TEXT) + b"junk", "corrupt gzip data"),
+        ("tail.gz", gzip.compress(TEXT, mtime=0) + b"junk", "corrupt gzip data"),
         ("tail.zst", zstandard.compress(TEXT) + b"junk", "corrupt zstd data"),
     ],
 )
@@ -200,6 +200,37 @@ def test_no_thread_works_on_after_the_iteration_was_left(tmp_path: Path, name: s
     assert active_count() > before
     found.close()  # type: ignore[attr-defined]
     assert active_count() == before
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("whole_groups", [False, True])
+def test_a_line_longer_than_the_limit_is_refused_with_its_place(
+    tmp_path: Path, threads: int, whole_groups: bool
+) -> None:
+    options = ParserOptions(longest_line=3 << 20, whole_groups=whole_groups)
+    long = b"1 |f " + b"a " * (1 << 20) + b"\n\n"
+    (tmp_path / "good.vw").write_bytes(b"1 |f a\n\n" * 300_000 + long)
+    (tmp_path / "bad.vw").write_bytes(b"1 |f a\n\n" * 300_000 + long + b"1 |f " + b"b" * (9 << 20))
+    assert sum(map(len, batches([tmp_path / "good.vw"], options, threads=threads))) == 300_001
+    with pytest.raises(DataError, match=r"bad.vw:600003: got a line of more than 3145728 bytes.*input.longest_line"):
+        list(batches([tmp_path / "good.vw", tmp_path / "bad.vw"], options, threads=threads))
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_lines_that_need_more_memory_than_there_is(
+    tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.vw").write_bytes(b"1 |f a\n" * 400_000 + b"1 |f " + b"a " * (1 << 22))
+    parser, fill = TextParser(valid=threads + 1), TextParser.fill
+
+    def limited(parser: TextParser, number: int, text: np.ndarray) -> None:
+        if len(text) > 1 << 23:
+            raise MemoryError
+        fill(parser, number, text)
+
+    monkeypatch.setattr(TextParser, "fill", limited)
+    with pytest.raises(DataError, match=r"a.vw:\d+: lines from here on need more memory than there is"):
+        list(batches([tmp_path / "a.vw"], parser=parser, threads=threads))
 
 
 def test_problems_carry_the_file_and_its_own_line(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
         ("1 1:1 2:x\n", "a.svm:1:7: got '2:x', wanted a number after ':'"),
         ("1 1:\n", "a.svm:1:3: got '1:', wanted a number after ':'"),
         ("1,2 1:1\n", "a.svm:1:1: got '1,2', wanted a number as the label"),
+        ("1 qid:2.5 1:1\n", "a.svm:1:3: got 'qid:2.5', wanted an integer below"),
+        (f"1 qid:{2**70} 1:1\n", "a.svm:1:3: got 'qid:1180591620717411303424', wanted an integer below"),
+        ("1 " + "9" * 5000 + ":1\n", "a.svm:1:3: got '9{40}…', wanted index:value"),
+        ("1 1:1e400\n", "a.svm:1: a feature: got inf, wanted a number below"),
+        ("-1e400 1:1\n", "a.svm:1: label: got inf, wanted a number"),
+        ("1 1:0x10\n", "a.svm:1:3: got '1:0x10', wanted a number"),
+        ("1 1:1\n1 2:1\0\n", "a.svm:2:6: got a NUL byte"),
         ("1 1:1\n\n1 1:inf\n", "a.svm:.*: got inf, wanted a number below"),
     ],
 )
@@ -122,7 +129,7 @@ def test_tsv_and_categorical_columns(tmp_path: Path) -> None:
 
 
 def test_csv_cells_that_only_begin_like_numbers_are_words(tmp_path: Path) -> None:
-    cells = ["12a", "-", ".", "e", "1:2", "-x", "1 2"]
+    cells = ["12a", "-", ".", "e", "1:2", "-x", "1 2", "0x10"]
     (tmp_path / "a.csv").write_text("c,d\n" + "".join(f"{cell},\n" for cell in cells))
     [got] = read_csv(str(tmp_path / "a.csv"), ParserOptions())
     [wanted] = to_batches([{"": {"c": cell}} for cell in cells], ParserOptions())
@@ -164,11 +171,15 @@ def test_a_csv_file_of_many_chunks(tmp_path: Path) -> None:
         ("a,b\n1,2\n1,2,3\n", "a.csv:3: got 3 cells, wanted 2"),
         ("label,b\n1,2\n\nyes,2\n", r"a.csv:4: column 'label' \(label\): got 'yes', wanted a number"),
         ("importance,b\n-1,2\n", "a.csv:2: importance: got -1, wanted a number ≥ 0"),
-        ('a,b\n1,"2\n', "a.csv:2: a quote is not closed before the end of the file"),
+        ('a,b\n1,"2\n', "a.csv:2:3: got a quote that is never closed"),
         ("a,a\n1,2\n", "a.csv:1: column 'a' is there twice, wanted names that differ"),
         ("", "a.csv: is empty, wanted a header and records"),
         ("\n\n", "a.csv: is empty, wanted a header and records"),
         ("a,b\n1,1e39\n", "a.csv:2: column 'b': got inf, wanted a number below"),
+        ("a,b\n1,1e400\n", "a.csv:2: column 'b': got inf, wanted a number below"),
+        ("a,b\n1," + "9" * 5000 + "\n", "a.csv:2: column 'b': got inf, wanted a number below"),
+        ("a,b\n1," + "9" * 5000 + "e-60\n", "a.csv:2: column 'b': got inf, wanted a number below"),
+        ("label,b\n0x10,1\n", "a.csv:2: column 'label' .*: got '0x10', wanted a number"),
     ],
 )
 def test_malformed_csv_is_named(tmp_path: Path, text: str, message: str) -> None:

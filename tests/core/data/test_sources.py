@@ -268,7 +268,7 @@ def test_batches_pass_through() -> None:
     assert list(to_batches([], ParserOptions())) == []
 
 
-@pytest.mark.parametrize("examples", [3, None, [3], object(), {1, 2}], ids=lambda given: type(given).__name__)
+@pytest.mark.parametrize("examples", [3, None, [3], object(), {1, 2}], ids=["int", "None", "list", "object", "set"])
 def test_anything_else_is_refused(examples: Any) -> None:
     with pytest.raises(TypeError, match="wanted a Batch, a line or lines of text"):
         list(to_batches(examples, ParserOptions()))
@@ -288,7 +288,7 @@ PLAIN = ParserOptions()
         (pa.table({"importance": [None, 1.0]}), None, PLAIN, "<table>:1: importance: got nan, wanted"),
         (pa.table({"label": [1.5]}), None, MULTICLASS, "<table>:1: label: got 1.5, wanted a class, an integer from 0"),
         (pa.table({"label": [np.inf]}), None, PLAIN, "<table>:1: label: got inf, wanted a number"),
-        (pa.table({"a": [[1]]}), None, PLAIN, "<table>: column 'a' is list<.*>, wanted numbers or words"),
+        (pa.table({"a": [[1]]}), None, PLAIN, "<table>: column 'a' is list<.*>, wanted numbers, words or dates"),
         ([{"f": {"a": np.inf}}], None, PLAIN, "<records>:1: feature 1: got inf, wanted"),
         ([{"f": "a"}, {"f": 3}], None, PLAIN, "<records>:2: namespace 'f': got int, wanted a mapping"),
         ([{"f": {"a": [1]}}], None, PLAIN, "<records>:1: f.a: got list, wanted a number, a word or None"),

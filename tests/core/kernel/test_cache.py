@@ -1,6 +1,7 @@
 """The kernel cache: what invalidates it, and what happens where none can be written."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,14 +31,14 @@ def inner(x):
 """
 
 
-def run(folder: Path, cache: Path) -> list[str]:
+def run(folder: Path, cache: Path, program: str = PROGRAM) -> list[str]:
     environment = {
         **os.environ,
         "HUTCH_CACHE_DIR": str(cache),
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    command = [sys.executable, "-c", PROGRAM]
+    command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return [*done.stdout.split(), done.stderr]
 
@@ -98,3 +99,18 @@ with ThreadPoolExecutor(3) as threads:
     environment = {**os.environ, "HUTCH_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "4", "6", "1"]
+
+
+def test_a_helper_in_a_folder_of_hutch_is_followed(tmp_path: Path) -> None:
+    root = Path(kernel_cache.__file__).parents[2]
+    shutil.copytree(root / "core", tmp_path / "hutch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "src" / "hutch" / "__init__.py", tmp_path / "hutch")
+    room = tmp_path / "hutch" / "core" / "room"
+    room.mkdir()
+    (room / "__init__.py").write_text("")
+    (tmp_path / "hutch" / "core" / "outer.py").write_text(OUTER.replace("kernels.inner", "hutch.core.room.middle"))
+    (room / "middle.py").write_text("from hutch.core.room import inner as module\n\ninner = module.inner\n")
+    program = PROGRAM.replace("kernels", "hutch.core.outer as kernels", 1)
+    for factor, expected in ((2.0, "5.0 1"), (2.0, "5.0 0"), (3.0, "7.0 1")):
+        (room / "inner.py").write_text(INNER.format(factor=factor))
+        assert " ".join(run(tmp_path, tmp_path / "cache", program)[:2]) == expected

@@ -11,16 +11,8 @@ from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.run.best_constant import BestConstant
-from hutch.core.run.progress import (
-    TABLE_HEADER,
-    Progress,
-    ProgressEvent,
-    Schedule,
-    event_json,
-    parse_schedule,
-    table_footer,
-    table_row,
-)
+from hutch.core.run.progress import Progress, ProgressEvent, Schedule, event_json, parse_schedule
+from hutch.core.run.table import TABLE_HEADER, table_footer, table_row
 
 
 class Recorded:

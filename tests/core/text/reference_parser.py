@@ -12,6 +12,15 @@ from hutch.core.text.parser import ParserOptions
 F = np.float32
 
 
+def is_misread(word: bytes) -> bool:
+    """Whether a number is hexadecimal, or its exponent less its decimals needs more than 8 bits."""
+    mantissa, _, exponent = word.lower().partition(b"e")
+    power = int(re.sub(rb"[^0-9-]", b"", exponent) or b"0") - min(
+        35, len(re.findall(rb"[0-9]", mantissa.partition(b".")[2]))
+    )
+    return b"x" in word.lower() or not -128 <= power <= 127
+
+
 @dataclass
 class Row:
     label: float = float(UNLABELED)
@@ -174,6 +183,8 @@ class ReferenceParser:
             self.complain(kind)
         elif np.isinf(value):
             self.complain(kinds.INFINITE_NUMBER)
+        elif is_misread(word):
+            self.complain(kinds.MISREAD_NUMBER)
         return float(value)
 
     def costs(self, words: list[bytes], row: Row) -> None:
@@ -188,6 +199,8 @@ class ReferenceParser:
             if not good or (colon and (used == 0 or used != len(text) or not np.isfinite(cost))):
                 self.complain(kinds.BAD_COST)
                 continue
+            if colon and is_misread(text):
+                self.complain(kinds.MISREAD_NUMBER)
             row.costs.append((int(name), cost))
             if cost < cheapest:
                 cheapest, row.label = cost, float(F(int(name)))
@@ -218,6 +231,8 @@ class ReferenceParser:
                     return len(text)
             elif np.isinf(value):
                 self.complain(kinds.INFINITE_NUMBER)
+            elif is_misread(text[at : at + used]):
+                self.complain(kinds.MISREAD_NUMBER)
             at += used
         while text[at : at + 1] in (b" ", b"\t"):
             at += 1
@@ -247,6 +262,8 @@ class ReferenceParser:
                     value = F(0)
                 elif np.isinf(value):
                     self.complain(kinds.INFINITE_NUMBER)
+                elif is_misread(text[at : at + used]):
+                    self.complain(kinds.MISREAD_NUMBER)
                 at += used
             else:
                 value = F(1)

@@ -228,6 +228,11 @@ def test_infinite_values_are_kept_and_reported() -> None:
         ("1|f a", kinds.NUMBER_AS_TAG, 1, "1"),
         ("1 |f a: b", kinds.BLANK_AFTER_COLON, 6, "a: b"),
         ("1 |f color:e b", kinds.VALUE_WITHOUT_DIGITS, 6, "color:e"),
+        ("1e400 |f a", kinds.MISREAD_NUMBER, 1, "1e400"),
+        ("1 0x10 |f a", kinds.MISREAD_NUMBER, 3, "0x10"),
+        ("1 |f a:1e256", kinds.MISREAD_NUMBER, 6, "a:1e256"),
+        ("1 |f a:5e-220", kinds.MISREAD_NUMBER, 6, "a:5e-220"),
+        ("1 |f:0x2 a:1", kinds.MISREAD_NUMBER, 4, "f:0x2"),
     ],
 )
 def test_problems_name_the_place(line: str, kind: int, column: int, got: str) -> None:
@@ -244,6 +249,12 @@ def test_problems_name_the_place(line: str, kind: int, column: int, got: str) ->
     else:
         with pytest.raises(DataError, match=re.escape(f"train.vw:1:{column}: ")):
             strict.parse(line.encode())
+
+
+def test_numbers_that_float32_holds_are_no_problem() -> None:
+    parser = TextParser(LETTER)
+    parser.parse(b"1e38 |f a:1e-37 b:1e-128 c:0.00001e-30 d:123456789012345678e10 xe:1 0x10:1 e400\n")
+    assert not parser.problems.errors
 
 
 def test_problems_are_all_counted_but_few_are_kept() -> None:

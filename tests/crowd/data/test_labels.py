@@ -1,3 +1,4 @@
+import csv
 import gzip
 import io
 import json
@@ -128,7 +129,8 @@ HEADER = ("worker", "task", "label")
 @given(st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
 def test_reading_equals_coding_in_python(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("rows") / "labels.tsv"
-    path.write_bytes("".join("\t".join(row) + "\n" for row in [HEADER, *rows]).encode())
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t", lineterminator="\n").writerows([HEADER, *rows])
     read, built = read_labels(path), from_triples(rows)
     assert as_triples(read) == as_triples(built)
     assert (read.duplicates, read.contradictions) == (built.duplicates, built.contradictions)

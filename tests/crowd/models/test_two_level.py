@@ -9,6 +9,7 @@ from scipy.special import digamma as scipy_digamma
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.special import digamma
 from hutch.crowd.models.two_level import CLARITIES, TwoLevel, crowd_of, flat, level_prior
 from hutch.crowd.simulate import simulate
@@ -60,7 +61,7 @@ def test_renaming_classes_permutes_the_posterior():
     assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[:, ::-1], atol=1e-9)
 
 
-def test_labels_are_foretold_by_the_others():
+def test_labels_are_predicted_by_the_others():
     """The kernel's short cut equals leaving each label out of its item, one by one."""
     labels = simulate(30, 6, 3, 4, seed=5).labels
     model = TwoLevel(clarity=0.1)
@@ -68,6 +69,7 @@ def test_labels_are_foretold_by_the_others():
     model.maximise(labels, state)
     crowd, shares, q = crowd_of(state), flat(state.scratch["shares"]), state.items["posterior"]
     prior, levels = model.class_prior(state), level_prior(state)
+    decided = model.others(labels, state)
     arguments = (labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], levels, 3, crowd, shares, q)
     total = 0.0
     for item in range(labels.items):
@@ -90,19 +92,41 @@ def test_labels_are_foretold_by_the_others():
         for place in places:
             others = np.outer(levels, prior).ravel() * np.prod([factors[p] for p in places if p != place], axis=0)
             total += np.log(others @ factors[place] / others.sum())
+            by_class = (others[:3] + clarity * others[3:]) / others.sum()
+            assert np.allclose(decided[place], by_class, atol=1e-9)
     assert kernels.held_out(*arguments) == pytest.approx(total, abs=1e-7)
 
 
 def test_clarity_is_chosen_from_labels_alone_and_kept_in_the_model():
     labels = simulate(400, 20, 3, 5, seed=5).labels
-    fits = {clarity: TwoLevel(clarity=clarity).fit(labels) for clarity in (None, *CLARITIES)}
-    chosen = fits[None].state.shared["strengths"][kernels.CLARITY]
-    assert np.allclose(fits[None].posterior, fits[chosen].posterior, atol=1e-12)
-    assert fits[None].iterations == fits[chosen].iterations
-    history = fits[0.05].state
+    chosen = TwoLevel().fit(labels).state.shared["strengths"][kernels.CLARITY]
+    assert chosen in CLARITIES
+    rates = {clarity: TwoLevel()._try(labels, clarity, 3)[0] for clarity in CLARITIES}
+    assert rates[chosen] == max(rates.values())
+    history = TwoLevel(clarity=0.05).fit(labels).state
     assert TwoLevel().fit(labels, history).state.shared["strengths"][kernels.CLARITY] == 0.05
     assert TwoLevel(clarity=0.3).fit(labels, history).state.shared["strengths"][kernels.CLARITY] == 0.3
     assert TwoLevel(iterations=1).fit(labels).iterations == 1
+
+
+def test_a_crowd_without_murky_items_is_read_as_one():
+    crowd = simulate(500, 30, 3, 7, seed=15)
+    fit = TwoLevel().fit(crowd.labels)
+    assert fit.state.shared["strengths"][kernels.CLARITY] == 1
+    assert accuracy(fit.posterior, crowd.truth) > 0.9
+
+
+def test_a_start_that_predicts_better_is_taken():
+    """Vote shares alone end in a worse maximum here."""
+    crowd = simulate(924, 7, 2, 4.93, seed=43)
+    model = TwoLevel()
+    clarity = model.fit(crowd.labels).state.shared["strengths"][kernels.CLARITY]
+    alone = TwoLevel(clarity=clarity).fit(crowd.labels)
+    rival = DawidSkene(iterations=20).fit(crowd.labels).posterior
+    predicted = [model._try(crowd.labels, clarity, 6, start)[0] for start in (None, rival)]
+    best = accuracy(model.fit(crowd.labels).posterior, crowd.truth)
+    assert predicted[1] > predicted[0]
+    assert best > accuracy(alone.posterior, crowd.truth)
 
 
 def test_murky_items_are_told_from_clear_ones():

@@ -1,84 +1,64 @@
 import numpy as np
 import pytest
 
-from hutch.core.errors import ConfigError, DataError
-from hutch.em.base.learner import Learner, State
-from hutch.em.base.model import Array
-from hutch.em.constrained.drift import DriftDetector, learn_classes, learn_drifting
-from hutch.em.constrained.natural_class import ClassPPCA
+from hutch.core.errors import ConfigError
+from hutch.em.constrained.drift import ALLOWANCE, CLIP, MEMORY, REFERENCE, WARM_UP, DriftDetector
 
 
-class Recorder(Learner[None]):
-    """Learns nothing, remembers what it was told."""
+class Twin:
+    """The test as its docstring says it, with NumPy's medians."""
 
-    samples, parameters = 0, None
+    def __init__(self, threshold: float) -> None:
+        self.threshold, self.sum, self.segment = threshold, 0.0, 0
+        self.reference: list[float] = []
 
-    def __init__(self) -> None:
-        self.told: list[object] = []
-
-    def learn(self, batch: Array) -> None:
-        self.told.extend(batch.ravel().tolist())
-
-    def boundary(self) -> None:
-        self.told.append("|")
-
-    def log_likelihood(self, batch: Array) -> Array:
-        return -np.abs(batch.ravel())
-
-    def state(self) -> State:
-        return {}
-
-    def restore(self, state: State) -> None:
-        pass
+    def drifted(self, score: float) -> bool:
+        if len(self.reference) >= REFERENCE:
+            recent = np.array(self.reference[-MEMORY:])
+            median = np.median(recent)
+            spread = np.median(np.abs(recent - median)) or 1.0
+            self.sum = max(0.0, self.sum + min(CLIP, float((median - score) / spread)) - ALLOWANCE)
+            if self.sum > self.threshold:
+                self.sum, self.segment, self.reference = 0.0, 1, []
+                return True
+        if self.segment >= WARM_UP:
+            self.reference.append(score)
+        self.segment += 1
+        return False
 
 
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [("aabb", [0, 1, "|", 2, 3]), ("abab", [0, "|", 1, "|", 2, "|", 3]), ("cccc", [0, 1, 2, 3])],
-)
-def test_boundaries_lie_where_the_class_changes(classes: str, expected: list[object]) -> None:
-    learner = Recorder()
-    cuts = learn_classes(learner, np.arange(4)[:, None], np.array(list(classes)))
-    assert learner.told == expected
-    assert cuts == expected.count("|")
+def boundaries(detector: DriftDetector, scores: np.ndarray) -> list[int]:
+    """All samples with which a segment starts."""
+    found, start = [], 0
+    while (first := detector.first(scores[start:])) is not None:
+        found.append(start + first)
+        start += first + 1
+    return found
 
 
-def test_every_row_needs_a_class() -> None:
-    with pytest.raises(DataError, match="got 3, wanted 4"):
-        learn_classes(Recorder(), np.zeros((4, 1)), np.zeros(3))
-
-
-@pytest.mark.parametrize("block", [1, 5, 64])
-def test_drift_is_found_soon_and_no_row_is_lost_or_taken_twice(block: int) -> None:
+def test_it_is_the_twin() -> None:
     random = np.random.default_rng(0)
-    rows = np.concatenate([random.normal(size=80), 9 + random.normal(size=80)])[:, None]
-    learner = Recorder()
-    cuts = learn_drifting(learner, rows, DriftDetector(), block)
-    assert len(cuts) == 1 and 80 <= cuts[0] <= 84
-    assert [told for told in learner.told if told != "|"] == rows.ravel().tolist()
-    assert learner.told.index("|") == cuts[0]
+    scores = np.concatenate([random.normal(size=n) - 9 * (k % 2) for k, n in enumerate((400, 90, 300, 12, 60, 20, 20))])
+    scores[700:760] = 0.0  # no spread at all
+    twin = Twin(6.0)
+    wanted = [i for i, score in enumerate(scores) if twin.drifted(float(score))]
+    assert boundaries(DriftDetector(6.0), scores) == wanted
+    assert len(wanted) >= 3
 
 
-def test_a_steady_stream_has_few_boundaries() -> None:
-    rows = np.random.default_rng(1).normal(size=(2000, 1))
-    assert len(learn_drifting(Recorder(), rows, DriftDetector(15.0), 64)) <= 2
+def test_samples_may_come_in_parts() -> None:
+    scores = np.random.default_rng(2).normal(size=300) - np.repeat([0.0, 9.0], 150)
+    whole, parts = DriftDetector(), DriftDetector()
+    found = [first for score in scores for first in [parts.first([score])] if first is not None]
+    assert len(found) == len(boundaries(whole, scores)) == 1
+    assert whole.record == parts.record
 
 
 def test_the_reference_is_the_recent_past() -> None:
     detector = DriftDetector(15.0)
     random = np.random.default_rng(0)
     slow = -np.linspace(0, 10, 5000) + random.normal(size=5000)
-    assert sum(detector.drifted(float(score)) for score in slow) <= 2
-
-
-def test_classes_of_a_stream_are_found_without_labels() -> None:
-    random = np.random.default_rng(0)
-    parts = [5 * random.normal(size=20) + random.normal(size=(100, 20)) for _ in range(6)]
-    rows = np.concatenate(parts)
-    learner = ClassPPCA(rows[:50], 3, block=1)
-    cuts = learn_drifting(learner, rows, DriftDetector(), score=learner.current_log_likelihood)
-    assert len(cuts) == 5
-    assert np.abs(np.array(cuts) - np.arange(100, 600, 100)).max() <= 3
+    assert len(boundaries(detector, slow)) <= 2
 
 
 def test_threshold_must_be_positive() -> None:

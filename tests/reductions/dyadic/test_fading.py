@@ -10,7 +10,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.loss.losses import BUILTIN_LOSSES
+from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
@@ -28,7 +28,7 @@ for loss in BUILTIN_LOSSES:
 
 def dyadic(**given: Any) -> LayerConfig:
     defaults = {"left": "u", "right": "i", "rank": RANK, "spread": SPREAD, "learning_rate": ETA, "decay": DECAY}
-    loss = {"name": given.pop("loss", "squared")}
+    loss = LossChoice(given.pop("loss", "squared"))
     return LayerConfig("dyadic", DyadicParameters(**{**defaults, "rates": "power", "loss": loss, **given}))
 
 

@@ -10,8 +10,9 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.config.adapter import checked
 from hutch.core.errors import ConfigError
-from hutch.core.loss.losses import BUILTIN_LOSSES, Loss
+from hutch.core.loss.losses import BUILTIN_LOSSES, Loss, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
@@ -38,8 +39,8 @@ for loss in (*BUILTIN_LOSSES, Loss.plain("quartic", quartic, quartic_derivative)
 def build(bits: int = 12, constant: bool = True, **parameters: Any) -> Engine:
     given = {"left": "u", "right": "i", **parameters}
     if isinstance(given.get("loss"), str):
-        given["loss"] = {"name": given["loss"]}
-    layers = [LayerConfig("dyadic", DyadicParameters(**given))]
+        given["loss"] = LossChoice(given["loss"])
+    layers = [LayerConfig("dyadic", checked(DyadicParameters, given))]
     return Engine(layers, REGISTRY, bits=bits, parser=ParserOptions(constant=constant))
 
 
@@ -206,7 +207,7 @@ def test_namespaces_that_one_letter_cannot_tell_apart_are_refused() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"rates": "posterior", "loss": {"name": "hinge"}}, "rates: got 'posterior' with loss 'hinge'"),
+        ({"rates": "posterior", "loss": "hinge"}, "rates: got 'posterior' with loss 'hinge'"),
         ({"l2": 0.1}, "l2: got it with rates 'posterior'"),
         ({"interactions": [["u"]]}, "wanted 2 to"),
         ({"rank": -1}, "greater than or equal to 0"),
@@ -214,7 +215,7 @@ def test_namespaces_that_one_letter_cannot_tell_apart_are_refused() -> None:
 )
 def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        DyadicParameters(**{"left": "u", "right": "i", **parameters})
+        checked(DyadicParameters, {"left": "u", "right": "i", **parameters})
 
 
 @pytest.mark.parametrize("rates", ["power", "adaptive", "posterior"])
@@ -411,4 +412,4 @@ def test_resuming_with_implicit_features_is_exact(passes: int) -> None:
 
 def test_implicit_features_want_posterior_rates() -> None:
     with pytest.raises(ValueError, match="implicit: got it without rates 'posterior'"):
-        DyadicParameters(left="u", right="i", implicit="right", loss={"name": "hinge"})
+        DyadicParameters(left="u", right="i", implicit="right", loss=LossChoice("hinge"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.reductions.linear.parameters import LinearParameters
+from hutch.reductions.linear.layer import LinearParameters
 
 F = np.float32
 FNV = 16777619

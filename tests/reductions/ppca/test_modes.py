@@ -1,5 +1,6 @@
 """The modes of `ppca`: classes by itself, and plain online EM with every form of Nat-oEM above, against `hutch.em`."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +55,22 @@ def layer_of(chain: Chain) -> Any:
 
 ROWS = make_rows()
 LINES = lines_of(ROWS)
-PARSED = next(iter(build({}).batches(LINES))).values.reshape(len(ROWS), -1)[:, 1:13].astype(float)
+
+
+@cache
+def parsed() -> np.ndarray:
+    """The rows as the parser reads them."""
+    batch = next(iter(build({}).batches(LINES)))
+    return batch.values.reshape(len(ROWS), -1)[:, 1:13].astype(float)
 
 
 def blocks(classes: bool) -> list[tuple[np.ndarray, bool]]:
     """Blocks as the layer learns them, the last left waiting, with whether a class ends behind."""
     if not classes:
-        return [(PARSED[first:stop], False) for first, stop in [(0, 20), *((i, i + 10) for i in range(20, 290, 10))]]
+        return [(parsed()[first:stop], False) for first, stop in [(0, 20), *((i, i + 10) for i in range(20, 290, 10))]]
     found = []
     for k in range(4):
-        rows = PARSED[CLASSES == k]
+        rows = parsed()[CLASSES == k]
         rows = rows[:50] if k == 3 else rows
         if k == 0:
             found.append((rows[:20], False))
@@ -101,7 +108,7 @@ FORMS: list[dict[str, Any]] = [{"beta": 3.0}] + [
 def test_plain_steps_are_those_of_the_engine(nat_oem: dict[str, Any] | None, exponent: float) -> None:
     chain = build({"mode": "plain", "exponent": exponent}, nat_oem)
     chain.learn(LINES)
-    model = PPCA.of(PARSED[:20], 3)
+    model = PPCA.of(parsed()[:20], 3)
     constraint = None if nat_oem is None else NatOEM[PPCAParameters](**nat_oem)
     learner = OnlineEM(model, model.start(0), Schedule(exponent), block=20, burn_in=20, constraint=constraint)
     for block, ends in blocks(nat_oem is not None and nat_oem["mode"] == "class"):
@@ -143,7 +150,7 @@ def test_latent_features_of_plain_steps_are_posterior_means() -> None:
         chain.predict([line])
         latent.append(chain.layers[-1].gathered()[1][1:4])  # type: ignore[attr-defined]
     precision = model.loadings @ model.loadings.T + model.noise * np.eye(3)
-    wanted = np.linalg.solve(precision, model.loadings @ (PARSED[:30] - model.mean).T).T
+    wanted = np.linalg.solve(precision, model.loadings @ (parsed()[:30] - model.mean).T).T
     np.testing.assert_allclose(latent, wanted, atol=1e-4)
 
 
@@ -151,7 +158,7 @@ def test_latent_features_of_plain_steps_are_posterior_means() -> None:
 def test_classes_are_those_of_the_learner(past: float, balanced: bool) -> None:
     chain = build({"mode": "class", "past": past, "balanced": balanced})
     chain.learn(LINES)
-    learner = ClassPPCA(PARSED[:20], 3, block=20, past=past, balanced=balanced)
+    learner = ClassPPCA(parsed()[:20], 3, block=20, past=past, balanced=balanced)
     for block, ends in blocks(True):
         learner.learn(block)
         if ends:

@@ -1,0 +1,25 @@
+"""What `hutch train` and `hutch predict` do with data files."""
+
+from hutch.chain import Chain
+from hutch.core.run.reporters import usual_reporters
+from hutch.core.run.run import Notes, Outcome, Run, RunOptions
+
+
+def run_files(chain: Chain, options: RunOptions) -> Outcome:
+    """Run a chain over data files, with the usual reports.
+
+    Args:
+        chain: it is changed.
+        options: what to read, write and show; checked before the chain was built.
+    """
+    notes = Notes()
+    files = chain.files(
+        options.data,
+        lambda problem: notes.say(str(problem)),
+        strict=options.strict,
+        passes=options.passes,
+        cache=options.cache,
+        fresh=options.fresh,
+    )
+    reporters, views = usual_reporters(chain, options), [chain.plugins.on_progress]
+    return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views)()

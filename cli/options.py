@@ -1,0 +1,62 @@
+"""Options of `hutch train` and `hutch predict` that are Vowpal Wabbit's, taken from the table of its options."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import typer
+
+from hutch.vw.table import LEARNER, NAMED, Option
+
+_TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
+
+
+def takes_vw_options(
+    names: Sequence[str], *, defaults: dict[str, Any] | None = None, helps: dict[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options of VW, with the names, kinds and descriptions that the table has.
+
+    Args:
+        names: of the options; a short name that the command has itself stays the command's.
+        defaults: by name, in place of the table's; `...` is for an option that must be given.
+        helps: by name, descriptions in place of the table's.
+
+    Returns:
+        A decorator for a command that takes them as the attributes of one argument `vw`.
+    """
+    values = defaults or {}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [each for each in inspect.signature(command).parameters.values() if each.name != "vw"]
+        taken = {word for each in own for info in each.annotation.__metadata__ for word in _words(info)}
+        added = [_parameter(NAMED[name], values, (helps or {}).get(name), taken) for name in names]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            vw = SimpleNamespace(**{name: given.pop(name) for name in names})
+            command(**given, vw=vw)
+
+        run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in [*own, *added]}
+        return run
+
+    return decorate
+
+
+def _words(info: Any) -> tuple[str, ...]:
+    """The names of a parameter; Typer keeps the first where a default would be."""
+    return (info.default, *(info.param_decls or ()))
+
+
+def _parameter(option: Option, defaults: dict[str, Any], text: str | None, taken: set[str]) -> inspect.Parameter:
+    names = [f"--{option.name}", *([f"-{option.short}"] if option.short and f"-{option.short}" not in taken else [])]
+    kind = _TYPES[option.kind]
+    known = None if option.part in LEARNER else option.default  # the chain has its own
+    default = defaults.get(option.name, False if kind is bool else known)
+    shown = typer.Option(*names, help=text or option.help, metavar=option.metavar or None, min=option.least)
+    if default is ...:
+        default = inspect.Parameter.empty
+    annotation = Annotated[kind if default is not None else kind | None, shown]  # type: ignore[valid-type]
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

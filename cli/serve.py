@@ -1,0 +1,75 @@
+"""`hutch serve`: put models into service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import socket
+
+
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
+    ],
+    host: Annotated[str, typer.Option(help="Address; any that is not this machine's own wants --token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of HTTP; 0: any free one.")] = 8080,
+    vw_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Also speak Vowpal Wabbit's protocol here, for the first model."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE", help="The log, and the label store [default: the first MODEL.log.db]."),
+    ] = None,
+    save_every: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Save the models so often.")] = 300.0,
+    token: Annotated[
+        str, typer.Option(envvar="HUTCH_TOKEN", help="Clients must send it; better given as HUTCH_TOKEN.")
+    ] = "",
+    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The largest body of a request.")] = 16 << 20,
+    connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 1000,
+) -> None:
+    """Predict and learn over HTTP; what was acknowledged survives a crash. The models are saved where they came from.
+
+    Example: hutch serve model --port 8080 --save-every 60
+    """
+    import asyncio
+
+    from hutch.core.errors import UsageError
+    from hutch.core.net.web import listen, require_web
+    from hutch.serve.guard import LOOPBACK
+
+    require_web("serving")
+    if host not in LOOPBACK and not token:
+        raise UsageError(f"--host {host}: others can reach it, so it wants a token: set HUTCH_TOKEN")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError("--token: wanted printable ASCII without blanks")
+    from hutch.core.net.limits import Limits
+    from hutch.serve.log import Log
+    from hutch.serve.server import load
+    from hutch.serve.server import serve as serve_models
+
+    first = models[0].partition("=")[2] or models[0]
+    log = Log(store or f"{first}.log.db")
+    loaded = load(models, log)
+    listening = listen(host, port)
+    vw = listen(host, vw_port) if vw_port is not None else None
+    print(f"http://{_address(listening)}", flush=True)
+    if vw is not None:
+        print(f"vw {_address(vw)}", flush=True)
+    limits = Limits(body=max_body, connections=connections)
+    running = serve_models(loaded, log, listening, host=host, token=token, save_every=save_every, vw=vw, limits=limits)
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(running)
+    else:
+        uvloop.run(running)
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

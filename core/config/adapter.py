@@ -1,0 +1,39 @@
+"""Pydantic, as far as Hutch uses it: one adapter for each class that values are checked against."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
+
+
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """What checks and writes the values of a class.
+
+    Args:
+        kind: a dataclass such as a layer's `Parameters`, or a pydantic model, which is deprecated.
+    """
+    if kind not in _ADAPTERS:
+        if issubclass(kind, BaseModel):
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            text = (
+                f"{name} is a pydantic model; from version 0.3 on, parameters are a subclass of hutch.plugin.Parameters"
+            )
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def checked(kind: type[Any], given: Mapping[str, Any]) -> Any:
+    """Parameters made of plain values, for chains that are built without YAML.
+
+    Args:
+        kind: the class of the parameters.
+        given: values by name; tuples may be lists, and a loss goes by its name.
+
+    Raises:
+        ValueError: a value that is not valid, an unknown name or one that is missing.
+    """
+    return adapter(kind).validate_python(given)

@@ -1,0 +1,267 @@
+"""Separated text (CSV, TSV) as cells: the one reader of training files, of crowd labels and of rows of numbers.
+
+Quoting follows RFC 4180: a cell that begins with a quote ends at the closing one, may hold delimiters and line feeds,
+and has `""` for a quote; a delimiter, a line's end or the end of the text must follow. Quotes within any other cell
+stand for themselves. A line ends with a line feed, with or without a carriage return before it; blank lines are passed
+over.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy import int64
+from numpy.typing import NDArray
+
+from hutch.core.data.chunks import read_chunks
+from hutch.core.errors import DataError, at
+from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.decorators import inlined
+from hutch.core.kernel.raw_bytes import byte_at
+from hutch.core.text.hashing import PADDING
+from hutch.core.text.parser import LONGEST_LINE
+
+FINE, UNCLOSED, TRAILING = range(3)
+PROBLEMS = {
+    UNCLOSED: "got a quote that is never closed",
+    TRAILING: "got text after a closing quote, wanted a delimiter",
+}
+"""What can be wrong with a cell, as messages say it."""
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_LONGEST_FIRST = 1 << 20
+_QUOTE, _LINE_FEED, _RETURN, _BLANK = 34, 10, 13, 32
+
+
+@inlined
+def next_cell(at, size, delimiter):
+    """The cell that begins at address `at` of a text that ends at address `size`.
+
+    Returns:
+        Begin and end of its content, where the cell itself ends (at a delimiter, a line feed or the end of the text),
+        whether its content has doubled quotes, and `FINE` or what is wrong with it.
+    """
+    end = at
+    if at < size and byte_at(at) == _QUOTE:
+        doubled = False
+        end += 1
+        while end < size:
+            if byte_at(end) == _QUOTE:
+                if end + 1 == size or byte_at(end + 1) != _QUOTE:
+                    break
+                doubled = True
+                end += 1
+            end += 1
+        if end >= size:
+            return at + 1, size, size, doubled, UNCLOSED
+        stop = end
+        end += 1
+        if end < size and byte_at(end) == _RETURN and (end + 1 == size or byte_at(end + 1) == _LINE_FEED):
+            end += 1
+        good = end == size or byte_at(end) == delimiter or byte_at(end) == _LINE_FEED
+        return at + 1, stop, end, doubled, FINE if good else TRAILING
+    while end < size:
+        byte = byte_at(end)
+        if byte == delimiter or byte == _LINE_FEED:
+            break
+        end += 1
+    stop = end
+    if stop > at and byte_at(stop - 1) == _RETURN and (end == size or byte_at(end) == _LINE_FEED):
+        stop -= 1
+    return at, stop, end, False, FINE
+
+
+@inlined
+def blank_line(at, size):
+    """Bytes of the line at address `at` if it is blank, its end included; else 0."""
+    if byte_at(at) == _LINE_FEED:
+        return 1
+    if byte_at(at) == _RETURN and (at + 1 == size or byte_at(at + 1) == _LINE_FEED):
+        return 2
+    return 0
+
+
+@compiled
+def _split(text, delimiter, clean, cells, records, lines):
+    """Split whole records into cells: `clean[cells[2c]:cells[2c + 1]]`, unquoted and followed by a blank.
+
+    `clean` is a copy of the text with a byte to spare. Record r has the cells from `records[r]` to `records[r + 1]` and
+    begins on line `lines[r]` (from 0).
+
+    Returns:
+        Number of records, the bytes and the lines they used, `FINE` or what is wrong with the cell after them, and
+        where that begins or, if text follows its closing quote, where that text does.
+    """
+    record, cell, line, lines_used = 0, 0, 0, 0
+    first = int64(text.ctypes.data)
+    at, used, size = first, first, first + len(text)
+    while at < size:
+        blank = blank_line(at, size)
+        if blank:
+            at += blank
+            line += 1
+            used, lines_used = at, line
+            continue
+        lines[record] = line
+        ended = False
+        while not ended:
+            begin, stop, end, doubled, status = next_cell(at, size, delimiter)
+            if status != FINE:
+                return record, used - first, lines_used, status, (at if status == UNCLOSED else end) - first
+            if begin > at:
+                for place in range(begin, stop):
+                    line += byte_at(place) == _LINE_FEED
+            ended = end >= size or byte_at(end) == _LINE_FEED
+            at = end + 1
+            begin, stop = begin - first, stop - first
+            if doubled:
+                place, to = begin, begin
+                while place < stop:
+                    clean[to] = text[place]
+                    place += 2 if text[place] == _QUOTE else 1
+                    to += 1
+                stop = to
+            clean[stop] = _BLANK
+            cells[2 * cell], cells[2 * cell + 1] = begin, stop
+            cell += 1
+        line += 1
+        record += 1
+        records[record] = cell
+        used, lines_used = min(at, size), line
+    return record, used - first, lines_used, FINE, 0
+
+
+class _Split:
+    """What `_split` makes of a text."""
+
+    def __init__(self, data: bytes, delimiter: str) -> None:
+        text = np.frombuffer(data, np.uint8)
+        ends = int(np.count_nonzero(text == _LINE_FEED)) + 1
+        most = int(np.count_nonzero(text == ord(delimiter))) + ends
+        self.clean, self.cells = np.zeros(len(text) + PADDING, np.uint8), np.empty(2 * most, np.int64)
+        self.clean[: len(text)] = text
+        begins, lines = np.zeros(ends + 1, np.int64), np.zeros(ends + 1, np.int64)
+        rows, self.used, self.lines_used, self.status, self.place = _split(
+            text, ord(delimiter), self.clean, self.cells, begins, lines
+        )
+        self.widths, self.lines = np.diff(begins[: rows + 1]), lines[:rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of the same number of cells.
+
+    Attributes:
+        source: the file's name in messages.
+        clean: uint8, the cells' bytes, each cell followed by a blank.
+        cells: int64, where in `clean` each cell begins and ends, record by record.
+        width: cells per record.
+        lines: int64 (records), the line on which each begins, from 1.
+    """
+
+    source: str
+    clean: NDArray[np.uint8]
+    cells: NDArray[np.int64]
+    width: int
+    lines: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def cell(self, record: int, column: int) -> bytes:
+        """The bytes of one cell."""
+        place = 2 * (record * self.width + column)
+        return self.clean[self.cells[place] : self.cells[place + 1]].tobytes()
+
+    def after(self, count: int) -> "Records":
+        """All records but the first ones."""
+        return replace(self, cells=self.cells[2 * count * self.width :], lines=self.lines[count:])
+
+
+def place_of(data: bytes, at_byte: int, first_line: int) -> tuple[int, int]:
+    """Line and column of a byte of a text that begins on line `first_line`; columns in bytes, from 1."""
+    return first_line + data.count(b"\n", 0, at_byte), at_byte - data.rfind(b"\n", 0, at_byte)
+
+
+def refuse_nul(data: bytes, source: str, first_line: int) -> None:
+    """Refuse a text that holds NUL bytes; no text does, but UTF-16 and binary files do.
+
+    Raises:
+        DataError: it names the first.
+    """
+    if (found := data.find(0)) >= 0:
+        raise DataError(at(source, *place_of(data, found, first_line), "got a NUL byte, wanted text in UTF-8"))
+
+
+def names_of(header: Records) -> list[str]:
+    """The names in the first record.
+
+    Raises:
+        DataError: they are not UTF-8, or two are the same.
+    """
+    try:
+        names = [header.cell(0, column).decode() for column in range(header.width)]
+    except UnicodeDecodeError as error:
+        got = f"the header is not UTF-8 (byte {error.object[error.start]:#04x})"
+        raise DataError(at(header.source, int(header.lines[0]), None, f"{got}, wanted CSV in UTF-8")) from None
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        text = f"column {twice!r} is there twice, wanted names that differ"
+        raise DataError(at(header.source, int(header.lines[0]), None, text))
+    return names
+
+
+def first_record(data: bytes, delimiter: str, source: str, line: int) -> tuple[list[str], int]:
+    """The cells of the record that a text begins with, and how many bytes it has, its line feed included.
+
+    Raises:
+        DataError: a malformed cell, or no end within 1 MiB; the text begins on line `line` of its source.
+    """
+    head = data[:_LONGEST_FIRST]
+    found = _Split(head, delimiter)
+    if len(head) < len(data) and (not len(found.widths) or (len(found.widths) == 1 and found.used == len(head))):
+        raise DataError(at(source, line, None, "got a first line of more than 1 MiB, wanted a header or a row"))
+    if not len(found.widths):
+        raise DataError(at(source, *place_of(data, found.place, line), PROBLEMS[found.status]))
+    first = Records(source, found.clean, found.cells, int(found.widths[0]), found.lines[:1])
+    end = data.find(b"\n", found.cells[2 * first.width - 1])
+    cells = [first.cell(0, column).decode("utf-8", "replace") for column in range(first.width)]
+    return cells, end + 1 if end >= 0 else len(data)
+
+
+def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LINE) -> Iterator[Records]:
+    """The records of a separated text, chunk by chunk; the first of all tells how many cells a record has.
+
+    Args:
+        path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
+        delimiter: one byte.
+        longest_line: bytes; longer lines, and quoted cells that make a record longer, are refused.
+
+    Raises:
+        DataError: a file that cannot be read, a record with too few or too many cells, a malformed cell, a NUL byte.
+    """
+    left, line, width = b"", 1, 0
+    source, unclosed, place = path, False, 0
+    for chunk in read_chunks([path], longest_line=longest_line):
+        source = chunk.source
+        if len(left) > longest_line:
+            raise DataError(at(source, *place_of(left, place, line), f"{PROBLEMS[UNCLOSED]} in {longest_line} bytes"))
+        data = left + bytes(chunk.data)
+        refuse_nul(data, source, line)
+        if line == 1 and not width:
+            data = data.removeprefix(BYTE_ORDER_MARK)
+        found = _Split(data, delimiter)
+        if found.status == TRAILING:
+            raise DataError(at(source, *place_of(data, found.place, line), PROBLEMS[TRAILING]))
+        widths, lines = found.widths, found.lines + line
+        width = width or (int(widths[0]) if len(widths) else 0)
+        if (widths != width).any():
+            bad = int(np.argmax(widths != width))
+            problem = f"got {widths[bad]} cells, wanted {width} as in the header"
+            raise DataError(at(source, int(lines[bad]), None, problem))
+        if len(lines):
+            yield Records(source, found.clean, found.cells, width, lines)
+        unclosed = found.status == UNCLOSED
+        left, place, line = data[found.used :], found.place - found.used, line + found.lines_used
+    if unclosed:
+        raise DataError(at(source, *place_of(left, place, line), PROBLEMS[UNCLOSED]))

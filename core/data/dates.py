@@ -1,0 +1,67 @@
+"""Dates and times of day as features: what a linear learner can use of them, under names such as `seen.month`.
+
+A date gives its year as a number, the years since 2000 with their fraction, so that a trend can be learned, and its
+month and day of the week as words; a time of day gives its hour as a word. A duration is a number of seconds.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Part(NamedTuple):
+    """A feature that is made of a column.
+
+    Attributes:
+        suffix: of the column's name.
+        word: whether it is a word.
+        of: makes the Arrow array, of strings or of float64.
+    """
+
+    suffix: str
+    word: bool
+    of: Callable[[Any], Any]
+
+
+def _years(array: Any) -> Any:
+    import pyarrow.compute as pc
+
+    whole = pc.cast(pc.subtract(pc.year(array), 2000), "float64")
+    return pc.add(whole, pc.divide(pc.cast(pc.subtract(pc.day_of_year(array), 1), "float64"), 365.25))
+
+
+def _word(name: str) -> Callable[[Any], Any]:
+    def of(array: Any) -> Any:
+        import pyarrow.compute as pc
+
+        return pc.cast(getattr(pc, name)(array), "string")
+
+    return of
+
+
+def _seconds(array: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+    return pc.divide(pc.cast(pc.cast(array, pa.int64()), "float64"), units[array.type.unit])
+
+
+_DATE = (
+    Part(".year", False, _years),
+    Part(".month", True, _word("month")),
+    Part(".weekday", True, _word("day_of_week")),
+)
+_HOUR = Part(".hour", True, _word("hour"))
+
+
+def parts_of(types: Any, kind: Any) -> tuple[Part, ...]:
+    """The features of a column of Arrow's type `kind`; none if it is neither a date, nor a time, nor a duration."""
+    if types.is_timestamp(kind):
+        return (*_DATE, _HOUR)
+    if types.is_date(kind):
+        return _DATE
+    if types.is_time(kind):
+        return (_HOUR,)
+    if types.is_duration(kind):
+        return (Part("", False, _seconds),)
+    return ()

@@ -1,0 +1,98 @@
+"""Where caches lie, and whom they may be trusted to.
+
+What is kept there is run as machine code. So a directory counts only if nobody but this user, or root, can have written
+to it; what is made new is made for this user alone.
+"""
+
+import os
+import stat
+import sys
+from functools import cache
+from pathlib import Path
+
+from hutch.core.errors import at
+
+_ROOT = 0
+_said: set[str] = set()
+
+
+@cache
+def cache_home() -> Path:
+    """The directory of all caches, which `HUTCH_CACHE_DIR` overrides; a private one where others can write to it."""
+    if os.environ.get("HUTCH_CACHE_DIR"):
+        home = Path(os.environ["HUTCH_CACHE_DIR"])
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        home = Path(base) / "hutch"
+    return _trusted(home) or _private()
+
+
+def cache_directory(name: str) -> Path:
+    """A directory of the cache, which need not exist.
+
+    Args:
+        name: of the directory.
+    """
+    return _trusted(cache_home() / name) or _private() / name
+
+
+def make(directory: Path) -> None:
+    """Make a directory of the cache, open to this user alone.
+
+    Raises:
+        OSError: it cannot be made, or others can write to it.
+    """
+    for missing in reversed([directory, *directory.parents]):
+        if not missing.exists():
+            missing.mkdir(mode=0o700, exist_ok=True)
+    if why := why_not(directory):
+        raise PermissionError(0, why, str(directory))
+
+
+def why_not(path: Path) -> str | None:
+    """Why a file or directory must not be used; None if it may be, or is not there.
+
+    Args:
+        path: links are followed.
+    """
+    if not hasattr(os, "geteuid"):  # Windows tells rights in another way
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if found.st_uid not in (os.geteuid(), _ROOT):
+        return f"belongs to user {found.st_uid}"
+    return "everybody can write to it" if found.st_mode & stat.S_IWOTH else None
+
+
+def _trusted(directory: Path) -> Path | None:
+    """The directory, if it may be used; else says once why not."""
+    why = why_not(directory)
+    if why is None:
+        return directory
+    if not _said:
+        text = f"not used as a cache: {why}, and what lies there is run; kernels are compiled into {_private()} instead"
+        print(at(str(directory), None, None, text), file=sys.stderr)
+    _said.add(str(directory))
+    return None
+
+
+@cache
+def _private() -> Path:
+    """A directory in the place for temporary files that is this user's alone, kept between runs if it can be."""
+    import atexit
+    import shutil
+    import tempfile
+
+    kept = Path(tempfile.gettempdir()) / f"hutch-{os.geteuid()}"
+    try:
+        kept.mkdir(mode=0o700, exist_ok=True)
+        found = os.lstat(kept)
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+            return kept
+    except OSError:
+        pass
+    made = Path(tempfile.mkdtemp(prefix="hutch-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made

@@ -1,0 +1,1 @@
+"""Servers on a socket: HTTP applications and lines, under limits."""

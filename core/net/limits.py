@@ -1,0 +1,26 @@
+"""What a client may ask of a server."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on what a client may send.
+
+    Attributes:
+        body: bytes of a request's body.
+        line: bytes of a line of Vowpal Wabbit's protocol.
+        header_seconds: until the headers of a request have arrived.
+        body_seconds: until the body of a request has arrived.
+        idle_seconds: a connection without a request is closed after so long.
+        connections: open at a time; more are answered 503.
+        stop_seconds: for requests under way when the server is told to stop.
+    """
+
+    body: int = 16 << 20
+    line: int = 1 << 20
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
+    idle_seconds: float = 75.0
+    connections: int = 1000
+    stop_seconds: float = 10.0

@@ -1,0 +1,160 @@
+"""Runs an application under uvicorn, with a limit on how long headers may take and a graceful stop."""
+
+import asyncio
+import contextlib
+import socket
+from typing import TYPE_CHECKING, Any
+
+from hutch.core.errors import UsageError
+from hutch.core.net.limits import Limits
+from hutch.core.net.signals import stopped_by_signals
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+
+class Refused(Exception):
+    """A request that is answered with an error.
+
+    Attributes:
+        status: of the answer.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def require_web(what: str) -> None:
+    """See that what a server needs is installed.
+
+    Args:
+        what: needs it, for the message.
+
+    Raises:
+        UsageError: it says how to install it.
+    """
+    try:
+        import prometheus_client  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"{what} needs {error.name}: pip install 'hutch[web]'") from None
+
+
+async def read_body(request: "Request", limits: Limits) -> bytes:
+    """The body of a request, which is read no further than the limits allow.
+
+    Raises:
+        Refused: it is too long, or does not arrive in time.
+    """
+    length = request.headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit() and len(length) < 18):
+        raise Refused(400, "content-length: wanted a number")
+    if int(length) > limits.body:
+        raise Refused(413, f"got a body of {length} bytes, wanted at most {limits.body}")
+    pieces, total = [], 0
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for piece in request.stream():
+                pieces.append(piece)
+                total += len(piece)
+                if total > limits.body:
+                    raise Refused(413, f"got a body beyond {limits.body} bytes")
+    except TimeoutError:
+        raise Refused(408, f"got no whole body in {limits.body_seconds:g} s") from None
+    return b"".join(pieces)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        UsageError: the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise UsageError(f"{host}, port {port}: {error.strerror}; port 0 takes any free one") from None
+
+
+def _impatient(limits: Limits) -> Any:
+    """uvicorn's protocol, which ends connections whose request does not come to the end of its headers in time."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self._wait()
+            else:
+                self._stop_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self._timer is None:
+                self._timer = self.loop.call_later(limits.header_seconds, self._end)
+
+        def _stop_waiting(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _end(self) -> None:
+            self._timer = None
+            self.transport.abort()
+
+    return Impatient
+
+
+async def run(app: "ASGIApp", listening: socket.socket, limits: Limits, stopping: asyncio.Event) -> None:
+    """Serve until `stopping` is set or a signal tells to stop; requests under way are answered first."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        http=_impatient(limits),
+        ws="none",
+        server_header=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=int(limits.idle_seconds),
+        timeout_graceful_shutdown=int(limits.stop_seconds),
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+
+    async def watch() -> None:
+        await stopping.wait()
+        server.should_exit = True
+
+    with stopped_by_signals(stopping):
+        watching = asyncio.create_task(watch())
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            stopping.set()
+            await watching
+
+
+def run_app(app: "ASGIApp", listening: socket.socket, limits: Limits | None = None) -> None:
+    """Serve one application until interrupted."""
+
+    async def main() -> None:
+        await run(app, listening, limits or Limits(), asyncio.Event())
+
+    asyncio.run(main())

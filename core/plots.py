@@ -1,0 +1,59 @@
+"""Figures in files. Matplotlib is an extra, imported only when something is drawn."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hutch.core.atomic import atomic_write
+from hutch.core.errors import HutchError, UsageError, at
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def require_matplotlib() -> None:
+    """Refuse before a long computation rather than after it.
+
+    Raises:
+        UsageError: Matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UsageError("plots need Matplotlib: pip install 'hutch[plots]'") from None
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure.
+
+    Args:
+        width, height: in inches.
+
+    Raises:
+        UsageError: Matplotlib is not installed.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def write_figure(figure: "Figure", path: Path) -> Path:
+    """Write a figure as PNG, in one step.
+
+    Args:
+        figure: what to write.
+        path: where; its directory is made if it is missing.
+
+    Returns:
+        The path.
+
+    Raises:
+        HutchError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HutchError(at(str(path.parent), None, None, f"cannot be written: {error.strerror}")) from None
+    with atomic_write(path) as file:
+        figure.savefig(file, format="png", dpi=150)
+    return path

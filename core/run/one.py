@@ -1,0 +1,184 @@
+"""One example at a time: what a batch needs is made once and filled again.
+
+The kernels are those that batches go through, so the results are theirs to the bit. Whatever is unusual (a malformed
+line, an infinite value, a label that the chain is not made for) is left to the way of batches, which reports it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields as fields_of
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import SEEN, Batch
+from hutch.core.chain.driver import drive
+from hutch.core.chain.engine import Engine, Outputs, make_scratch, outputs_in
+from hutch.core.chain.reduction import Labels
+from hutch.core.data.one_record import RecordFiller
+from hutch.core.data.roles import Roles
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text.parser import LineParser
+from hutch.core.text.state import FIELDS_OF_SEEN
+
+LONGEST_LINE = 1 << 14
+"""Longer lines go the way of batches; what is made for each call counts little beside them."""
+_KNOWN_LABELS = 1 << 12
+
+
+class OneExample:
+    """Runs single examples through a chain.
+
+    Args:
+        engine: the chain.
+        columns: which keys of a record hold the label and so on.
+    """
+
+    def __init__(self, engine: Engine, columns: Roles | Mapping[str, Any] | None = None) -> None:
+        self._engine = engine
+        self._parser = LineParser(engine.parser, LONGEST_LINE)
+        self._filler = RecordFiller(engine.parser, columns)
+        self._of_lines = _Single(engine, FIELDS_OF_SEEN)
+        self._of_records = _Single(engine, {})
+        self._usual: set[float] = {float(UNLABELED)}
+        self._testing = engine.shared["testing"]
+        self._counters = engine.shared.view(np.uint8).data
+
+    def run(self, example: Any, learn: bool) -> Outputs | None:
+        """Predict one example, and learn it if told to.
+
+        Args:
+            example: anything a chain accepts.
+            learn: False leaves the chain as it was, its counters too.
+
+        Returns:
+            The outputs, made before learning, which the next call overwrites; None if this is not one usual line or
+            record.
+        """
+        single = self._filled(example)
+        if single is None:
+            return None
+        if not learn:
+            kept = bytes(self._counters)
+            try:
+                return self._drive(single, False)
+            finally:
+                self._counters[:] = kept
+        return self._drive(single, True) if self._has_usual_label(single) else None
+
+    def can_learn(self, example: Any) -> bool:
+        """Whether `run` would learn from this example: one usual line or record, with a label.
+
+        Raises:
+            DataError: a layer refuses it.
+        """
+        single = self._filled(example)
+        if single is None or not single.labeled or not self._has_usual_label(single):
+            return False
+        for layer in self._engine.layers:
+            layer.begin_batch(cast(Batch, single), True)
+        return True
+
+    def _filled(self, example: Any) -> "_Single | None":
+        if type(example) is list and len(example) == 1:
+            example = example[0]
+        if isinstance(example, str | bytes):
+            line = example if isinstance(example, bytes) else example.encode()
+            if b"|" in line and self._parser.parse(line):
+                return self._of_lines.see(self._parser.buffers.arrays)
+        elif isinstance(example, Mapping) and self._filler.fill(example):
+            return self._of_records.see(self._filler.arrays)
+        return None
+
+    def _has_usual_label(self, single: "_Single") -> bool:
+        label = single.label
+        if label not in self._usual:
+            if len(self._engine.unexpected_labels(cast(Batch, single))):
+                return False
+            if len(self._usual) < _KNOWN_LABELS:
+                self._usual.add(label)
+        return True
+
+    def _drive(self, single: "_Single", learn: bool) -> Outputs:
+        self._testing[0] = not learn
+        for layer in self._engine.layers:
+            layer.begin_batch(cast(Batch, single), learn)
+        single.learning[0] = learn
+        drive(single.at, 0)
+        return single.outputs
+
+
+class _Single:
+    """A batch of one example in arrays that are used again; each is cut to its length when somebody asks for it.
+
+    Args:
+        engine: the chain.
+        fields: names of arrays of a batch in the dict of arrays, where they are not their own.
+    """
+
+    def __init__(self, engine: Engine, fields: Mapping[str, str]) -> None:
+        self._fields, self._has_costs = fields, engine.takes is Labels.COST_SENSITIVE
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._run = engine.single_run()
+        classes = engine.score_count
+        self.outputs = outputs_in(np.zeros(4 + classes, np.float32), 1, classes)
+        for field in fields_of(Outputs):
+            self._run[field.name] = getattr(self.outputs, field.name).ctypes.data
+        self._run["classes"] = classes
+        self.learning = self._run["learning"]
+        self.at = int(self._run.ctypes.data)
+
+    def see(self, arrays: dict[str, NDArray[Any]]) -> "_Single":
+        """Take the arrays that hold the example."""
+        if arrays is self._arrays:
+            return self
+        self._arrays = arrays
+        for name in SEEN:
+            self._run[name] = arrays[self._fields.get(name, name)].ctypes.data
+        if not self._has_costs:
+            self._run["cost_ptr"] = 0
+        self._scratch = make_scratch(self._run, len(arrays["indices"]), len(arrays["namespace_id"]))
+        return self
+
+    @property
+    def labeled(self) -> bool:
+        """Whether the example has a label, or a cost."""
+        return bool((self.costs != UNLABELED).any()) if self._has_costs else self.label != UNLABELED
+
+    @property
+    def label(self) -> float:
+        """The example's label."""
+        return float(self._arrays["labels"].item(0))
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name not in SEEN:
+            raise AttributeError(name)
+        arrays = self._arrays
+        features, spaces = arrays["row_ptr"].item(1), arrays["row_namespaces"].item(1)
+        costs = arrays["cost_ptr"].item(1) if self._has_costs else 0
+        lengths = {"indices": features, "values": features, "namespace_id": spaces, "namespace_ptr": spaces + 1}
+        lengths |= {"row_ptr": 2, "row_namespaces": 2, "cost_ptr": 2 * self._has_costs}
+        lengths |= {"cost_classes": costs, "costs": costs}
+        return arrays[self._fields.get(name, name)][: lengths.get(name, 1)]
+
+
+def as_record(features: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping of features as a record of a chain: numbers and words go to the anonymous namespace.
+
+    >>> as_record({"age": 37, "city": "Oslo", "ad": {"size": 2}})
+    {'ad': {'size': 2}, '': {'age': 37, 'city': 'Oslo'}}
+    """
+    record: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    for name, value in features.items():
+        if type(value) is float or not isinstance(value, Mapping | list | tuple):
+            plain[name] = value
+        else:
+            record[name] = value
+    if plain:
+        others = record.get("", {})
+        record[""] = {**(others if isinstance(others, Mapping) else dict.fromkeys(others, 1.0)), **plain}
+    return record

@@ -1,0 +1,162 @@
+"""A chain's methods for one example at a time, named as River's."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.data.roles import Roles
+from hutch.core.errors import ConfigError, DataError
+from hutch.core.loss.losses import LossChoice, LossLabels
+from hutch.core.run.one import OneExample, as_record
+
+
+class OneByOne(Engine):
+    """An engine that learns and predicts one mapping of features at a time, in 10 µs or so.
+
+    `x` maps names to numbers or words, which go to the anonymous namespace, and names of namespaces to mappings of
+    their features.
+    """
+
+    config: Any
+
+    def learn(self, *arguments: Any, **named: Any) -> Any:
+        """See `hutch.chain.Chain.learn`."""
+        raise NotImplementedError
+
+    def predict(self, *arguments: Any, **named: Any) -> Any:
+        """See `hutch.chain.Chain.predict`."""
+        raise NotImplementedError
+
+    def scores(self, *arguments: Any, **named: Any) -> Any:
+        """See `hutch.chain.Chain.scores`."""
+        raise NotImplementedError
+
+    @cached_property
+    def _one(self) -> OneExample:
+        return OneExample(self, self.config.input.columns)
+
+    @cached_property
+    def _keys(self) -> tuple[str, str]:
+        roles = Roles.of(self.config.input.columns)
+        return roles.key("label"), roles.key("importance")
+
+    def _record(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        record = as_record(x)
+        for key in self._keys:
+            if key in record:
+                raise DataError(f"x: got a namespace {key!r}, wanted another name: records of this chain use it")
+        return record
+
+    @cached_property
+    def _loss(self) -> LossChoice | None:
+        choice = getattr(self.layers[-1].parameters, "loss", None)
+        return choice if isinstance(choice, LossChoice) else None
+
+    @cached_property
+    def _label_of_false(self) -> float:
+        """0 where the loss takes it, else -1."""
+        loss = self._loss.resolve(self.layers[-1].context.losses) if self._loss else None
+        taken = loss is None or loss.labels is not LossLabels.BINARY
+        return 0.0 if taken else -1.0
+
+    def run_one(self, example: Any, learn: bool) -> Outputs | None:
+        """What `hutch.core.run.one.OneExample.run` does: the outputs of one usual line or record, else None."""
+        return self._one.run(example, learn)
+
+    def can_learn_one(self, example: Any) -> bool:
+        """Whether `run_one` would learn from this example; see `hutch.core.run.one.OneExample.can_learn`."""
+        return self._one.can_learn(example)
+
+    def run_apart(self, batch: Batch, learn: bool) -> Outputs:
+        """Run a batch with the scores of classes; without learning the counters stay as they were."""
+        kept = None if learn else self.shared.copy()
+        try:
+            return self.run_batch(batch, learn=learn, scores=True)[0]
+        finally:
+            if kept is not None:
+                self.shared[...] = kept
+
+    def learn_one(self, x: Mapping[str, Any], y: float | bool | Mapping[int, float], importance: float = 1.0) -> None:
+        """Learn one example.
+
+        Args:
+            x: its features.
+            y: its label; False is -1 where the loss is made for -1 and 1; costs by class in a cost-sensitive chain.
+            importance: ≥ 0.
+
+        Raises:
+            DataError: features or a label that cannot be used.
+
+        >>> from hutch import Chain
+        >>> chain = Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]})
+        >>> for _ in range(20):
+        ...     chain.learn_one({"words": 12, "sender": "bank"}, True)
+        ...     chain.learn_one({"words": 80, "sender": "friend"}, False)
+        >>> chain.predict_one({"words": 12, "sender": "bank"}) > 0
+        True
+        """
+        if isinstance(y, bool):
+            if self.takes is not Labels.SIMPLE:
+                raise DataError(f"y: got {y}, wanted {'a class' if self.takes is Labels.MULTICLASS else 'costs'}")
+            y = 1.0 if y else self._label_of_false
+        label, weight = self._keys
+        record = self._record(x)
+        record[label] = y
+        if importance != 1.0:
+            record[weight] = importance
+        self.learn(record)
+
+    def predict_one(self, x: Mapping[str, Any]) -> float | int:
+        """Predict one example without learning: the class, or whatever number the chain predicts.
+
+        Raises:
+            DataError: features that cannot be used.
+        """
+        prediction = self.predict(self._record(x)).item(0)
+        return int(prediction) if self.predicts is Predictions.CLASS else prediction
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[float | int, float]:
+        """The probability of each label: the logistic function of its score, over several classes divided by the sum.
+
+        Raises:
+            ConfigError: the chain has no scores by class and no logistic loss, so that it knows no probabilities.
+            DataError: features that cannot be used.
+
+        >>> from hutch import Chain
+        >>> Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]}).predict_proba_one({"words": 12})
+        {-1.0: 0.5, 1.0: 0.5}
+        """
+        choice, record = self._loss, self._record(x)
+        if choice is None or choice.name != "logistic":
+            raise ConfigError("predict_proba_one: got a chain without logistic loss, wanted `loss: logistic`")
+        if self.predicts is Predictions.CLASS:
+            scores = self._one_outputs(record).scores[0].astype(np.float64)
+            if not len(scores):
+                raise ConfigError(
+                    f"chain[0].{self.layers[0].name} has no scores, wanted a layer such as one_against_all"
+                )
+            if not any(getattr(layer.parameters, "probabilities", False) for layer in self.layers):
+                scores = _logistic(scores)
+            return dict(enumerate((scores / scores.sum()).tolist(), 1))
+        chance = float(_logistic(self._one_outputs(record).raw.astype(np.float64))[0])
+        given = choice.parameters
+        return {given.get("lower", -1.0): 1.0 - chance, given.get("upper", 1.0): chance}
+
+    def _one_outputs(self, record: Mapping[str, Any]) -> Outputs:
+        outputs = self._one.run(record, False)
+        if outputs is None:
+            from hutch.core.data.records import record_batches
+
+            [batch] = record_batches([record], self.parser, self.config.input.columns)
+            outputs = self.run_apart(batch, False)
+        return outputs
+
+
+def _logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.5 * (1.0 + np.tanh(0.5 * scores))

@@ -1,0 +1,63 @@
+"""Where the lines of a run go: files that are written in one step, and standard output."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.atomic import atomic_write
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Outputs
+
+Lines = Callable[[Batch, Outputs], bytes | memoryview]
+"""Makes the lines of a batch; the bytes are valid until the next call."""
+
+
+def is_stdout(path: str | None) -> bool:
+    """Whether a path stands for standard output."""
+    return path in ("-", "/dev/stdout")
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[BinaryIO]:
+    """A file that is written in one step, or standard output."""
+    if is_stdout(path):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with atomic_write(path) as file:
+            yield file
+
+
+def write_now(file: BinaryIO, data: bytes | memoryview) -> None:
+    """Write what somebody at the other end of a pipe may wait for."""
+    file.write(data)
+    file.flush()
+
+
+def predictions_of(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
+    """The predictions of a batch."""
+    return outputs.predictions
+
+
+def raw_of(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
+    """What the base learner predicted, before clipping and link."""
+    return outputs.raw
+
+
+def number_lines(values: Callable[[Batch, Outputs], NDArray[np.float32]]) -> Lines:
+    """One number per line, as VW writes it, then the tag."""
+    from hutch.core.run.predictions import PredictionText
+
+    text = PredictionText()
+    return lambda batch, outputs: text.lines(values(batch, outputs), batch.tag_ptr, batch.tags)
+
+
+def class_score_lines(batch: Batch, outputs: Outputs) -> bytes:
+    """The scores of all classes, as VW's raw predictions."""
+    from hutch.core.run.predictions import score_lines
+
+    return score_lines(outputs.scores, batch.tag_ptr, batch.tags)

@@ -1,0 +1,146 @@
+"""What runs report: predictions, events, the progress table, a bar, and what is odd about the data."""
+
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.reduction import Predictions
+from hutch.core.run.output import (
+    Lines,
+    class_score_lines,
+    number_lines,
+    open_output,
+    predictions_of,
+    raw_of,
+    write_now,
+)
+from hutch.core.run.passes import PassesDone
+from hutch.core.run.run import Reporter, Run, RunOptions
+from hutch.core.run.table import Table
+from hutch.core.run.unexpected import Unexpected
+from hutch.core.streams import lost_error
+
+
+class LinesTo(Reporter):
+    """Writes lines of each batch, of the last pass alone where a chain reads groups of lines.
+
+    Args:
+        path: `-` is standard output.
+        lines: of a batch.
+        scores: they need the scores of all classes.
+    """
+
+    def __init__(self, path: str, lines: Lines, *, scores: bool = False) -> None:
+        self._path, self._lines, self.scores = path, lines, scores
+
+    def open(self, run: Run, stack: ExitStack) -> None:
+        """See `Reporter`."""
+        self._file = stack.enter_context(open_output(self._path))
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        if run.engine.whole_groups:
+            if run.progress.pass_number < run.options.passes:
+                return  # earlier passes know less of the same items
+            from hutch.core.run.predictions import of_groups
+
+            batch, outputs = of_groups(batch, outputs)
+        write_now(self._file, self._lines(batch, outputs))
+        self.lost = lost_error(self._file) is not None
+
+
+class EventsTo(Reporter):
+    """Writes progress events as lines of JSON; `-` is standard output."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def open(self, run: Run, stack: ExitStack) -> None:
+        """See `Reporter`."""
+        from hutch.core.run.progress import event_json
+
+        file = stack.enter_context(open_output(self._path))
+        run.progress.views.append(lambda event: write_now(file, event_json(event).encode() + b"\n"))
+
+
+class Bar(Reporter):
+    """A live bar below the table, on a terminal and over data whose size is known."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def open(self, run: Run, stack: ExitStack) -> None:
+        """See `Reporter`."""
+        if not run.files.total or not sys.stderr.isatty():
+            return
+        from hutch.core.run.bar import ProgressBar
+
+        before, self._bar = run.notes.say, ProgressBar(run.files.total, run.options.passes)
+        stack.callback(lambda: setattr(run.notes, "say", before))
+        run.notes.say = stack.enter_context(self._bar).say
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        if self._bar is not None:
+            self._bar.update(run.progress.pass_number, run.files.position, run.progress.statistics.examples)
+
+
+class MalformedData(Reporter):
+    """Says at the end how much of the text was malformed."""
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        if run.files.problems is not None:
+            self.problems = run.files.problems.errors
+            for line in run.files.problems.summary():
+                run.notes.say(line)
+
+
+class UnexpectedData(Reporter):
+    """Says at the end what is not wrong, but most likely not meant."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._unexpected = Unexpected(engine)
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        if run.options.learn and run.progress.pass_number == 1:
+            self._unexpected.see(batch)
+            self.problems = self._unexpected.labels
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        if not done.statistics.examples:
+            run.notes.say("no example was read")
+        elif run.options.learn:
+            for line in self._unexpected.about_namespaces():
+                run.notes.say(line)
+        for line in self._unexpected.about_labels():
+            run.notes.say(line)
+
+
+def _prediction_lines(engine: Engine) -> Lines:
+    """What a prediction is written as: a number, or the actions of a decision."""
+    if not engine.predicts.of_actions:
+        return number_lines(predictions_of)
+    from hutch.core.run.decisions import lines_of
+
+    return lines_of(engine)
+
+
+def usual_reporters(engine: Engine, options: RunOptions) -> list[Reporter]:
+    """What `hutch train` and `hutch predict` report."""
+    found: list[Reporter] = []
+    if options.predictions is not None:
+        found.append(LinesTo(options.predictions, _prediction_lines(engine)))
+    if options.raw is not None:
+        scores = engine.predicts == Predictions.CLASS and engine.score_count > 0
+        lines = class_score_lines if scores else number_lines(raw_of)
+        found.append(LinesTo(options.raw, lines, scores=scores))
+    if options.events is not None:
+        found.append(EventsTo(options.events))
+    if not options.quiet:
+        found += [Table(), Bar()]
+    return [*found, MalformedData(), UnexpectedData(engine)]

@@ -1,0 +1,234 @@
+"""A run of a chain over data files: what `train`, `predict` and `vw` share, and reporters that are composed with it."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+from hutch.core.atomic import check_writable
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.data.files import InputFiles, check_sources
+from hutch.core.errors import UsageError
+from hutch.core.run.interrupt import Interruption
+from hutch.core.run.passes import Holdout, PassesDone, run_passes
+from hutch.core.run.progress import Cells, Progress, View, parse_schedule
+from hutch.core.strict_json import dumps
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run reads, writes and shows.
+
+    Attributes:
+        data: paths; `-` is standard input.
+        learn: False only predicts.
+        passes: over the data.
+        holdout: which examples are only tested.
+        model: where to save the chain; None: nowhere.
+        predictions, raw: where predictions go; `-` is standard output; None: nowhere.
+        events: where progress events go as JSON lines.
+        progress: when rows of the table are due, as `-P`.
+        quiet: no table.
+        strict: stop at the first malformed place.
+        cache: file that keeps the parsed data for later runs; None: none.
+        fresh: make the cache anew whatever is there.
+    """
+
+    data: list[str]
+    learn: bool = True
+    passes: int = 1
+    holdout: Holdout = field(default_factory=Holdout)
+    model: str | None = None
+    predictions: str | None = None
+    raw: str | None = None
+    events: str | None = None
+    progress: str = "2.0"
+    quiet: bool = False
+    strict: bool = False
+    cache: str | None = None
+    fresh: bool = False
+
+    def check(self) -> None:
+        """Find out before the chain is built whether the files are there, and whether those to come can be written.
+
+        Raises:
+            HutchError: one that is not, or cannot be.
+        """
+        check_sources(self.data)
+        for path in (self.model, self.predictions, self.raw, self.events):
+            if path not in (None, "-"):
+                check_writable(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        done: passes, counters and losses.
+        seconds: wall time.
+        problems: malformed places in the data, and labels that the chain is not made for.
+        exit_code: 128 + the number of the signal that ended the run early, else 0.
+    """
+
+    done: PassesDone
+    seconds: float
+    problems: int
+    exit_code: int
+
+    def as_json(self) -> str:
+        """One object for `--json`."""
+        seen = self.done.statistics
+        return dumps(
+            {
+                "examples": seen.examples,
+                "features": seen.features,
+                "average_loss": self.done.average_loss,
+                "seconds": self.seconds,
+                "passes": self.done.passes,
+                "weighted_examples": seen.weighted_examples,
+                "queries": seen.queries,
+                "problems": self.problems,
+                "interrupted": self.exit_code != 0,
+            }
+        )
+
+
+class Notes:
+    """The way to whoever watches: standard error, or whatever a reporter puts in its place.
+
+    Attributes:
+        say: tells people a line.
+    """
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], Any] = self.print
+
+    @staticmethod
+    def print(text: str) -> None:
+        """Tell people something on stderr."""
+        print(text, file=sys.stderr)
+
+
+class Reporter:
+    """One thing that a run reports; a run has any number of them and tells each in turn.
+
+    Attributes:
+        scores: whether it needs the scores of all classes.
+        problems: how many it has found in the data.
+        lost: whether what it writes goes nowhere any more; None if it writes no results.
+    """
+
+    scores = False
+    problems = 0
+    lost: bool | None = None
+
+    def open(self, run: "Run", stack: ExitStack) -> None:
+        """Called before the first batch.
+
+        Args:
+            run: it has everything but an outcome.
+            stack: closes what is opened here, when the last batch has been seen.
+        """
+
+    def see(self, run: "Run", batch: Batch, outputs: Outputs) -> None:
+        """Called after each batch, in every pass; the next batch overwrites the outputs."""
+
+    def close(self, run: "Run", done: PassesDone) -> None:
+        """Called at the end, when the model has been saved."""
+
+
+class Run:
+    """One run of a chain over data files.
+
+    Args:
+        engine: the chain; it is changed.
+        files: its data, to be read as often as there are passes.
+        options: what to read, write and show; checked before the chain was built.
+        reporters: what to tell of it, in their order.
+        save: writes the chain's model file.
+        notes: where messages go.
+        views: who else sees the progress events.
+        cells: what rows of the table show of an example; None: labels and predictions.
+
+    Attributes:
+        progress: counters and events of the run.
+
+    Raises:
+        UsageError: options that contradict each other.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        files: InputFiles,
+        options: RunOptions,
+        reporters: Sequence[Reporter],
+        *,
+        save: Callable[[str], Any],
+        notes: Notes,
+        views: Iterable[View] = (),
+        cells: Cells | None = None,
+    ) -> None:
+        if engine.whole_groups and options.holdout:
+            options = replace(options, holdout=Holdout())  # one worker's label is no truth to test against
+        schedule, notice = parse_schedule(options.progress)
+        if notice and not options.quiet:
+            notes.say(notice)
+        if options.passes > 1 and not files.repeatable:
+            raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
+        self.engine, self.files, self.options, self.notes = engine, files, options, notes
+        self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
+        self._reporters, self._save = list(reporters), save
+        self._interruption = Interruption()
+        self._useless = False  # predictions that nobody reads any more are not made
+
+    def __call__(self) -> Outcome:
+        """Run, save, and report; a signal ends the run early, and what was learned is saved."""
+        options, interruption = self.options, self._interruption
+        with ExitStack() as stack:
+            for reporter in self._reporters:
+                reporter.open(self, stack)
+            stack.enter_context(interruption)
+            done = run_passes(
+                self.engine,
+                _Until(interruption, self.files, lambda: self._useless),
+                self.progress,
+                passes=options.passes,
+                learn=options.learn,
+                holdout=options.holdout,
+                sink=self._see,
+                scores=any(reporter.scores for reporter in self._reporters),
+                stopped=lambda: interruption.number is not None,
+            )
+        if options.model is not None:
+            self._save(options.model)
+        for reporter in self._reporters:
+            reporter.close(self, done)
+        if options.learn and done.statistics.examples and not done.statistics.weighted_labeled:
+            self.notes.say("no example had a label: nothing was learned")
+        if interruption.number is not None:
+            saved = f"saved {options.model}" if options.model else "no model was asked for"
+            self.notes.say(f"interrupted after {done.statistics.examples} examples: {saved}")
+        problems = sum(reporter.problems for reporter in self._reporters)
+        return Outcome(done, self.progress.seconds, problems, interruption.exit_code)
+
+    def _see(self, batch: Batch, outputs: Outputs) -> None:
+        for reporter in self._reporters:
+            reporter.see(self, batch, outputs)
+        if not self.options.learn:
+            results = [reporter.lost for reporter in self._reporters if reporter.lost is not None]
+            self._useless = bool(results) and all(results)
+
+
+class _Until:
+    """The batches of files, as often as they are asked for, until a signal comes or they are of no use."""
+
+    def __init__(self, interruption: Interruption, files: InputFiles, useless: Callable[[], bool]) -> None:
+        self._interruption, self._files, self._useless = interruption, files, useless
+
+    def __iter__(self) -> Iterator[Batch]:
+        return takewhile(lambda batch: not self._useless(), self._interruption.until_stopped(self._files))

@@ -1,0 +1,164 @@
+"""The progress table: a header, a row for each event, and a footer, laid out as VW's."""
+
+import math
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.chain.statistics import Statistics
+from hutch.core.loss.losses import LossChoice
+from hutch.core.run.best_constant import BestConstant
+from hutch.core.run.passes import PassesDone
+from hutch.core.run.progress import ProgressEvent
+from hutch.core.run.run import Reporter, Run
+
+TABLE_HEADER = """\
+average  since         example        example        current        current  current
+loss     last          counter         weight          label        predict features"""
+
+
+def table_row(event: ProgressEvent) -> str:
+    """A row of VW's table.
+
+    >>> table_row(ProgressEvent(0.5, 0.25, 2, 2.0, 1.0, -0.4512, 15))
+    '0.500000 0.250000            2            2.0         1.0000        -0.4512       15'
+    """
+    label = "unknown" if event.label is None else _cell(event.label)
+    columns = (
+        f"{_loss(event.average_loss):8} {_loss(event.since_last):8} {event.examples:12d} {event.weight:14.1f} "
+        f"{label:>14} {_cell(event.prediction):>14} {event.features:8d}"
+    )
+    return columns + (" h" if event.holdout else "")
+
+
+def _loss(value: float) -> str:
+    return "n.a." if math.isnan(value) else f"{value:.6f}"[:8]
+
+
+def _cell(value: float | int | str) -> str:
+    text = f"{value:.4f}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 14 else text[:11] + "..."
+
+
+def table_footer(
+    seen: Statistics,
+    *,
+    passes: int = 1,
+    best_constant: tuple[float | None, float | None] = (None, None),
+    best_holdout: float | None = None,
+    more: Iterable[str] = (),
+) -> str:
+    """What VW prints at the end.
+
+    Args:
+        seen: counters of the run.
+        passes: how many passes over the data were made.
+        best_constant: the best constant and its loss, as `BestConstant.of` tells them.
+        best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
+        more: further lines, before the number of features.
+    """
+    if best_holdout is None:
+        average = "n.a." if math.isnan(seen.average_loss) else f"{seen.average_loss:.6f}"
+    else:
+        average = "undefined (no holdout)" if math.isnan(best_holdout) else f"{best_holdout:.6f} h"
+    lines = ["", "finished run"]
+    if passes > 1:
+        lines += [f"number of examples per pass = {seen.examples // passes}", f"passes used = {passes}"]
+    else:
+        lines += [f"number of examples = {seen.examples}"]
+    lines += [
+        f"weighted example sum = {seen.weighted_examples:.6f}",
+        f"weighted label sum = {seen.weighted_labels:.6f}",
+        f"average loss = {average}",
+    ]
+    constant, its_loss = best_constant
+    lines += [f"best constant = {constant:.6f}"] if constant is not None else []
+    lines += [f"best constant's loss = {its_loss:.6f}"] if its_loss is not None else []
+    lines += more
+    lines += [f"total feature number = {seen.features}"]
+    lines += [f"total queries = {seen.queries}"] if seen.queries else []
+    return "\n".join(lines)
+
+
+_PREDICTIONS = {Predictions.SCALAR: "SCALAR", Predictions.CLASS: "MULTICLASS"}
+_BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "power_t": "power_t"}
+
+
+def table_head(run: Run) -> str:
+    """What VW prints before its rows, as far as it has a meaning for this chain."""
+    options, engine = run.options, run.engine
+    base = engine.layers[-1].parameters
+    lines = [
+        "" if options.learn else "only testing",
+        f"final_regressor = {options.model}" if options.model else "",
+        f"predictions = {options.predictions}" if options.predictions else "",
+        f"raw predictions = {options.raw}" if options.raw else "",
+        *(f"Reading datafile = {source}" for source in options.data),
+        f"num sources = {len(options.data)}",
+        f"Num weight bits = {engine.parser.bits}",
+        *(
+            f"{title} = {getattr(base, name):g}"
+            for title, name in _BASE_TITLES.items()
+            if getattr(base, name, None) is not None
+        ),
+        f"Held out of each pass: {options.holdout}" if options.holdout else "",
+        f"Enabled learners: {', '.join(layer.name for layer in reversed(engine.layers))}",
+        f"Input label = {engine.takes.value.upper()}",
+        f"Output pred = {_PREDICTIONS[engine.predicts]}",
+        TABLE_HEADER,
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+class Table(Reporter):
+    """Prints the table.
+
+    Args:
+        head: all lines up to the first row.
+        counted: the counters that the footer shows, of those of the run.
+        more: further lines of the footer.
+        best_constant: say in the footer which constant would have done best.
+    """
+
+    def __init__(
+        self,
+        head: Callable[[Run], str] = table_head,
+        *,
+        counted: Callable[[Statistics], Statistics] = lambda seen: seen,
+        more: Callable[[Run, PassesDone], Iterable[str]] = lambda run, done: (),
+        best_constant: bool = True,
+    ) -> None:
+        self._head, self._counted, self._more = head, counted, more
+        self._best = BestConstant() if best_constant else None
+
+    def open(self, run: Run, stack: ExitStack) -> None:
+        """See `Reporter`."""
+        run.notes.say(self._head(run))
+        run.progress.views.append(lambda event: run.notes.say(table_row(event)))
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        if self._best is not None and run.progress.pass_number == 1:
+            self._best.observe(batch.labels)
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        seen = self._counted(done.statistics)
+        footer = table_footer(
+            seen,
+            passes=done.passes,
+            best_constant=self._best_constant(run, seen),
+            best_holdout=done.best_holdout,
+            more=self._more(run, done),
+        )
+        run.notes.say(footer)
+
+    def _best_constant(self, run: Run, seen: Statistics) -> tuple[float | None, float | None]:
+        choice = getattr(run.engine.layers[-1].parameters, "loss", None)
+        if self._best is None or run.engine.takes != Labels.SIMPLE or not isinstance(choice, LossChoice):
+            return None, None
+        shared = run.engine.shared[0]
+        label_range = (float(shared["min_label"]), float(shared["max_label"]))
+        return self._best.of(choice.name, seen, dict(choice.parameters), label_range)

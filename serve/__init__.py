@@ -1,0 +1,1 @@
+"""Models in service: HTTP and Vowpal Wabbit's lines over TCP, durable, one writer in order."""

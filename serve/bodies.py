@@ -1,0 +1,141 @@
+"""Bodies of requests: lines of text, JSON records or an Arrow stream as batches."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hutch.chain import Chain
+from hutch.core.batch import Batch, whole_groups
+from hutch.core.data.records import record_batches
+from hutch.core.errors import DataError, at
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text.parser import TextParser
+
+SOURCE = "<body>"
+TEXT, JSON, ARROW = "text", "json", "arrow"
+KINDS = {
+    "text/plain": TEXT,
+    "application/json": JSON,
+    "application/vnd.apache.arrow.stream": ARROW,
+}
+"""The kinds of bodies by content type."""
+_LARGEST_TABLE = 1 << 30
+
+
+class NoMemory(DataError):
+    """A body that would take too much room."""
+
+
+def single(kind: str, body: bytes) -> Any:
+    """The example in a body if it holds just one line or record; else what `hutch.core.run.one` passes over.
+
+    Raises:
+        DataError: a body that is not JSON.
+    """
+    return body if kind == TEXT else parse_json(body) if kind == JSON else None
+
+
+def batches_of(chain: Chain, kind: str, body: bytes) -> list[Batch]:
+    """A body as batches, in memory of their own.
+
+    Raises:
+        DataError: the first malformed place.
+    """
+    if kind == TEXT:
+        return _nonempty([TextParser(replace(chain.parser, strict=True), SOURCE).parse(body)])
+    if kind == JSON:
+        found = parse_json(body)
+        records = [found] if isinstance(found, Mapping) else found
+        if not isinstance(records, list):
+            raise DataError(at(SOURCE, 1, 1, f"got {type(found).__name__}, wanted a record or a list of records"))
+        made: Iterator[Batch] = record_batches(records, chain.parser, chain.config.input.columns, SOURCE)
+    else:
+        made = _arrow(chain, body)
+    return _nonempty(list(whole_groups(made) if chain.whole_groups else made))
+
+
+def _nonempty(batches: list[Batch]) -> list[Batch]:
+    if not any(map(len, batches)):
+        raise DataError(at(SOURCE, None, None, "got no example, wanted one or more"))
+    return batches
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(at(SOURCE, None, None, f"got the key {twice!r} twice in one object"))
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise DataError(at(SOURCE, None, None, f"got {word}, wanted JSON: a number or null"))
+
+
+def parse_json(body: bytes) -> Any:
+    """What a JSON body says.
+
+    Raises:
+        DataError: it is not JSON, nested too deep, or has a key twice.
+    """
+    try:
+        return json.loads(body, object_pairs_hook=_once, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise DataError(at(SOURCE, error.lineno, error.colno, f"not JSON: {error.msg}")) from None
+    except RecursionError:
+        raise DataError(at(SOURCE, None, None, "not JSON of records: it is nested too deep")) from None
+    except UnicodeDecodeError as error:
+        raise DataError(at(SOURCE, 1, error.start + 1, "not UTF-8")) from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise DataError(at(SOURCE, None, None, f"not JSON: {error}")) from None
+
+
+def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError("Arrow bodies need pyarrow on the server: pip install 'hutch[arrow]'") from None
+    from hutch.core.data.arrow import table_batches
+
+    try:
+        with pa.ipc.open_stream(io.BytesIO(body)) as stream:
+            pieces, size = [], 0
+            for piece in stream:
+                pieces.append(piece)
+                size += piece.nbytes
+                if size > _LARGEST_TABLE:
+                    raise NoMemory(at(SOURCE, None, None, f"got a table beyond {_LARGEST_TABLE} bytes"))
+            table = pa.Table.from_batches(pieces, stream.schema)
+            table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(at(SOURCE, None, None, f"not an Arrow stream: {error}")) from None
+    return table_batches([table], chain.parser, chain.config.input.columns)
+
+
+def check_labels(chain: Chain, batches: list[Batch]) -> None:
+    """See that there is something to learn, and that every layer can learn it; nothing is learned.
+
+    Raises:
+        DataError: an example without a label, a label the chain is not made for, or what a layer refuses.
+    """
+    row = 0
+    for batch in batches:
+        if len(batch.cost_ptr) > 1:
+            known = [
+                (batch.costs[a:b] != UNLABELED).any() for a, b in zip(batch.cost_ptr, batch.cost_ptr[1:], strict=False)
+            ]
+        else:
+            known = list(batch.labels != UNLABELED)
+        if not (any(known) if chain.whole_groups else all(known)):
+            raise DataError(at(SOURCE, row + known.index(False) + 1, 1, "got no label, wanted one to learn from"))
+        strange = chain.unexpected_labels(batch)
+        if len(strange):
+            place = row + int((batch.labels == strange[0]).argmax()) + 1
+            raise DataError(at(SOURCE, place, 1, f"got label {strange[0]:g}, which this chain is not made for"))
+        row += len(batch)
+    for batch in batches:
+        for layer in chain.layers:
+            layer.begin_batch(batch, True)

@@ -1,0 +1,98 @@
+"""`hutch serve`: models, log, HTTP and Vowpal Wabbit's protocol in one process."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hutch.core.errors import HutchError, UsageError
+from hutch.core.net.limits import Limits
+from hutch.core.net.lines import LineServer
+from hutch.core.net.web import run
+from hutch.serve.app import Handlers, create_app
+from hutch.serve.log import Log
+from hutch.serve.served import Served
+from hutch.serve.vw import answer_lines
+
+
+def load(models: Sequence[str], log: Log) -> dict[str, Served]:
+    """Models by name, where the log has left them.
+
+    Args:
+        models: paths, or `NAME=PATH`; a path without name is known by its file's, without ending.
+
+    Raises:
+        UsageError: a name twice.
+        ModelError, StoreError: see `Served`.
+    """
+    found: dict[str, Served] = {}
+    for given in models:
+        name, equals, path = given.partition("=")
+        if not equals:
+            name, path = Path(given).stem, given
+        if name in found:
+            raise UsageError(f"got two models named {name!r}, wanted NAME={path} for one of them")
+        found[name] = Served(Path(path), log, name)
+    return found
+
+
+async def serve(
+    models: dict[str, Served],
+    log: Log,
+    listening: socket.socket,
+    *,
+    host: str,
+    token: str,
+    save_every: float,
+    vw: socket.socket | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Serve until a signal tells to stop; then answer what is under way, learn what is on disk, and save.
+
+    Args:
+        models: by name; Vowpal Wabbit's protocol speaks to the first.
+        log: where what they learn is written.
+        listening: of HTTP.
+        host: the address of `listening`.
+        token: who asks must know it; empty for no token.
+        save_every: seconds between saves.
+        vw: of Vowpal Wabbit's protocol; None: nobody speaks it.
+        limits: of what clients may send.
+    """
+    limits = limits or Limits()
+    handlers, stopping = Handlers(models, log, limits), asyncio.Event()
+    sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
+    log.start(asyncio.get_running_loop())
+    saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))
+    lines = None
+    if vw is not None:
+        lines = LineServer(answer_lines(next(iter(models.values()))), token=token, limits=limits)
+        await lines.start(vw)
+    app = create_app(handlers, token=token, host=host)
+    try:
+        await run(app, listening, limits, stopping)
+    finally:
+        handlers.stopping = True
+        if lines is not None:
+            await lines.stop()
+        stopping.set()
+        await saving  # cancelled, it might replace a newer file
+        await asyncio.to_thread(log.flush)
+        for served in models.values():
+            await served.drain()
+            await served.save()
+        log.close()
+
+
+async def _save_now_and_then(models: dict[str, Served], seconds: float, stopping: asyncio.Event) -> None:
+    while True:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), seconds)
+            return
+        for served in models.values():
+            try:
+                await served.save()
+            except HutchError as error:
+                print(f"{error}; the log keeps what was learned", file=sys.stderr, flush=True)

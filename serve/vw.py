@@ -1,0 +1,93 @@
+"""Vowpal Wabbit's protocol for a served model: a line with a label is learned, one without is predicted.
+
+Each line is answered by `PREDICTION TAG`, an empty one by nothing; one that cannot be used by `error: ` and its place,
+and it changes nothing.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.errors import HutchError, UsageError
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.net.lines import Answer
+from hutch.core.run.predictions import PredictionText
+from hutch.core.text.parser import TextParser
+from hutch.serve.bodies import TEXT
+from hutch.serve.served import Served
+
+_FEED = b"\n"
+
+
+def answer_lines(served: Served) -> Answer:
+    """What answers the lines for a model.
+
+    Raises:
+        UsageError: its top layer asks for labels, which has a server of its own; or it learns from groups of lines.
+    """
+    if served.chain.layers[0].name == "active":
+        raise UsageError("--vw-port: the top layer is 'active', wanted `hutch active serve --vw-port`")
+    if served.chain.whole_groups:
+        raise UsageError("--vw-port: the chain learns from groups of lines, wanted HTTP, a group in each body")
+    return _Lines(served).answer
+
+
+class _Lines:
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._parser = TextParser(replace(served.chain.parser, strict=True), "<line>")
+        self._text = PredictionText()
+
+    async def answer(self, lines: bytes) -> bytes:
+        if lines.startswith((_FEED, b"\r")) or b"\n\n" in lines or b"\n\r" in lines:
+            lines = b"".join(line + _FEED for line in lines.split(_FEED) if line.strip())
+            if not lines:
+                return b""
+        try:
+            self._parser.start("<line>")
+            batch = self._parser.parse(lines)
+        except HutchError as error:
+            return await self._refused(lines, error)
+        labeled = has_label(batch)
+        if not labeled.any():
+            return self._written(batch, self._served.chain.run_apart(batch, False).predictions)
+        if not labeled.all():
+            return await self._in_turn(lines, labeled)
+        tags = batch.tag_ptr.copy(), batch.tags.copy()  # the next text overwrites them
+        try:
+            predictions = (await self._served.learn(TEXT, lines)).predictions
+        except HutchError as error:
+            return await self._refused(lines, error)
+        return bytes(self._text.lines(predictions, *tags))
+
+    def _written(self, batch: Batch, predictions: NDArray[Any]) -> bytes:
+        return bytes(self._text.lines(predictions, batch.tag_ptr, batch.tags))
+
+    async def _in_turn(self, lines: bytes, labeled: NDArray[Any]) -> bytes:
+        """Neighbours alike at a time, so that what is only predicted never becomes a part of the model."""
+        each = lines.split(_FEED)[:-1]
+        ends = [*(np.flatnonzero(np.diff(labeled)) + 1).tolist(), len(each)]
+        found, start = [], 0
+        for end in ends:
+            found.append(await self.answer(_FEED.join(each[start:end]) + _FEED))
+            start = end
+        return b"".join(found)
+
+    async def _one_by_one(self, lines: bytes) -> bytes:
+        return b"".join([await self.answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
+
+    async def _refused(self, lines: bytes, error: HutchError) -> bytes:
+        if lines.find(_FEED) < len(lines) - 1:
+            return await self._one_by_one(lines)
+        return f"error: {error}\n".encode(errors="replace")
+
+
+def has_label(batch: Batch) -> NDArray[Any]:
+    """Which examples have a label, or a cost; bool (examples)."""
+    if len(batch.cost_ptr) < 2:
+        return np.asarray(batch.labels != UNLABELED)
+    given = np.concatenate([[0], np.cumsum(batch.costs != UNLABELED)])
+    return np.asarray(given[batch.cost_ptr[1:]] > given[batch.cost_ptr[:-1]])

@@ -1,0 +1,118 @@
+"""Caches are used only where nobody else can have put code into them."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hutch.core.kernel import home
+
+as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+
+PROGRAM = """
+import json
+from hutch.core.config.read import load_chain
+from hutch.core.kernel.cache import compilations
+from hutch.plugins.manager import installed
+import kernels
+load_chain({"chain": ["linear"]}, installed().registry)
+print(json.dumps([kernels.twice(2), compilations(), str(kernels.twice._directory)]))
+"""
+KERNELS = """
+from hutch.core.kernel.cache import entry
+
+@entry("int64(int64)")
+def twice(x):
+    return 2 * x
+"""
+
+
+def run(folder: Path, umask: int = 0o022) -> tuple[int, Path, str]:
+    """Compile a kernel and check a chain; how much was compiled, where it lies, and what was said."""
+    (folder / "temporary").mkdir(exist_ok=True)
+    (folder / "kernels.py").write_text(KERNELS)
+    environment = {
+        **os.environ,
+        "HUTCH_CACHE_DIR": str(folder / "cache"),
+        "TMPDIR": str(folder / "temporary"),
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, umask=umask)
+    value, compiled, directory = json.loads(done.stdout)
+    assert value == 4
+    return compiled, Path(directory), done.stderr
+
+
+def everybody(path: Path) -> None:
+    path.chmod(0o777)
+
+
+def another(path: Path) -> None:
+    os.chown(path, 65534, 65534)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(everybody, "everybody can write to it"), pytest.param(another, "belongs to user 65534", marks=as_root)],
+)
+def test_what_others_can_write_to_is_not_used(tmp_path: Path, change: object, why: str) -> None:
+    assert run(tmp_path)[2] == ""
+    change(tmp_path / "cache")  # type: ignore[operator]
+    compiled, directory, said = run(tmp_path)
+    private = tmp_path / "temporary" / f"hutch-{os.geteuid()}"
+    assert compiled == 1 and directory.is_relative_to(private) and stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert said.count("\n") == 1 and said.startswith(f"{tmp_path / 'cache'}: not used as a cache: {why}")
+    assert list((private / "chains").iterdir())
+    assert run(tmp_path)[0] == 0  # it is kept there
+
+
+def test_neither_is_a_directory_within(tmp_path: Path) -> None:
+    _, directory, _ = run(tmp_path)
+    directory.chmod(0o777)
+    compiled, other, said = run(tmp_path)
+    assert compiled == 1 and other.name == directory.name and other != directory and said.count("\n") == 1
+
+
+def test_nor_a_file_within(tmp_path: Path) -> None:
+    _, directory, _ = run(tmp_path)
+    if not (kept := list(directory.glob("*.object"))):
+        pytest.skip("machine code is kept on Linux only")
+    kept[0].chmod(0o666)
+    loaded = "from pathlib import Path\nfrom hutch.core.kernel import object_store\n"
+    code = f"{loaded}print(object_store.load(Path({str(kept[0])!r})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "(None, False)\n"
+
+
+def test_a_private_directory_that_is_not_private_is_not_used_either(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "temporary" / f"hutch-{os.geteuid()}").symlink_to(tmp_path / "cache")
+    _, directory, said = run(tmp_path)
+    assert "not used as a cache" in said and directory.parent.parent == tmp_path / "temporary"
+    assert not list((tmp_path / "cache").iterdir()) and not directory.exists()  # it went with its process
+
+
+def test_what_is_kept_is_open_to_nobody_else_whatever_the_umask(tmp_path: Path) -> None:
+    _, directory, said = run(tmp_path, umask=0)
+    assert said == "" and {*(tmp_path / "cache").iterdir()} == {directory, tmp_path / "cache" / "chains"}
+    for path in (tmp_path / "cache", *(tmp_path / "cache").iterdir()):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    for path in (*directory.glob("*.object"), *(tmp_path / "cache" / "chains").iterdir()):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_what_is_not_there_may_be_made(tmp_path: Path) -> None:
+    assert home.why_not(tmp_path / "nothing") is None
+    home.make(tmp_path / "a" / "b")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
+    (tmp_path / "a" / "b").chmod(0o777)
+    with pytest.raises(PermissionError, match="everybody can write to it"):
+        home.make(tmp_path / "a" / "b")

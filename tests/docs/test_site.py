@@ -1,0 +1,74 @@
+"""The site that `mkdocs build` makes: Markdown that was not understood shows as text."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "path", "source", "track", "wbr"}
+
+
+class Article(HTMLParser):
+    """Collects the text of an article, each piece with the innermost of pre, code or nothing around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: list[str] = []
+        self.pieces: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while tag in self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "article" in self._open:
+            around = "pre" if "pre" in self._open else "code" if "code" in self._open else ""
+            self.pieces.append((around, data))
+
+
+def leftovers(html: str) -> Iterator[str]:
+    """What of a page reads like Markdown: fences anywhere, backslashes and marks outside blocks of code."""
+    article = Article()
+    article.feed(html)
+    for around, text in article.pieces:
+        marks = {"pre": ("```",), "code": ("```", "\\|", "\\_", "\\*")}.get(around, ("`", "\\", "**", "]("))
+        yield from (line.strip() for line in text.splitlines() if any(mark in line for mark in marks))
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ("<p>```yaml title='a'</p>", 1),
+        ("<pre><code>```\nx\n```</code></pre>", 2),
+        ("<pre><code>a \\\n  --b</code></pre><p>fine</p>", 0),
+        ("<td><code>a\\|b</code></td>", 1),
+        ("<p>one\\_two **bold**</p>", 1),
+        ("<p>see [this](that.md)<br>and that</p>", 1),
+    ],
+)
+def test_leftovers_are_seen(html: str, found: int) -> None:
+    assert len(list(leftovers(f"<nav>`</nav><article>{html}</article>`"))) == found
+
+
+def test_no_page_shows_markdown(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = sorted(tmp_path.rglob("index.html"))
+    assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
+    found = {str(page.relative_to(tmp_path)): list(leftovers(page.read_text())) for page in pages}
+    assert not {name: lines for name, lines in found.items() if lines}
+    navigation = (tmp_path / "index.html").read_text()
+    for page in (ROOT / "docs" / "reductions").glob("*.md"):
+        assert page.stem == "index" or f'href="reductions/{page.stem}/"' in navigation

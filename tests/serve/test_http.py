@@ -1,0 +1,296 @@
+"""The HTTP interface: predictions and learning as the chain's own, refusals with their place."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hutch import Chain
+from hutch.core.net.limits import Limits
+
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+RECORD = {"label": 1, "f": {"a": 1, "b": 0.5}}
+MANY = "".join(f"{1 - 2 * (k % 2)} |f a{k % 7}:{k % 5 + 1} b\n" for k in range(3000))
+
+
+def arrow(columns: dict[str, Any]) -> bytes:
+    sink = pa.BufferOutputStream()
+    table = pa.table(columns)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+BODIES: list[tuple[Any, str, Any]] = [
+    ("1 |f a b:0.5", "text/plain", "1 |f a b:0.5"),
+    (MANY, "text/plain; charset=utf-8", MANY),
+    (json.dumps(RECORD), JSON, [RECORD]),
+    (json.dumps([RECORD] * 600), JSON, [RECORD] * 600),
+    (arrow({"label": [1.0, -1.0], "a": [0.5, 2.0]}), ARROW, pa.table({"label": [1.0, -1.0], "a": [0.5, 2.0]})),
+]
+IDS = ["line", "lines", "record", "records", "arrow"]
+
+
+@pytest.mark.parametrize(("body", "kind", "examples"), BODIES, ids=IDS)
+def test_predict_and_learn_as_the_chain_does(model: Path, body: Any, kind: str, examples: Any, in_service: Any) -> None:
+    twin = Chain.load(model)
+
+    async def use(service: Any) -> None:
+        for path in ("predict", "learn", "predict"):
+            answer = await service.post(f"/v1/{path}", body, kind)
+            assert answer.status_code == 200, answer.text
+            wanted = (twin.learn if path == "learn" else twin.predict)(examples)
+            np.testing.assert_array_equal(np.float32(answer.json()["predictions"]), wanted)
+            assert answer.json()["model"] == "model"
+        same(service.first.chain, twin)
+
+    in_service([model], use)
+
+
+def same(one: Chain, other: Chain) -> None:
+    theirs = other.arrays()
+    for name, array in one.arrays().items():
+        if name != "shared.testing":
+            np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+
+
+REFUSED: list[tuple[str, Any, str, int, str]] = [
+    ("learn", "1 |f a:1y b", "text/plain", 422, "<body>:1:9: bad feature value"),
+    ("learn", "1 |f a\n1 |f b\n1 |f a:1y", "text/plain", 422, "<body>:3:9: bad feature value"),
+    ("predict", "|f a:1y b", "text/plain", 422, "<body>:1:7: bad feature value"),
+    ("learn", "1 |f a\n|f b", "text/plain", 422, "<body>:2:1: got no label"),
+    ("learn", "|f b", "text/plain", 422, "<body>:1:1: got no label"),
+    ("learn", "5 |f b", "text/plain", 422, "got label 5, which this chain is not made for"),
+    ("learn", "", "text/plain", 422, "got no example"),
+    ("learn", '{"label": 1, "f": {"a": 1}', JSON, 422, "<body>:1:27: not JSON"),
+    ("learn", '{"label": 1, "f": {"a": NaN}}', JSON, 422, "got NaN, wanted JSON"),
+    ("learn", '{"label": 1, "f": {"a": 1, "a": 2}}', JSON, 422, "got the key 'a' twice"),
+    ("learn", '{"label": "x", "f": {"a": 1}}', JSON, 422, "<body>:1: label: got 'x', wanted a number"),
+    ("learn", '[{"label": 1, "f": "a"}, {"label": 1, "f": {"a": [1]}}]', JSON, 422, "<body>:2: f.a: got list"),
+    ("learn", "7", JSON, 422, "wanted a record or a list of records"),
+    ("learn", "[" * 100_000, JSON, 422, "nested too deep"),
+    ("learn", "1" * 5000, JSON, 422, "not JSON"),
+    ("learn", b"\xff\xfe{}", JSON, 422, "not "),
+    ("learn", b"no arrow", ARROW, 422, "not an Arrow stream"),
+    ("learn", "1 |f a", "text/csv", 415, "content-type: got 'text/csv'"),
+    ("learn?model=other", "1 |f a", "text/plain", 404, "there is no 'other'; did you mean|valid: model"),
+    ("predict?scores=true", "|f a", "text/plain", 422, "scores: the top layer of 'model' has none"),
+    ("labels", '{"id": "7", "worker": "ada", "label": 1}', JSON, 422, "there is no request '7'"),
+    ("labels", '{"id": "7", "worker": ["ada"], "label": 1}', JSON, 422, "worker: got"),
+    ("labels", '{"id": "7"}', JSON, 422, "'worker' is missing"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "kind", "status", "message"), REFUSED)
+def test_what_is_refused_changes_nothing(
+    model: Path, path: str, body: Any, kind: str, status: int, message: str, in_service: Any
+) -> None:
+    twin = Chain.load(model)
+
+    async def use(service: Any) -> None:
+        answer = await service.post(f"/v1/{path}", body, kind)
+        assert answer.status_code == status, answer.text
+        assert any(part in answer.json()["error"] for part in message.split("|")), answer.text
+        assert service.first.position == 0 and not service.log.last()
+        same(service.first.chain, twin)
+
+    in_service([model], use)
+
+
+def test_ids_make_a_request_count_once(model: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        first = await service.post("/v1/learn", "1 |f a", **{"idempotency-key": "x"})
+        await service.post("/v1/learn", "1 |f b")
+        again = await service.post("/v1/learn", "1 |f a", **{"idempotency-key": "x"})
+        assert first.json()["position"] == again.json()["position"] == 1
+        assert again.json()["repeated"] and "repeated" not in first.json()
+        other = await service.post("/v1/learn", "1 |f c", **{"idempotency-key": "x"})
+        assert other.status_code == 409 and "got 'x' with another body" in other.json()["error"]
+        long = await service.post("/v1/learn", "1 |f c", **{"idempotency-key": "x" * 201})
+        assert long.status_code == 400
+        assert service.first.chain.statistics.examples == 15 + 2
+
+    in_service([model], use)
+
+
+def test_several_models(model: Path, tmp_path: Path, in_service: Any, saved_model: Any) -> None:
+    config = {"chain": [{"one_against_all": {"classes": 3}}, {"linear": {"loss": "logistic"}}]}
+    classes = saved_model(tmp_path / "classes", config, ["1 |f a", "2 |f b", "3 |f c"] * 5)
+
+    async def use(service: Any) -> None:
+        found = (await service.post("/v1/predict?model=classes&scores=true", "|f b")).json()
+        assert found["predictions"] == [2] and len(found["scores"][0]) == 3
+        assert (await service.client.get("/v1/model")).json()["models"] == ["model", "classes"]
+        about = (await service.client.get("/v1/model?model=classes")).json()
+        assert about["predictions"] == "class" and about["counters"]["examples"] == 15
+
+    in_service([model, classes], use)
+
+
+def test_saved_and_served_again(model: Path, in_service: Any) -> None:
+    twin = Chain.load(model)
+    lines = [f"1 |f a{k}" for k in range(20)]
+    twin.learn(lines)
+
+    async def first(service: Any) -> None:
+        for line in lines[:10]:
+            await service.post("/v1/learn", line)
+        assert await service.first.save()
+        for line in lines[10:15]:
+            await service.post("/v1/learn", line)
+
+    async def second(service: Any) -> None:  # the last five were in the log only
+        assert service.first.position == 15 and service.first.saved == 10
+        await service.post("/v1/learn", "\n".join(lines[15:]))
+        same(service.first.chain, twin)
+
+    in_service([model], first)
+    in_service([model], second)
+
+
+def test_another_model_does_not_take_over_a_log(model: Path, in_service: Any, saved_model: Any) -> None:
+    async def learn(service: Any) -> None:
+        await service.post("/v1/learn", "1 |f a")
+
+    async def never(service: Any) -> None:
+        raise AssertionError
+
+    in_service([model], learn)
+    saved_model(model, lines=["1 |f other"])
+    with pytest.raises(Exception, match="has the log of a model 'model' that .* neither is nor began as"):
+        in_service([model], never)
+
+
+def test_predictions_do_not_wait_for_a_save(model: Path, monkeypatch: pytest.MonkeyPatch, in_service: Any) -> None:
+    import threading
+
+    from hutch.serve import served
+
+    begun, go_on = threading.Event(), threading.Event()
+    real = served.save_model
+
+    def slow(*arguments: Any) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        real(*arguments)
+
+    monkeypatch.setattr(served, "save_model", slow)
+
+    async def use(service: Any) -> None:
+        await service.post("/v1/learn", "1 |f a")
+        saving = asyncio.create_task(service.first.save())
+        await asyncio.to_thread(begun.wait, 30)
+        assert (await service.post("/v1/predict", "|f a")).status_code == 200
+        assert (await service.post("/v1/learn", "1 |f b")).json()["position"] == 2
+        go_on.set()
+        assert await saving
+        assert service.first.saved == 1
+
+    in_service([model], use)
+    assert Chain.load(model).statistics.examples == 16
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "evil.example"}, 400),
+        ({"host": "localhost:8080"}, 200),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://127.0.0.1"}, 200),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"content-length": "-3"}, 400),
+        ({"content-length": "99999999999"}, 413),
+    ],
+)
+def test_foreign_pages_teach_nothing(model: Path, headers: dict[str, str], status: int, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        answer = await service.post("/v1/learn", "1 |f a", **headers)
+        assert answer.status_code == status
+        assert service.first.position == (1 if status == 200 else 0)
+
+    in_service([model], use)
+
+
+def test_a_token(model: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        assert (await service.post("/v1/predict", "|f a")).status_code == 401
+        assert (await service.post("/v1/predict", "|f a", authorization="Bearer wrong")).status_code == 401
+        assert (await service.post("/v1/predict", "|f a", authorization="Bearer right")).status_code == 200
+        assert (await service.client.get("/metrics")).status_code == 401
+        assert (await service.client.get("/healthz")).status_code == 200
+
+    in_service([model], use, token="right", host="0.0.0.0")
+
+
+def test_bodies_are_bounded_in_size_and_time(model: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        async def pieces(pause: float) -> Any:
+            for _ in range(20):
+                yield b"1 |f a\n"
+                await asyncio.sleep(pause)
+
+        for pause, status in ((0.0, 413), (0.1, 408)):
+            answer = await service.client.post(
+                "/v1/learn", content=pieces(pause), headers={"content-type": "text/plain"}
+            )
+            assert answer.status_code == status
+        assert service.first.position == 0
+
+    in_service([model], use, limits=Limits(body=100, body_seconds=0.3))
+
+
+def test_figures_and_documentation(model: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        await service.post("/v1/learn", MANY)
+        await service.post("/v1/learn", "x y z")
+        figures = (await service.client.get("/metrics")).text
+        for wanted in (
+            'hutch_requests_total{path="/v1/learn",status="200"} 1.0',
+            'hutch_requests_total{path="/v1/learn",status="422"} 1.0',
+            'hutch_request_seconds_count{path="/v1/learn"} 2.0',
+            'hutch_examples_total{model="model"} 3015.0',
+            'hutch_log_entries_to_save{model="model"} 1.0',
+        ):
+            assert wanted in figures, figures
+        recent = float(figures.partition('hutch_recent_loss{model="model"} ')[2].split()[0])
+        assert 0 < recent < 2
+        page = (await service.client.get("/docs")).text
+        described = (await service.client.get("/openapi.json")).json()
+        for path in described["paths"]:
+            assert path in page
+        assert "http" not in page.replace("HTTP", "") and "<script" not in page
+        assert (await service.client.get("/nowhere")).status_code == 404
+        assert (await service.client.get("/v1/learn")).status_code == 405
+        service.handlers.stopping = True
+        assert (await service.client.get("/healthz")).status_code == 503
+
+    in_service([model], use)
+
+
+def test_every_route_is_described(model: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        described = (await service.client.get("/openapi.json")).json()
+        for path, operations in described["paths"].items():
+            for method in operations:
+                answer = await service.client.request(method.upper(), path)
+                assert answer.status_code not in (404, 405), path
+
+    in_service([model], use)
+
+
+def test_one_server_per_log(model: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        from hutch.core.errors import StoreError
+        from hutch.serve.log import Log
+
+        with pytest.raises(StoreError, match="another server uses it"):
+            Log(service.log.store.path)
+        assert service.log.store.path.stat().st_mode & 0o777 == 0o600
+
+    in_service([model], use)

@@ -1,0 +1,121 @@
+"""Vowpal Wabbit's protocol over TCP: answers line by line, walls, turns."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import UsageError
+from hutch.core.net.limits import Limits
+from hutch.core.net.lines import REFUSAL, Answer, LineServer
+from hutch.serve.vw import answer_lines
+
+
+async def say(port: int, text: bytes) -> bytes:
+    """Send a text, and read until the server closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(text)
+    writer.write_eof()
+    found = await reader.read()
+    writer.close()
+    return found
+
+
+def over_tcp(answer: Answer, use: Callable[[int], Awaitable[None]], **options: Any) -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server = LineServer(answer, **options)
+            await server.start(listening)
+            await use(listening.getsockname()[1])
+            await server.stop()
+
+    asyncio.run(main())
+
+
+async def echo(lines: bytes) -> bytes:
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("options", "sent", "wanted"),
+    [
+        ({}, b"a\nb\n", b"a\nb\n"),
+        ({}, b"no line feed", b"no line feed\n"),
+        ({}, b"", b""),
+        ({}, b"x" * 100_000 + b"\ny\n", b"x" * 100_000 + b"\ny\n"),
+        ({"limits": Limits(line=1000)}, b"a\n" + b"x" * 200_000, b"a\nerror: got a line beyond 1000 bytes\n"),
+        ({}, b"POST /x HTTP/1.1\r\nHost: a\r\n\r\n1 |f a\n", REFUSAL),
+        ({}, b"GET / HTTP/1.0\n", REFUSAL),
+        ({}, b"a\nGET / HTTP/1.0\n", b"a\nGET / HTTP/1.0\n"),
+        ({"token": "s"}, b"token s\na\n", b"a\n"),
+        ({"token": "s"}, b"a\n", b"error: wanted the line 'token TOKEN' first\n"),
+        ({"token": "s"}, b"token t\na\n", b"error: wanted the line 'token TOKEN' first\n"),
+        ({"limits": Limits(connections=0)}, b"", b""),
+    ],
+)
+def test_a_connection(options: dict[str, Any], sent: bytes, wanted: bytes) -> None:
+    async def use(port: int) -> None:
+        try:
+            assert await say(port, sent) == wanted
+        except ConnectionResetError:  # what it still sends may meet a closed socket
+            assert wanted.startswith((b"error", b"a\nerror"))
+
+    over_tcp(echo, use, **options)
+
+
+def test_clients_take_turns() -> None:
+    order: list[bytes] = []
+
+    async def slow(lines: bytes) -> bytes:
+        order.append(lines[:1])
+        await asyncio.sleep(0.001)
+        return lines
+
+    async def use(port: int) -> None:
+        many = asyncio.create_task(say(port, b"m" * 60_000 + b"\n" + (b"m" * 60_000 + b"\n") * 50))
+        await asyncio.sleep(0.01)
+        assert await say(port, b"few\n") == b"few\n"
+        before = order.index(b"f")
+        await many
+        assert before < len(order) - 10
+
+    over_tcp(slow, use)
+
+
+def test_a_served_model(model: Path, in_service: Any) -> None:
+    twin = Chain.load(model)
+    one = [f"{1 - 2 * (k % 2)} 't{k}|f a{k % 7}:{k % 5 + 1}" for k in range(700)]
+
+    async def use(service: Any) -> None:
+        answer = answer_lines(service.first)
+        found = await answer("".join(line + "\n" for line in one).encode())
+        lines = found.decode().splitlines()
+        wanted = twin.learn(one)
+        assert [line.split(" ")[1] for line in lines] == [f"t{k}" for k in range(700)]
+        np.testing.assert_allclose([float(line.split(" ")[0]) for line in lines], wanted, atol=1e-6)
+        before = service.first.position
+        mixed = await answer(b"|f a1\n1 |f a1\n\n1 |f a:1y b\n'u|f a1\n")
+        first, second, wrong, last = mixed.split(b"\n")[:4]
+        assert float(first) == float(second)
+        assert wrong.startswith(b"error: <line>:1:9: bad feature value") and last.endswith(b" u")
+        assert float(last.split()[0]) > float(first)
+        assert service.first.position == before + 1
+        twin.learn("1 |f a1")
+        np.testing.assert_array_equal(service.first.chain.weights, twin.weights)
+
+    in_service([model], use)
+
+
+def test_a_model_that_asks_for_labels_has_its_own_server(tmp_path: Path, saved_model: Any, in_service: Any) -> None:
+    path = saved_model(tmp_path / "active", {"chain": [{"active": {"budget": 0.5}}, "linear"]})
+
+    async def use(service: Any) -> None:
+        with pytest.raises(UsageError, match="wanted `hutch active serve --vw-port`"):
+            answer_lines(service.first)
+
+    in_service([path], use)

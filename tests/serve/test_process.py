@@ -1,0 +1,109 @@
+"""`hutch serve` as a process: sudden death, a graceful stop, slow and hostile clients."""
+
+import importlib.util
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hutch import Chain
+
+HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def script(name: str) -> Any:
+    """A script of the benchmarks, as a module."""
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_sudden_death_loses_nothing_that_was_acknowledged() -> None:
+    done = script("serve_kills").attack(kills=3, clients=3, seed=7, longest=1.0)
+    assert len(done.learned) > 100
+
+
+def test_malformed_requests() -> None:
+    found = script("serve").measure_malformed(150)
+    assert found["model_unchanged"]
+    assert not [status for status in found["statuses"] if status.startswith("5")], found
+    assert sum(count for status, count in found["statuses"].items() if status.startswith("4")) > 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing"], "missing: cannot be"),
+        (["model", "model"], "got two models named 'model', wanted NAME=model for one of them"),
+        (["model", "--host", "0.0.0.0"], "--host 0.0.0.0: others can reach it, so it wants a token"),
+        (["model", "--token", "a b"], "--token: wanted printable ASCII without blanks"),
+        (["model", "--store", "model"], "model: .*not a (label )?store|cannot be used as a label store"),
+    ],
+)
+def test_what_is_refused(model: Path, arguments: list[str], message: str) -> None:
+    done = subprocess.run([*HUTCH, "serve", *arguments], cwd=model.parent, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (1, 2) and not done.stdout
+    assert re.search(message, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_stop_answers_what_is_under_way_and_saves(model: Path) -> None:
+    command = [*HUTCH, "serve", f"m={model}", "--port", "0", "--vw-port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        ports = [int(process.stdout.readline().rpartition(":")[2]) for _ in range(2)]
+        with socket.create_connection(("127.0.0.1", ports[1]), timeout=30) as connection:
+            connection.sendall(b"1 'x|f a\n")
+            assert connection.recv(100).endswith(b" x\n")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+    assert Chain.load(model).statistics.examples == 15 + 1
+
+
+WHOLE = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+SLOW = """
+import sys
+from pathlib import Path
+import asyncio
+from hutch.core.net.limits import Limits
+from hutch.core.net.web import listen, run_app
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+app = Starlette(routes=[Route("/", lambda request: PlainTextResponse("here"))])
+with listen("127.0.0.1", 0) as listening:
+    print(listening.getsockname()[1], flush=True)
+    run_app(app, listening, Limits(header_seconds=0.5))
+"""
+
+
+def test_headers_that_do_not_end() -> None:
+    with subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            for before, begun in ((b"", b""), (b"", b"GET / HTTP/1.1\r\nHost: "), (WHOLE, b"GET / HT")):
+                with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                    if before:
+                        connection.sendall(before)
+                        assert b"200 OK" in connection.recv(1000)
+                    connection.sendall(begun)
+                    begin = time.monotonic()
+                    try:
+                        assert connection.recv(1000) in (b"", b"here")
+                    except ConnectionResetError:
+                        pass
+                    assert time.monotonic() - begin < 20
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()

@@ -1,0 +1,147 @@
+"""The house as CONTRIBUTING.md and docs/design.md describe it: rooms, arrows between them, files and folders."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+HOMES = {package: ROOT / folder for package, folder in SETUP["package-dir"].items()}
+PICTURE = re.search(r"^## The rooms\n.*?```text\n(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.DOTALL | re.M)
+KERNEL_DECORATORS = {
+    "compiled",
+    "entry",
+    "helper",
+    "inlined",
+    "intrinsic",
+    "kernel",
+    "njit",
+    "overload",
+    "register_jitable",
+}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """The file of every module of Hutch, by dotted name."""
+    found = {}
+    for package, folder in HOMES.items():
+        for path in folder.rglob("*.py"):
+            words = [package, *path.relative_to(folder).with_suffix("").parts]
+            found[".".join(words).removesuffix(".__init__")] = path
+    return found
+
+
+def room_of(module: str) -> str:
+    """The room of a module, as the path of its folder; a reduction in one file is a room of its own."""
+    path = modules()[module].relative_to(ROOT)
+    in_one_file = path.parent == Path("reductions") and path.stem != "__init__"
+    return str(path.with_suffix("") if in_one_file else path.parent)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules of Hutch that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in modules() else node.module for name in names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@cache
+def arrows() -> dict[tuple[str, str], list[str]]:
+    """The imports behind each arrow, from the room that imports to the room that is imported."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for module, path in modules().items():
+        for other in imported(path):
+            if other in modules() and (pair := (room_of(module), room_of(other))) and pair[0] != pair[1]:
+                found.setdefault(pair, []).append(f"{module} imports {other}")
+    return found
+
+
+def picture() -> list[list[str]]:
+    """The rooms that docs/design.md names, layer by layer from the top."""
+    assert PICTURE, "docs/design.md has no picture below '## The rooms'"
+    return [line.split() for line in PICTURE[1].splitlines() if line.strip()]
+
+
+def layer_of(room: str) -> int:
+    """The layer of a room, counted from the top; of several names that fit it the longest counts."""
+    fits = [(len(name), number) for number, names in enumerate(picture()) for name in names if fnmatch(room, name)]
+    assert fits, f"docs/design.md: the picture of the rooms lacks {room}"
+    return max(fits)[1]
+
+
+def test_every_room_of_the_picture_is_there() -> None:
+    rooms = {room_of(module) for module in modules()}
+    missing = [name for layer in picture() for name in layer if not any(fnmatch(room, name) for room in rooms)]
+    assert not missing
+    assert len(rooms) > 30
+
+
+def test_imports_run_down_the_picture_and_never_up_or_sideways() -> None:
+    wrong = [why for (room, other), why in arrows().items() if layer_of(room) >= layer_of(other)]
+    assert not wrong
+    assert len(arrows()) > 100
+
+
+def test_every_folder_with_python_is_packaged() -> None:
+    packages = {f"{package}.{'.'.join(path.parent.relative_to(folder).parts)}".rstrip(".")
+                for package, folder in HOMES.items() for path in folder.rglob("*.py")}  # fmt: skip
+    assert packages == set(SETUP["packages"])
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+
+
+PRODUCT = sorted({str(folder.relative_to(ROOT)) for folder in HOMES.values()})
+
+
+@pytest.mark.parametrize("folder", PRODUCT)
+def test_what_is_no_kernel_says_its_types(folder: str) -> None:
+    bare = []
+    for path in sources(folder):
+        for node in plain_functions(ast.parse(path.read_text())):
+            if not annotated(node):
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}")
+    assert not bare
+
+
+def plain_functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions and methods that are neither kernels nor part of one."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if kernel(node):
+                continue
+            yield node
+        yield from plain_functions(node)
+
+
+def annotated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    untyped = [each.arg for each in given if each.annotation is None and each.arg not in ("self", "cls")]
+    return not untyped and (node.returns is not None or node.name == "__init__" and len(given) > 1)
+
+
+def kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    called = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    names = [each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in called]
+    return any(name in KERNEL_DECORATORS or name.endswith("kernel") for name in names)
+
+
+def test_files_and_folders_stay_small() -> None:
+    files = sources(*PRODUCT, "tests", "benchmarks", "examples", "docs")
+    long = [str(path.relative_to(ROOT)) for path in files if len(path.read_text().splitlines()) > 500]
+    assert not long
+    folders = {path.parent for path in files}
+    full = {str(folder.relative_to(ROOT)): count for folder in folders
+            if (count := sum(p.suffix == ".py" or p in folders for p in folder.iterdir())) > 21}  # fmt: skip
+    assert not full

@@ -1,0 +1,260 @@
+"""`hutch vw`: what it understands, what it refuses, and that one engine stands behind all doors."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from hutch import Chain
+from hutch.core.errors import HutchError, UsageError
+from hutch.vw.absent import ABSENT
+from hutch.vw.docs import page
+from hutch.vw.main import run
+from hutch.vw.model_text import hexfloat
+from hutch.vw.parse import help_text, parse
+from hutch.vw.table import OPTIONS
+from hutch.vw.translate import chain_of
+
+LINES = [f"{label} |a x{i % 5}:{1 + i % 3} y |b z{i % 4}" for i, label in enumerate([1, -1, -1, 1, 1, -1, 1, -1] * 6)]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.vw").write_text("\n".join(LINES) + "\n")
+    return tmp_path
+
+
+def predictions(path="p"):
+    return np.array([float(line.split()[0]) for line in Path(path).read_text().splitlines()], np.float32)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--loss_function logistic -q ab",
+        "--loss_function hinge --sgd -l 0.1",
+        "-q :: --l2 0.01 --link logistic",
+        "--loss_function quantile --quantile_tau 0.8 -b 10 --hash all",
+        "--interactions aab --ignore_linear b --noconstant",
+        "--binary --loss_function logistic",
+        "--lrq ab2 --random_seed 3",
+        "--active --simulation --mellowness 0.01",
+    ],
+)
+def test_command_line_yaml_and_python_are_one_engine(data, options, capsys):
+    from hutch.cli.commands import app
+
+    assert run(["-d", "train.vw", "-p", "p", "--quiet", *options.split()]) == 0
+    app(["vw", "--to-yaml", *options.split()], standalone_mode=False)
+    text = capsys.readouterr().out
+    Path("chain.yaml").write_text(text)
+    app(["train", "train.vw", "-C", "chain.yaml", "-p", "q", "--quiet"], standalone_mode=False)
+    assert Path("p").read_bytes() == Path("q").read_bytes()
+    python = Chain.from_config(yaml.safe_load(text)).learn(LINES)
+    np.testing.assert_allclose(predictions(), python, atol=5.1e-7)
+
+
+def test_models_go_on_and_test(data):
+    run(["-d", "train.vw", "-f", "model", "-q", "ab", "--loss_function", "logistic", "--quiet"])
+    run(["-d", "train.vw", "-i", "model", "-t", "-p", "p", "--quiet"])
+    chain = Chain.load("model")
+    np.testing.assert_allclose(predictions(), chain.predict(LINES), atol=5.1e-7)
+    run(["-d", "train.vw", "-i", "model", "-f", "model2", "--quiet"])
+    chain.learn(LINES)
+    np.testing.assert_array_equal(Chain.load("model2").weights, chain.weights)
+
+
+def test_scores_and_probabilities(data):
+    Path("classes.vw").write_text("".join(f"{1 + i % 3} |f c{i % 3}\n" for i in range(60)))
+    options = ["-d", "classes.vw", "--oaa", "3", "--loss_function", "logistic", "-p", "p", "--quiet"]
+    run([*options, "--probabilities"])
+    last = [float(word.split(":")[1]) for word in Path("p").read_text().splitlines()[-1].split()]
+    assert sum(last) == pytest.approx(1, abs=1e-5) and np.argmax(last) == 2
+
+
+def test_readable_model(data):
+    run(["-d", "train.vw", "--readable_model", "m", "--quiet", "--hexfloat_weights", "-b", "8"])
+    lines = Path("m").read_text().splitlines()
+    chain = Chain.from_config(chain_of(parse(["-b", "8"])))
+    chain.learn(LINES)
+    for line in lines[lines.index("l2_state 1") + 1 :]:
+        row, _, values = line.partition(":")
+        assert [float.fromhex(value) for value in values.split()] == chain.weights[int(row), :3].tolist()
+    assert "bits:8" in lines
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.5, "0x1.8p+0"), (-0.1, "-0x1.999999999999ap-4"), (float("inf"), "inf"), (2.0, "0x1p+1")]
+)
+def test_hexfloat(value, text):
+    assert hexfloat(value) == text
+    assert float.fromhex(text) == value
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--nosuchoption", "unknown option '--nosuchoption'"),
+        ("--quadratik ab", "did you mean '--quadratic'"),
+        ("--ftrl", "--ftrl is not supported: use"),
+        ("--rank=3 -q ab", "--rank is not supported: use the `dyadic`"),
+        ("-l abc", "--learning_rate: got 'abc', wanted a number"),
+        ("--oaa x", "--oaa: got 'x', wanted a whole number"),
+        ("-q a", "--quadratic: got 'a', wanted 2 letters"),
+        ("--cubic ab", "wanted 3 letters"),
+        ("--quantile_tau 0.3", "needs --loss_function quantile"),
+        ("--oaa 3 --ect 3", "wanted one of them"),
+        ("--error 1", "--error needs --ect"),
+        ("--loss_function foo", "unknown loss 'foo'"),
+        ("--link foo", "--link: got 'foo'"),
+        ("--lrq ab", "wanted two letters and a rank"),
+        ("--ngram x", "--ngram: got 'x'"),
+        ("--skips 2", "needs --ngram"),
+        ("--l1 0.1 --l1 0.2", "--l1: got 0.1 and 0.2, wanted one value"),
+        ("--redefine ab", "--redefine: got 'ab', wanted N:=S"),
+        ("--redefine xy:=b", "--redefine: got 'xy:=b'"),
+        ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
+        ("--direct", "needs --active"),
+        ("--cb_explore 3", "--cb_explore is not supported: Hutch learns from labels"),
+        ("--mellowness 1", "needs --active"),
+        ("--passes 0", "--passes: got 0"),
+        ("-b 99", "bits"),
+        ("-i missing.model", "missing.model"),
+        ("-d missing.vw", "missing.vw"),
+        ("-l", "expected one argument"),
+        ("--loss_function expectile", "--expectile_q"),
+    ],
+)
+def test_mistakes_are_refused_by_name(data, options, text):
+    with pytest.raises(HutchError, match=text.replace("(", "\\(")):
+        run(["-d", "train.vw", "--quiet", *options.split()])
+
+
+def test_every_absent_option_is_refused(data):
+    for name in ABSENT:
+        with pytest.raises(UsageError, match=f"--{name} is not supported"):
+            parse([f"--{name}"])
+
+
+def test_options_that_take_several_words_take_all_that_follow():
+    options = parse(["-q", "ab", "cd", "--ignore", "a", "b", "-d", "x", "y"])
+    assert (options.quadratic, options.ignore, options.data, options.files) == (["ab", "cd"], ["a", "b"], ["x"], ["y"])
+
+
+def test_the_first_learning_rate_counts():
+    assert parse(["-l", "0.1", "-l", "0.2"]).learning_rate == 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "renamed", "left_out"),
+    [
+        ("--redefine a:=bc", {"b": "a", "c": "a"}, {}),
+        ("--redefine :=b --redefine b:=c", {"b": " ", "c": "b"}, {}),
+        ("--redefine x:=: --redefine y:=a", {":": "x", " ": " ", "a": "y"}, {}),
+        ("--redefine a:=b --ignore a", {"b": "a"}, {"ignore": ["a", "b"]}),
+        ("--redefine a:=b --keep a", {"b": "a"}, {"keep": ["a", "b"]}),
+        ("--redefine x:=: --redefine y:=a --keep x", {":": "x", " ": " ", "a": "y"}, {"ignore": [" ", "a"]}),
+        ("--redefine x:=: --redefine y:=a --ignore x", {":": "x", " ": " ", "a": "y"}, {"keep": [" ", "a"]}),
+    ],
+)
+def test_renamed_namespaces(options, renamed, left_out):
+    chain = chain_of(parse(options.split()))
+    assert chain["chain"][0] == {"merge_namespaces": {"names": renamed}}
+    assert {key: value for key, value in chain["input"].items() if key != "namespaces"} == left_out
+
+
+def test_namespaces_under_other_names_are_one(data):
+    run(["-d", "train.vw", "--redefine", "c:=ab", "-q", "cc", "-p", "p", "--quiet"])
+    run(["-d", "train.vw", "-q", "aa", "-q", "ab", "-q", "bb", "-p", "q", "--quiet"])
+    np.testing.assert_allclose(predictions("p"), predictions("q"), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("-b 14", "-b: got 14, but the model has 12"),
+        ("--oaa 4", "one_against_all: got classes 4, but the model has 3"),
+        ("--ect 3", "learned without error_correcting_tournament"),
+        ("--hash all", "--hash: got all, but the model has strings"),
+    ],
+)
+def test_options_that_contradict_the_model_are_refused(data, options, text):
+    Path("classes.vw").write_text("1 |f a\n2 |f b\n3 |f c\n")
+    run(["-d", "classes.vw", "-f", "model", "-b", "12", "--oaa", "3", "--quiet"])
+    with pytest.raises(UsageError, match=text):
+        run(["-d", "classes.vw", "-i", "model", *options.split()])
+
+
+def test_a_link_can_be_put_on_a_model(data):
+    run(["-d", "train.vw", "-f", "model", "--loss_function", "logistic", "--quiet", "--lrq", "ab2"])
+    run(["-d", "train.vw", "-i", "model", "-t", "-p", "p", "--quiet"])
+    run(["-d", "train.vw", "-i", "model", "-t", "--link", "logistic", "-p", "q", "-f", "linked", "--quiet"])
+    np.testing.assert_allclose(predictions("q"), 1 / (1 + np.exp(-predictions("p"))), atol=2e-6)
+    run(["-d", "train.vw", "-i", "linked", "-t", "--binary", "-p", "r", "--quiet"])
+    np.testing.assert_array_equal(predictions("r"), 1)
+    assert [layer.name for layer in Chain.load("linked").layers] == ["low_rank_quadratic", "link", "linear"]
+
+
+def test_a_learning_rate_given_with_a_model_counts(data):
+    run(["-d", "train.vw", "-f", "model", "-l", "0.1", "--quiet"])
+    run(["-d", "train.vw", "-i", "model", "-l", "0.3", "-f", "faster", "--quiet"])
+    chain = Chain.load("model")
+    chain.layers[-1].state["learning_rate"] = 0.3
+    chain.learn(LINES)
+    np.testing.assert_array_equal(Chain.load("faster").weights, chain.weights)
+
+
+def test_labels_are_asked_for(data):
+    lines = [f"{label} 't{i} |f x{i % 7}" for i, label in enumerate([1, -1, 1, 1] * 5)]
+    Path("some.vw").write_text("\n".join([*lines, *(f"'q{i} |f x{i % 7} y" for i in range(20))]) + "\n")
+    run(["-d", "some.vw", "--active", "--mellowness", "0.01", "-p", "p", "--quiet"])
+    found = [line.split(" ") for line in Path("p").read_text().splitlines()]
+    assert all(len(words) == 2 for words in found[:20])
+    asked = [words for words in found[20:] if len(words) == 3]
+    assert 0 < len(asked) < 20 and all(float(words[2]) >= 1 for words in asked)
+
+
+def test_names_are_unique():
+    names = [option.name for option in OPTIONS] + [option.short for option in OPTIONS if option.short]
+    assert len(names) == len(set(names))
+    assert all(f"--{option.name}" in help_text() for option in OPTIONS if option.supported)
+
+
+def test_page_is_up_to_date():
+    assert (Path(__file__).parents[2] / "docs" / "coming-from-vw.md").read_text() == page()
+
+
+def test_named_labels(data):
+    Path("named.vw").write_text("cat |f a\ndog |f b\n |f a\ncat 2 |f a\n")
+    options = ["-d", "named.vw", "--oaa", "2", "--named_labels", "dog,cat", "-p", "p", "--quiet", "--passes", "5"]
+    run([*options, "--holdout_off"])
+    assert Path("p").read_text().split()[-4:] == ["cat", "dog", "cat", "cat"]
+    Path("named.vw").write_text("cat |f a\ncow |f b\n")
+    with pytest.raises(HutchError, match="named.vw:2:1: got label 'cow'"):
+        run(options)
+
+
+def test_audit_shows_features_before_they_are_learned(data, capsys):
+    Path("two.vw").write_text("1 't |a x:2 |b y\n1 |a x:2\n")
+    run(["-d", "two.vw", "--audit", "-q", "ab", "--quiet", "-b", "18"])
+    first, features, _, again = capsys.readouterr().out.splitlines()
+    assert first == "0 t"
+    names = [part.split(":")[0] for part in features.split("\t")[1:]]
+    assert names == ["a^x", "b^y", "Constant", "a^x*b^y"]
+    assert all(part.split(":")[3] == "0@0" for part in features.split("\t")[1:])
+    assert all(float(part.split(":")[3].split("@")[0]) > 0 for part in again.split("\t")[1:])
+
+
+def test_invert_hash_names_what_was_learned(data):
+    examples = [line.replace("-1 ", "2 ") for line in LINES]
+    Path("classes.vw").write_text("\n".join(examples) + "\n")
+    run(["-d", "classes.vw", "--invert_hash", "names", "-q", "ab", "--oaa", "2", "--quiet", "--hexfloat_weights"])
+    lines = Path("names").read_text().splitlines()
+    found = {line.rsplit(":", 2)[0]: line.rsplit(":", 2)[1:] for line in lines[lines.index("l2_state 1") + 1 :]}
+    assert {"Constant", "Constant[1]", "a^x0", "a^x0*b^z0", "a^y*b^z3[1]"} <= found.keys()
+    chain = Chain.from_config(chain_of(parse(["-q", "ab", "--oaa", "2"])))
+    chain.learn(examples)
+    assert len(found) == np.count_nonzero(chain.weights[:, :3].any(axis=1))

@@ -1,0 +1,1 @@
+../../src/hutch/frames.py

@@ -1,0 +1,123 @@
+"""`hutch vw --daemon`: Vowpal Wabbit's protocol over TCP; a line is learned if it has a label, and always answered.
+
+Where VW forks children that share the weights without locks, one process answers all connections in turn: with the same
+lines in the same order the model is the same. Nothing is logged, as in VW; `hutch serve --vw-port` is durable.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from hutch.core.atomic import check_writable, write_text
+from hutch.core.errors import HutchError, at
+from hutch.core.net.lines import run_lines
+from hutch.core.net.web import listen
+from hutch.core.text.parser import TextParser
+from hutch.vw.outputs import prediction_lines
+from hutch.vw.run import build_chain
+
+PORT = 26542
+HOST = "127.0.0.1"
+_SAVE = re.compile(rb"^[^|\n]*?'?(save(?:_[^ |\n]*)?) ?\|.*\n", re.MULTILINE)
+
+
+class Daemon:
+    """Answers lines as the command line says.
+
+    Args:
+        options: the command line.
+
+    Raises:
+        HutchError: it is wrong.
+    """
+
+    def __init__(self, options: Namespace) -> None:
+        self.chain = build_chain(options)
+        self._options = options
+        self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")
+        self._lines = prediction_lines(self.chain, options)
+        self._scores = self.chain.score_count > 0 and bool(options.scores or options.probabilities)
+        self._told = 0
+        if options.final_regressor:
+            check_writable(options.final_regressor)
+
+    async def answer(self, lines: bytes) -> bytes:
+        """Learn and predict some lines."""
+        found, start = [], 0
+        if b"save" in lines:
+            for command in _SAVE.finditer(lines):
+                found.append(self._run(lines[start : command.start()]))
+                self._save(command[1].decode(errors="replace"))
+                start = command.end()
+        found.append(self._run(lines[start:]))
+        return b"".join(found)
+
+    def _run(self, lines: bytes) -> bytes:
+        if not lines.strip():
+            return b""
+        try:
+            batch = self._parser.parse(lines)
+            for problem in self._parser.problems.kept[self._told :]:
+                print(problem, file=sys.stderr, flush=True)
+            self._told = len(self._parser.problems.kept)
+            learn = not self._options.testonly
+            outputs, _ = self.chain.run_batch(batch, learn=learn, scores=self._scores, reuse=True)
+        except HutchError as error:
+            return f"error: {error}\n".encode(errors="replace")
+        return bytes(self._lines(batch, outputs))
+
+    def _save(self, command: str) -> None:
+        """Save the model as the tag of a line says: `save`, or `save_NAME` in the working directory."""
+        name = command.removeprefix("save").removeprefix("_") or self._options.final_regressor
+        try:
+            if not name:
+                raise HutchError("save: got no name, wanted -f FILE or the tag save_FILE")
+            if command != "save" and Path(name).name != name:
+                raise HutchError(f"{command}: got a path, wanted a name: a client says no directory")
+            self.chain.save(name)
+        except HutchError as error:
+            print(error, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Save the model if `-f` names a file."""
+        if self._options.final_regressor:
+            self.chain.save(self._options.final_regressor)
+
+
+def run(options: Namespace) -> int:
+    """Serve until a signal tells to stop; returns the exit status.
+
+    Without `--foreground` the server is a process of its own, and this one returns once it listens.
+
+    Raises:
+        HutchError: the command line is wrong, or the port taken.
+    """
+    daemon = Daemon(options)
+    with listen(HOST, PORT if options.port is None else options.port) as listening:
+        if not options.foreground and _left_to_a_child():
+            return 0
+        for path, number in ((options.pid_file, os.getpid()), (options.port_file, listening.getsockname()[1])):
+            if path:
+                write_text(path, f"{number}\n")
+        try:
+            asyncio.run(run_lines(daemon.answer, listening))
+        finally:
+            daemon.close()
+            if options.pid_file:
+                Path(options.pid_file).unlink(missing_ok=True)
+    return 0
+
+
+def _left_to_a_child() -> bool:
+    """Go on as a process that no terminal belongs to; True in the process that is left behind."""
+    try:
+        if os.fork():
+            return True
+    except AttributeError:
+        raise HutchError(at("--daemon", None, None, "this system cannot fork, wanted --foreground")) from None
+    os.setsid()
+    return False

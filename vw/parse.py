@@ -1,0 +1,137 @@
+"""Reads Vowpal Wabbit's command line by the table of its options."""
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from hutch.core.errors import UsageError, did_you_mean
+from hutch.vw.absent import ABSENT
+from hutch.vw.table import GROUPS, OPTIONS, Option
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+_TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "texts": str, "words": str}
+_FIRST_COUNTS = ("learning_rate", "power_t")
+"""Of options given twice VW takes the first value of these, and refuses all others unless the values agree."""
+
+
+class _Once(argparse.Action):
+    """Keeps the value of an option that has only one.
+
+    Raises:
+        UsageError: it is given twice, with values that differ.
+    """
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest)
+        if before is None:
+            setattr(namespace, self.dest, values)
+        elif values != before and self.dest not in _FIRST_COUNTS:
+            raise UsageError(f"--{self.dest}: got {before} and {values}, wanted one value")
+
+
+def _reader(option: Option) -> Any:
+    def read(text: str) -> Any:
+        try:
+            value = _TYPES[option.kind](text)
+        except ValueError:
+            wanted = "a whole number" if option.kind == "int" else "a number"
+            raise UsageError(f"--{option.name}: got {text!r}, wanted {wanted}") from None
+        if option.least is not None and not value >= option.least:
+            raise UsageError(f"--{option.name}: got {text}, wanted at least {option.least:g}")
+        return value
+
+    return read
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read a VW command line.
+
+    Returns:
+        Values by option name, None, False or an empty list where not given; `files` holds bare words.
+
+    Raises:
+        UsageError: an option that is unknown, not supported or given twice, or a value of the wrong kind.
+
+    >>> options = parse(["-q", "ab", "cd", "-l", "0.1", "train.vw"])
+    >>> options.quadratic, options.learning_rate, options.files
+    (['ab', 'cd'], 0.1, ['train.vw'])
+    >>> parse(["--ftrl"])
+    Traceback (most recent call last):
+    ...
+    hutch.core.errors.UsageError: --ftrl is not supported: use the default learner, --sgd, or the `dyadic` layer
+    """
+    width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
+    parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
+    for option in OPTIONS:
+        if not option.supported:
+            continue
+        names = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+        if option.kind == "flag":
+            parser.add_argument(*names, action="store_true")
+        elif option.kind == "texts":
+            parser.add_argument(*names, action="append", default=[], type=_reader(option))
+        elif option.kind == "words":
+            parser.add_argument(*names, action="extend", nargs="+", default=[], type=_reader(option))
+        else:
+            parser.add_argument(*names, action=_Once, type=_reader(option))
+    parser.add_argument("files", nargs="*")
+    found, unknown = parser.parse_known_args(list(arguments))
+    refuse([word for word in unknown if word.startswith("-")] or unknown)
+    return found
+
+
+def refuse(words: Sequence[str]) -> None:
+    """Refuse options that are not supported, all of them at once and by name.
+
+    Raises:
+        UsageError: there is one; it says what to use instead.
+    """
+    if words:
+        raise UsageError("\n".join(map(_refusal, dict.fromkeys(words))))
+
+
+def _refusal(word: str) -> str:
+    name = word.lstrip("-").partition("=")[0]
+    if name in ABSENT:
+        return f"--{name} is not supported" + (f": {ABSENT[name]}" if ABSENT[name] else " by Hutch")
+    valid = [f"--{option.name}" for option in OPTIONS if option.supported]
+    nearest = did_you_mean(word, valid)
+    hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the options there are"
+    return f"unknown option {word!r}; {hint}"
+
+
+_WIDTH, _COLUMN = 80, 32
+
+
+def help_text() -> str:
+    """What `hutch vw --help` prints, 80 columns wide."""
+    lines = ["Usage: hutch vw [--to-yaml] ARGS...", "", "  Run a Vowpal Wabbit command line.", ""]
+    lines += ["  Example: hutch vw -d train.vw --loss_function logistic -q ab -f model", "", "Options:"]
+    lines += _entry("--to-yaml", "Print the chain that the options stand for; read no data.")
+    lines += _entry("-h, --help", "Show this message and exit.")
+    for heading, group in GROUPS:
+        lines += ["", f"{heading}:"]
+        for option in group:
+            names = f"{f'-{option.short}, ' if option.short else ''}--{option.name} {option.metavar}"
+            lines += _entry(names.rstrip() + ("..." if option.kind == "words" else ""), _described(option))
+    return "\n".join(lines)
+
+
+def _described(option: Option) -> str:
+    return option.help if option.default is None else f"{option.help.removesuffix('.')} (default: {option.default})."
+
+
+def _entry(names: str, text: str) -> list[str]:
+    wrap = partial(textwrap.wrap, width=_WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
+    first, *rest = wrap(text)
+    rest = [" " * _COLUMN + line for line in rest]
+    if len(names) + 4 > _COLUMN:
+        return [f"  {names}", " " * _COLUMN + first, *rest]
+    return [f"  {names}".ljust(_COLUMN) + first, *rest]

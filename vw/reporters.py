@@ -1,0 +1,132 @@
+"""What a run reports to users of Vowpal Wabbit beyond what all runs do."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.chain import Chain
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Outputs
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.run.output import number_lines, predictions_of
+from hutch.core.run.passes import PassesDone
+from hutch.core.run.progress import PlainCells
+from hutch.core.run.run import Reporter, Run
+from hutch.vw.header import kept_options
+from hutch.vw.outputs import FirstClass, class_name, direct_answers, is_query
+
+
+class LogLoss(Reporter):
+    """Sums the log loss of `--probabilities` for the footer."""
+
+    scores = True
+
+    def __init__(self, chain: Chain) -> None:
+        self._first_class = FirstClass(chain, late=False)
+        self._sum, self._pass, self._seen = 0.0, 1, 0
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        if run.progress.pass_number != self._pass:
+            self._pass, self._seen = run.progress.pass_number, 0
+        smallest = np.array(list(self._first_class.of(batch)), np.int64)
+        numbers = np.arange(self._seen + 1, self._seen + len(batch) + 1)
+        self._seen += len(batch)
+        self._sum += float(_log_losses(batch, outputs, smallest)[run.options.holdout.counted(numbers)].sum())
+
+    def footer(self, run: Run, done: PassesDone) -> list[str]:
+        """Its line of the footer."""
+        weight = done.statistics.weighted_labeled
+        mark = " h" if run.options.holdout else ""
+        return [f"average multiclass log loss = {self._sum / weight:.6f}{mark}"] if weight else []
+
+
+def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Importance times -log of the probability of the right class; 999 where that is 0, 0 without label."""
+    classes = np.where(batch.labels == UNLABELED, -1, batch.labels).astype(np.int64) - smallest
+    known = (classes >= 0) & (classes < outputs.scores.shape[1])
+    chance = np.zeros(len(batch))
+    chance[known] = outputs.scores[known, classes[known]]
+    losses = np.where(chance > 0, -np.log(np.maximum(chance, 1e-300)) * batch.importance, 999.0)
+    return np.where(known, losses, 0.0)
+
+
+class Audit(Reporter):
+    """Prints each example's features and weights below its prediction."""
+
+    def __init__(self, chain: Chain, *, direct: bool) -> None:
+        self._chain, self._text = chain, ""
+        self._prediction = number_lines(direct_answers if direct else predictions_of)
+
+    def line(self, line: str, batch: Batch) -> None:
+        """Look at an example before it is learned."""
+        from hutch.vw.lines import audit_line, features_of
+
+        self._text = audit_line(self._chain, features_of(self._chain, line, batch))
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        print(bytes(self._prediction(batch, outputs)).decode(errors="replace") + self._text)
+
+
+class ReadableModels(Reporter):
+    """Writes `--readable_model` and `--invert_hash`."""
+
+    def __init__(self, chain: Chain, given: Namespace) -> None:
+        self._chain, self._given = chain, given
+        self._names: dict[int, str] = {}
+
+    def line(self, line: str, batch: Batch) -> None:
+        """Note the names of an example's features."""
+        from hutch.vw.lines import features_of
+
+        for name, row, _ in features_of(self._chain, line, batch):
+            for k in range(self._chain.layers[-1].context.submodels):
+                self._names.setdefault(row + k, f"{name}[{k}]" if k else name)
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        from hutch.vw.model_text import write_model_text
+
+        given = self._given
+        how = {
+            "predict_only": given.predict_only_model,
+            "weights_only": given.testonly,
+            "hexadecimal": given.hexfloat_weights,
+        }
+        if given.readable_model:
+            write_model_text(self._chain, given.readable_model, kept_options(given), **how)
+        if given.invert_hash:
+            write_model_text(self._chain, given.invert_hash, kept_options(given), names=self._names, **how)
+
+
+class VwCells:
+    """Shows classes by name, how sure the chain was as `3(72%)`, and importances in place of predictions.
+
+    Args:
+        chain: the chain.
+        labels: names of the classes; empty for numbers.
+        sure: the scores are probabilities.
+        unnamed: the prediction has no name, since scores are predicted.
+        direct: see `hutch.vw.outputs.direct_answers`.
+    """
+
+    def __init__(self, chain: Chain, labels: Sequence[str], *, sure: bool, unnamed: bool, direct: bool) -> None:
+        self._plain, self._labels = PlainCells(chain), labels
+        self._sure, self._unnamed, self._direct = sure, unnamed, direct
+
+    def label(self, batch: Batch, i: int) -> float | int | str | None:
+        """See `hutch.core.run.progress.Cells`."""
+        label = self._plain.label(batch, i)
+        return class_name(label, self._labels) if isinstance(label, int) else label
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+        """See `hutch.core.run.progress.Cells`."""
+        if self._direct:
+            return float(outputs.queries[i]) if is_query(batch, i) else self._plain.prediction(batch, i, outputs)
+        if self._unnamed:
+            return "unknown"
+        name = class_name(int(outputs.predictions[i]), self._labels)
+        return f"{name}({float(outputs.scores[i].max()) * 100:.0f}%)" if self._sure else name
