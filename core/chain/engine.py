@@ -271,6 +271,11 @@ class Engine:
         return self.layers[0].score_count
 
     @property
+    def decides(self) -> bool:
+        """Whether examples reach the chain as decisions."""
+        return self._decisions is not None
+
+    @property
     def last_features(self) -> int:
         """Features used by the example run last, interactions and the constant included."""
         return int(self._example["features"][0])

@@ -80,6 +80,8 @@ class OneExample:
         return True
 
     def _filled(self, example: Any) -> "_Single | None":
+        if self._engine.decides:
+            return None  # decisions have a driver of their own
         if type(example) is list and len(example) == 1:
             example = example[0]
         if isinstance(example, str | bytes):
@@ -123,6 +125,8 @@ class _Single:
         classes = engine.score_count
         self.outputs = outputs_in(np.zeros(4 + classes, np.float32), 1, classes)
         for field in fields_of(Outputs):
+            if field.name not in (self._run.dtype.names or ()):
+                continue  # only decisions have it
             self._run[field.name] = getattr(self.outputs, field.name).ctypes.data
         self._run["classes"] = classes
         self.learning = self._run["learning"]

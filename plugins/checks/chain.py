@@ -103,7 +103,7 @@ def _label(takes: Labels, truth: int, classes: int) -> Any:
     if takes.of_decisions:  # the cost of an action, each line being one
         return float(truth > 0)
     if takes == Labels.LOGGED_CLASS:
-        return {"class": truth + 1, "cost": float(truth > 0), "probability": 1 / classes}
+        return {"class": truth + 1, "cost": float(truth == 0), "probability": 1 / classes}
     return {k + 1: float(k != truth) for k in range(classes)}
 
 
