@@ -5,7 +5,7 @@ HutchError                  exit status 1: the run failed
 │   └── ConfigError         a chain or a parameter is wrong
 ├── DataError               a place in a data file
 ├── ModelError              a model file that cannot be used
-├── PluginError             a plugin that does not keep its contract
+├── PluginError             a plugin that breaks its contract
 └── StoreError              a label store that cannot be used
 """
 
@@ -42,7 +42,7 @@ class ModelError(HutchError):
 
 
 class PluginError(HutchError):
-    """A plugin cannot be loaded or does not keep its contract."""
+    """A plugin cannot be loaded or breaks its contract."""
 
 
 class StoreError(HutchError):
@@ -89,7 +89,7 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
 
 
 def warn(text: str) -> None:
-    """Warn whoever called Hutch: the warning names their line, not one in here."""
+    """Warn the caller of Hutch: the warning points to their line, not to one in here."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hutch":
         level, frame = level + 1, frame.f_back

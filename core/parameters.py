@@ -12,6 +12,7 @@ from typing import Any, ClassVar, dataclass_transform, get_type_hints
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass(frozen=True, kw_only=True)
 class Parameters:
     """Base of the parameters of a layer; a subclass is a frozen dataclass whose arguments are given by name.
 
@@ -68,8 +69,8 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A valid value of a parameter that has no default: `Annotated[str, Example("words")]`; checks and editors use it.
+class ExampleValue:
+    """A valid value of a parameter without a default: `Annotated[str, ExampleValue("words")]`, for checks and editors.
 
     Attributes:
         value: as YAML would give it.
@@ -126,7 +127,7 @@ def parameters_of(kind: type[Any]) -> list[Parameter]:
     for field in fields(kind):
         default = field.default_factory() if field.default_factory is not MISSING else field.default
         metadata = getattr(full[field.name], "__metadata__", ())
-        examples = tuple(each.value for each in metadata if isinstance(each, Example))
+        examples = tuple(each.value for each in metadata if isinstance(each, ExampleValue))
         required = default is MISSING
         found.append(
             Parameter(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def entry_points(group: str) -> Iterator[tuple["Distribution", Any]]:
-    """Each with its distribution; of a distribution that is there twice the first on the path counts.
+    """Yield each with its distribution; if a distribution is installed twice, the first on the path counts.
 
     Args:
         group: name of the group.
@@ -31,7 +31,7 @@ def entry_points(group: str) -> Iterator[tuple["Distribution", Any]]:
         seen.add(name)
         try:
             first = Distribution.from_name(name)
-        except PackageNotFoundError:  # its directory has another name than itself
+        except PackageNotFoundError:  # its directory is not named after it
             first = found
         for entry in first.entry_points:
             if entry.group == group:
@@ -39,10 +39,10 @@ def entry_points(group: str) -> Iterator[tuple["Distribution", Any]]:
 
 
 def may_exist(group: str) -> bool:
-    """Whether there may be such entry points; importing `importlib.metadata` takes longer than to find that out.
+    """Whether there may be such entry points; importing `importlib.metadata` takes longer than finding that out.
 
-    Only what is installed in plain directories is looked through; with anything else, an archive or an egg on the path
-    or a finder of somebody's own, there may be some.
+    Only plain directories are searched; with anything else, an archive or an egg on the path or a custom finder, there
+    may be some.
 
     Args:
         group: name of the group.

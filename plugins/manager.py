@@ -17,7 +17,7 @@ from hutch.core.hooks import PROJECT
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.entry_points import entry_points
-from hutch.plugins.strangers import contained, failure, may_go_on, printable, reason
+from hutch.plugins.third_party import contained, failure, may_go_on, printable, reason
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -55,7 +55,7 @@ class Plugin:
 
 
 def _warn(text: str) -> None:
-    """Say something in one line on stderr."""
+    """Print one line on stderr."""
     print(f"hutch: {printable(text)}", file=sys.stderr)
 
 
@@ -168,7 +168,7 @@ class Plugins:
         return f"plugin {plugin_name!r} ({_title(self._distribution(plugin_name))})"
 
     def packages(self) -> dict[str, str]:
-        """The top-level packages of strangers, each with the plugin that it is a part of, as messages name it."""
+        """The top-level packages of third-party plugins, each with the name of its plugin in messages."""
         found = {}
         for name, distribution in self._origins.items():
             if distribution is not None:
@@ -182,12 +182,13 @@ class Plugins:
         return {package: plugin for package, plugin in found.items() if package not in ("", "hutch", "builtins")}
 
     def on_progress(self, event: Any) -> None:
-        """Let every plugin see a progress event; one that raises is named and not asked again."""
+        """Show a progress event to every plugin; one that raises is named and not called again."""
         for hook in list(self.manager.hook.hutch_on_progress.get_hookimpls()):
             if self._trace:
                 _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
             try:
-                hook.function(**({"event": event} if hook.argnames else {}))
+                with contained(sys.stdout):
+                    hook.function(**({"event": event} if hook.argnames else {}))
             except BaseException as error:
                 if not may_go_on(error):
                     raise
@@ -219,8 +220,8 @@ class Plugins:
         return dict(sorted((distribution.metadata["Name"], distribution.version) for distribution in found.values()))
 
     def _distribution(self, name: str) -> "Distribution":
-        """What was installed that has a plugin."""
-        from importlib.metadata import distribution  # not at the top: who saves no model needs it for strangers only
+        """The distribution that a plugin belongs to."""
+        from importlib.metadata import distribution  # not at the top: only plugins and saving a model need it
 
         return self._origins[name] or distribution(PROJECT)
 

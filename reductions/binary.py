@@ -10,13 +10,8 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
-from hutch.core.parameters import Parameters
 
 _0, _1 = np.float32(0), np.float32(1)
-
-
-class BinaryParameters(Parameters):
-    """`binary` has no parameters."""
 
 
 @helper
@@ -44,7 +39,6 @@ class Binary(Reduction):
     """The sign of the prediction below."""
 
     name: ClassVar[str] = "binary"
-    Parameters: ClassVar[type[Parameters]] = BinaryParameters
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)

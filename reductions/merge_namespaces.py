@@ -30,7 +30,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
-from hutch.core.parameters import Example, Parameters, Within
+from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
@@ -44,7 +44,7 @@ class MergeNamespacesParameters(Parameters):
         names: new name by old name; the old name `:` stands for every namespace that is not named.
     """
 
-    names: Annotated[dict[str, str], Within(min_length=1), Example({"film": "item"})]
+    names: Annotated[dict[str, str], Within(min_length=1), ExampleValue({"film": "item"})]
 
 
 MERGE = np.dtype(

@@ -19,15 +19,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import (
-    UNLABELED,
-    example_of,
-    kernel,
-    layer_of,
-    learn_next,
-    predict_next,
-    shared_of,
-)
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, learn_next, predict_next, shared_of
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.core.parameters import Parameters, Within
 from hutch.em.constrained.boundary import Boundaries, Source, after_example, before_example

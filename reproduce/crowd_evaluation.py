@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.nominal import Nominal
-from hutch.crowd.models.online import DEFAULT_SLOTS, Table, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, Table, run
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import SimulatedCrowd, simulate
 
@@ -117,7 +118,7 @@ def size_run(write: Callable[[str], None], items: int = 9859, passes: int = 40, 
     stream = model.stream(crowd.labels.classes, DEFAULT_SLOTS)
     begin = time.process_time()
 
-    def report(labels, progress):
+    def report(labels: Labels, progress: Progress) -> None:
         table(labels, progress)
         means.append(float(progress.objective.mean()))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
+from hutch.core.chain.contract import kernels_of, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
@@ -178,7 +179,7 @@ class Engine:
         self.whole_groups = any(cls.whole_groups for cls in classes)
         whole = self.whole_groups or self.takes.of_decisions
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
-        widths = [cls.width(spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
+        widths = [width_of(cls, spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
         total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
@@ -235,7 +236,7 @@ class Engine:
             self._records[name] = missing.address
         self._records["missed"] = self._missed.ctypes.data
         for k, layer in enumerate(self.layers):
-            record, kernels = self._records[k], layer.kernels
+            record, kernels = self._records[k], kernels_of(layer)
             for name in wanted:
                 if layer.lacking(name) is None:
                     record[name] = getattr(kernels, name).address
@@ -424,7 +425,7 @@ class Engine:
             if name not in _ADDRESSES:
                 found[f"shared.{name}"] = self.shared[name]
         for k, layer in enumerate(self.layers):
-            for name, array in layer.saved().items():
+            for name, array in saved_of(layer).items():
                 found[f"layer.{k}.{layer.name}.{name}"] = array
         return found
 

@@ -117,7 +117,7 @@ class Reduction(ABC):
 
     Attributes:
         name: the key in YAML.
-        Parameters: the class of its parameters, a subclass of `hutch.core.parameters.Parameters`.
+        Parameters: the class of its parameters, a subclass of `hutch.core.parameters.Parameters`; none if left out.
         takes: kind of label it takes; None: that of the layer below.
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
@@ -144,7 +144,7 @@ class Reduction(ABC):
     """
 
     name: ClassVar[str]
-    Parameters: ClassVar[type[Parameters]]
+    Parameters: ClassVar[type[Parameters]] = Parameters
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions | None] | None] = None

@@ -1,5 +1,6 @@
 """What is installed, by name: reductions, losses, readers and models, each with the plugin it came from."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -9,6 +10,13 @@ from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.loss.losses import Loss
 
 Item = TypeVar("Item")
+
+
+_NAME = re.compile(r"\.?\w[\w.-]*")
+
+
+def _one(kind: str) -> str:
+    return "loss" if kind == "losses" else kind[:-1].replace("_", " ")
 
 
 class _Expected:
@@ -114,10 +122,15 @@ class Registry:
             )
         if kind == "losses" and not isinstance(item, Loss):
             raise PluginError(f"loss {name!r}: got {item!r}, wanted a hutch.core.loss.losses.Loss")
+        if kind == "crowd_models" and not (isinstance(item, type) and hasattr(item, "fit")):
+            raise PluginError(
+                f"crowd model {name!r}: got {item!r}, wanted a subclass of hutch.crowd.models.model.CrowdModel"
+            )
+        if not _NAME.fullmatch(name):
+            raise PluginError(f"{_one(kind)}: got the name {name!r}, wanted letters, digits, '_', '-' and '.'")
         table = getattr(self, kind)
         expected = isinstance(table, Table) and table.expects(name) and self.origins[kind, name] == origin
         if name in table and not expected:
-            what = "loss" if kind == "losses" else kind[:-1].replace("_", " ")
-            raise PluginError(f"{what} {name!r} is already registered by {self.origins[kind, name]}")
+            raise PluginError(f"{_one(kind)} {name!r} is already registered by {self.origins[kind, name]}")
         table[name] = item
         self.origins[kind, name] = origin

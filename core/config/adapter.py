@@ -1,4 +1,4 @@
-"""Pydantic, as far as Hutch uses it: one adapter for each class that values are checked against."""
+"""All that Hutch uses of pydantic: one adapter for each class that values are checked against."""
 
 import warnings
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""Chains that were checked before, on disk: who starts with the same chain again need not import pydantic.
+"""Chains that were checked before, on disk: starting with the same chain again takes no pydantic.
 
 A file's name is a hash of all that the check depends on: the chain as it is written, every source of Hutch that has a
-part in the check, and the versions of pydantic and Python. Chains with a layer of somebody else's are not kept, nor any
-while somebody else's loss is registered. A file holds a checksum and the chain as JSON, of which the annotations of the
-parameters say what it is.
+part in the check, and the versions of pydantic and Python. Chains with a plugin's layer are not kept, nor is any chain
+while a plugin's loss is registered. A file holds a checksum and the chain as JSON; the annotations of the parameters say
+how to read it.
 """
 
 import hashlib
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from hutch.core.config.read import ChainConfig
 
 _KEPT = 200
-"""So many chains are kept, those that were checked last."""
+"""How many chains are kept: those checked most recently."""
 
 
 def place(document: Document, registry: Registry) -> Path | None:
-    """The file of a chain; None for one that is not kept."""
+    """The file that keeps a chain; None for a chain that is not kept."""
     layers = document.value.get("chain")
     names = [layer_name(layer) for layer in layers] if isinstance(layers, list) else []
     if not names or not all(name in registry.reductions for name in names):
@@ -65,7 +65,7 @@ def place(document: Document, registry: Registry) -> Path | None:
 
 
 def load(place: Path, registry: Registry) -> "ChainConfig | None":
-    """The chain that was kept in a file; None if there is none, or it is damaged."""
+    """The chain kept in a file; None if there is none or it is damaged."""
     from hutch.core.config.read import ChainConfig
 
     try:
@@ -84,7 +84,7 @@ def load(place: Path, registry: Registry) -> "ChainConfig | None":
 
 
 def _built(kind: Any, value: Any) -> Any:
-    """The value of a type that was written as JSON, as the check made it; nothing is checked."""
+    """Turn JSON back into a value of a type, without checking it again."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return _built(next(each for each in inner if _may_be(each, value)), value)
@@ -102,7 +102,7 @@ def _built(kind: Any, value: Any) -> Any:
 
 
 def _may_be(kind: Any, value: Any) -> bool:
-    """Whether JSON writes a value of a type, a member of a union, in this way."""
+    """Whether this JSON can stand for a value of a type, one of several in a union."""
     origin = typing.get_origin(kind) or kind
     if isinstance(value, dict):
         return is_dataclass(origin) or origin in (dict, Mapping)
@@ -114,7 +114,7 @@ def _may_be(kind: Any, value: Any) -> bool:
 
 
 def save(place: Path, config: "ChainConfig") -> None:
-    """Keep a chain, and no more than the last ones; a full disk is no error."""
+    """Keep a chain and drop the oldest ones; a full disk is not an error."""
     kept = json.dumps(config.written).encode()
     with suppress(OSError, HutchError):
         make(place.parent)

@@ -52,7 +52,7 @@ def _written(frame: Frame, layers: Iterable[LayerConfig], given: Document | None
 
 
 def _given(values: Any, given: Any) -> Any:
-    """The part of some values that was given; all of what a field reads from another form, as a loss from its name."""
+    """The part of some values that was given; all of it where it was given in another form, as a loss by its name."""
     if isinstance(values, dict) and isinstance(given, dict) and given.keys() <= values.keys():
         return {key: _given(values[key], given[key]) for key in values if key in given}
     return values
@@ -72,7 +72,7 @@ class Checker:
         self._mistakes: list[tuple[Place, str]] = []
 
     def finish(self) -> None:
-        """Raise a ConfigError that tells all mistakes as they stand in the file, one a line, if there are any."""
+        """Raise a ConfigError that lists all mistakes in the order of the file, one per line, if there are any."""
         if self._mistakes:
             self._mistakes.sort(key=lambda mistake: mistake[0].order)
             raise ConfigError("\n".join(place.says(text) for place, text in self._mistakes))
@@ -116,7 +116,7 @@ class Checker:
             kind: what it is meant to be.
             value: plain values.
             path: where it stands.
-            known: further names to offer for an unknown key at its top.
+            known: further names to suggest for an unknown key at the top.
         """
         try:
             text = json.dumps(value, default=_plain)
@@ -139,7 +139,7 @@ class Checker:
             try:
                 choice = adapter(LossChoice).validate_python(given[name])
             except ValidationError:
-                continue  # told with the layer's other parameters
+                continue  # reported with the layer's other parameters
             for below, is_key, what in loss_mistakes(choice, self._registry):
                 self._complain((*path, name, *below), what, key=is_key)
 

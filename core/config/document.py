@@ -59,7 +59,7 @@ class Document:
         return self.place(path[:-1]) if path else Place(self.name)
 
     def written_at(self, path: Path, place: Place) -> None:
-        """Everything at and below `path` is now written at `place`."""
+        """Note that everything at and below `path` is now written at `place`."""
         for table in (self.keys, self.values):
             for known in [known for known in table if known[: len(path)] == path]:
                 del table[known]
@@ -67,7 +67,7 @@ class Document:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: YAML's words, long ones cut.
+    """A value as messages show it: in YAML's words, and shortened if it is long.
 
     >>> shown(True), shown(None), shown("abc"), shown([1, 2])
     ('true', 'nothing', "'abc'", '[1, 2]')

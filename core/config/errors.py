@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, said in one shape: what, got, wanted, and the nearest valid name."""
+"""Pydantic's errors in one form: what, got, wanted, and the nearest valid name."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
@@ -44,7 +44,7 @@ def messages(
         error: what pydantic raised for the value.
         kind: what the value was meant to be.
         value: plain values.
-        known: further names to offer at the top, beside those of `kind`.
+        known: further names to suggest at the top, beside those of `kind`.
     """
     wanted: dict[tuple[str | int, ...], list[str]] = {}
     for item in error.errors(include_url=False, include_input=False):
@@ -58,7 +58,7 @@ def messages(
             yield path, False, _own_words(item["msg"])
         else:
             wanted.setdefault(path, []).append(_phrase(item, got))
-    for path, phrases in wanted.items():  # a union complains once a member
+    for path, phrases in wanted.items():  # a union complains once per member
         yield path, False, f"got {shown(_follow(value, path)[1])}, wanted {' or '.join(dict.fromkeys(phrases))}"
 
 

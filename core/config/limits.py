@@ -1,4 +1,4 @@
-"""How large a chain may be: what is far beyond any use is refused before it takes time or memory."""
+"""How large a chain may be: what is far beyond practical use is refused before it costs time or memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def excess(values: int, depth: int) -> str | None:
 
 
 def excess_digits(digits: int) -> str | None:
-    """The same of an integer."""
+    """The same for an integer."""
     return f"got an integer of {digits} digits, wanted at most {MOST_DIGITS}" if digits > MOST_DIGITS else None
 
 

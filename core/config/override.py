@@ -16,7 +16,7 @@ _SHOWN = 200
 
 
 def layer_name(entry: Any) -> str | None:
-    """Name of the layer that an item of `chain:` describes; None if it has no sound form."""
+    """Name of the layer that an item of `chain:` describes; None if it is malformed."""
     name = next(iter(entry)) if isinstance(entry, dict) and len(entry) == 1 else entry
     return name if isinstance(name, str) else None
 
@@ -43,7 +43,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     place = Place(override if len(override) <= _SHOWN else f"{override[:_SHOWN]}...")
     parts = [part for part in re.split(r"[.\[\]]+", path_text.strip()) if part]
     if not equals or not parts:
-        raise ConfigError(place.says("got no path=value, wanted such as weights.bits=20"))
+        raise ConfigError(place.says("got no path=value, wanted one such as weights.bits=20"))
     layers = document.value.get("chain")
     names = [layer_name(entry) for entry in layers] if isinstance(layers, list) else []
     if parts[0] in sections:
@@ -52,7 +52,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
         path = ["chain", names.index(parts[0]), *parts]
     elif parts[0] in names:
         choices = " or ".join(f"chain.{i}.{parts[0]}" for i, name in enumerate(names) if name == parts[0])
-        raise ConfigError(place.says(f"{parts[0]!r} stands more than once in the chain; say {choices}"))
+        raise ConfigError(place.says(f"{parts[0]!r} stands more than once in the chain; write {choices}"))
     else:
         near = did_you_mean(parts[0], [*sections, *(name for name in names if name)])
         raise ConfigError(place.says(f"unknown path {shown(parts[0])}; {near}"))
@@ -62,7 +62,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
 
 
 def _value(text: str, place: Place) -> Any:
-    """A YAML value; what JSON writes in the same way is read without importing YAML's reader."""
+    """A YAML value; what JSON would write in the same way is read without importing the YAML reader."""
     if len(text) <= MOST_DIGITS and text.isascii() and text.isprintable() and not _NESTED_OR_ESCAPED & set(text):
         with suppress(ValueError):
             return json.loads(text, parse_constant=_refuse)
@@ -77,11 +77,11 @@ def _value(text: str, place: Place) -> Any:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number in YAML")
+    raise ValueError(f"{constant} is not a number in YAML")
 
 
 def _put(value: Any, path: list[str | int], new: Any, place: Place) -> None:
-    """Set the value at `path`, making the mappings on the way."""
+    """Set the value at `path`, creating the mappings on the way."""
     for depth, part in enumerate(path):
         last = depth == len(path) - 1
         if isinstance(value, list):

@@ -86,7 +86,7 @@ def _parsed(text: str, name: str) -> Document:
 
 
 def _is_yaml(source: str) -> bool:
-    """Whether a text is the YAML itself: a path has no line break, and hardly ever a colon before a blank."""
+    """Whether a text is the YAML itself: a path has no line break, and hardly ever a colon followed by a space."""
     return "\n" in source or (re.search(r"[\w\"'}]:( |$)", source) is not None and not Path(source).exists())
 
 
@@ -108,7 +108,7 @@ def blocked_plugins(document: Document) -> tuple[str, ...]:
 
 
 def validate(document: Document, registry: Registry) -> ChainConfig:
-    """Check a chain's keys, types and ranges against what is installed, unless the same was found right before.
+    """Check a chain's keys, types and ranges against what is installed, unless the same chain passed before.
 
     Args:
         document: as `read_chain` returns it.

@@ -14,7 +14,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(registry: Registry) -> dict[str, Any]:
-    """The JSON Schema of every chain that can be made of the installed reductions.
+    """The JSON Schema of every chain that can be built from the installed reductions.
 
     Save it and begin a chain with `# yaml-language-server: $schema=chain.schema.json`.
     """

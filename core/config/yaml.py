@@ -37,7 +37,7 @@ _SCALARS: tuple[tuple[str, str, str, Callable[[str], Any]], ...] = (
         lambda text: _float(text.lower()),
     ),
 )
-"""Of each kind of scalar that is no text: YAML's tag, what it looks like, how it may begin, its value."""
+"""For each kind of scalar that is not text: YAML's tag, what it looks like, how it may begin, its value."""
 
 
 class TooMuch(ConfigError):

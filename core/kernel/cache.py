@@ -12,11 +12,12 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from hutch.core.errors import at
+from hutch.core.errors import PluginError, at
 from hutch.core.kernel import home, object_store
 from hutch.core.kernel.decorators import Deferred
 from hutch.core.kernel.turns import turn
@@ -71,9 +72,9 @@ def _files_of(dotted: str, names: list[str]) -> list[str]:
 @cache
 def _handed_on() -> dict[str, str]:
     """The module of Hutch, without `hutch.`, that defines each name of `hutch.plugin`."""
-    from hutch import plugin  # not at the top: who uses no plugin need not
-
-    with open(plugin.__file__, encoding="utf-8") as file:
+    spec = find_spec("hutch.plugin")  # read, not imported
+    assert spec is not None and spec.origin is not None
+    with open(spec.origin, encoding="utf-8") as file:
         return {name: dotted for dotted, name in _HANDED_ON.findall(file.read())}
 
 
@@ -197,8 +198,18 @@ class AddressKernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's function, compiled."""
+        from numba.core.errors import NumbaError
+
         dispatcher = _dispatcher(self.function, self._directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        dispatcher.compile(self.signature)
+        try:
+            dispatcher.compile(self.signature)
+        except (NumbaError, TypeError) as error:
+            if self.function.__module__.startswith("hutch."):
+                raise
+            code = self.function.__code__
+            text = f"kernel {self.__name__!r} of {self.function.__module__} cannot be compiled for {self.signature}: "
+            text += next(iter(str(error).splitlines()), "")
+            raise PluginError(at(code.co_filename, code.co_firstlineno, None, text)) from error
         return dispatcher
 
     @cached_property

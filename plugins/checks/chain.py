@@ -47,7 +47,7 @@ class _Asking(Reduction):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A reduction in a chain that can be built again and again.
+    """A reduction in a chain that can be built any number of times.
 
     Attributes:
         layers: from the reduction down to the base learner.
@@ -73,7 +73,7 @@ class Bench:
         return replace(self, layers=(LayerConfig(_Asking.name, None), *self.layers), registry=known)
 
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
-        """Examples in groups of three with one label a group, learnable from the namespace `words`."""
+        """Examples in groups of three with one label per group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
         takes, classes = self.engine().takes, self._classes()
         found = []
@@ -88,7 +88,7 @@ class Bench:
         return found
 
     def every_label(self) -> dict[int, Any]:
-        """Of a chain of classes: the label that says that the class is the right one, for each class."""
+        """For a chain of classes: the label that names each class as the right one."""
         takes, classes = self.engine().takes, self._classes()
         return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
 
@@ -125,7 +125,7 @@ def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> 
 
 
 def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
-    """The records as batches for this chain, with the numbers of groups that they bear."""
+    """The records as batches for this chain, with the numbers of groups that they carry."""
     if engine.takes.of_decisions:
         return list(to_batches(list(_decisions(engine.takes, records)), engine.parser))
     found = list(to_batches(list(records), engine.parser))
@@ -150,7 +150,7 @@ def _decisions(takes: Labels, records: Sequence[Example]) -> Iterator[Example]:
 
 
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:
-    """Copies of all that an engine has learned, counters left out."""
+    """Copies of all that an engine has learned, without the counters."""
     return {name: array.copy() for name, array in engine.arrays().items() if not name.startswith("shared.")}
 
 
@@ -229,7 +229,7 @@ def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]
 
 
 def plausible(kind: type[Any]) -> dict[str, Any]:
-    """Values for the parameters that have no default: their `Example` if they have one, else by type and name."""
+    """Values for the parameters that have no default: their `ExampleValue` if they have one, else by type and name."""
     return {
         parameter.name: (*parameter.examples, _value(parameter.name, parameter.annotation))[0]
         for parameter in parameters_of(kind)

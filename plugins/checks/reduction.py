@@ -17,7 +17,7 @@ _HALF = 120  # a group ends here
 
 
 def parameters_documented(bench: Bench) -> None:
-    """The docstring of its parameters tells what each of them is."""
+    """The docstring of its parameters explains each of them."""
     kind = type(bench.layers[0].parameters)
     for parameter in parameters_of(kind):
         told = bool(parameter.meaning) or parameter.name in (kind.__doc__ or "")

@@ -15,7 +15,7 @@ _Floats = NDArray[np.float32]
 
 
 def importance(bench: Bench) -> None:
-    """Examples of importance 3 teach something else than examples of importance 1."""
+    """Examples of importance 3 teach something different from examples of importance 1."""
     records = bench.records()
     engines = [bench.engine() for _ in range(2)]
     for engine, weight in zip(engines, (1.0, 3.0), strict=True):

@@ -57,7 +57,7 @@ class Check:
         """What is wrong, be it known or not; None if nothing is."""
         try:
             self._run()
-        except Exception as error:  # a stranger's code may raise anything
+        except Exception as error:  # third-party code may raise anything
             return str(error) or type(error).__name__
         return None
 
@@ -97,7 +97,7 @@ def check_reduction(
 
     Args:
         reduction: the class; it need not be installed.
-        parameters: its parameters; None: defaults, and for those without one their `Example` or a guess.
+        parameters: its parameters; None: defaults, and for those without one their `ExampleValue` or a guess.
         below: the layers below it, as in YAML; None: `linear`, or what the reduction asks for.
         registry: what is installed; None: the plugins of this process.
     """

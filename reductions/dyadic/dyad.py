@@ -156,7 +156,7 @@ def _derivative_kernel(function: Any) -> tuple[Any, int]:
 
     derivative = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
 
-    def kernel(prediction, label, scale, norm, record):
+    def kernel(prediction: float, label: float, scale: float, norm: float, record: int) -> float:
         return float(derivative(prediction, label))
 
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}

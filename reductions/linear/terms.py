@@ -96,7 +96,7 @@ class Terms:
             patterns=patterns,
             lengths=np.array([len(term) for term in ordered], np.int64),
             pattern_count=len(ordered),
-            wildcards=WILDCARD in sum(ordered, ()),
+            wildcards=any(WILDCARD in term for term in ordered),
             letters=letters,
             permutations=permutations,
             duplicates=duplicates,

@@ -29,7 +29,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show
-from hutch.core.parameters import Example, Parameters, Within
+from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.core.text.hashing import hash_feature, hash_namespace, namespace_id
 from hutch.em.constrained.alignment import alignment_size
 from hutch.em.constrained.boundary import Boundaries, Source
@@ -83,8 +83,8 @@ class PPCALayerParameters(Parameters):
         balanced: in mode class, weigh classes alike instead of rows.
     """
 
-    namespace: Annotated[str, Example("words")]
-    dimension: Annotated[int, Within(ge=1, le=1 << 20), Example(1 << 12)]
+    namespace: Annotated[str, ExampleValue("words")]
+    dimension: Annotated[int, Within(ge=1, le=1 << 20), ExampleValue(1 << 12)]
     rank: Annotated[int, Within(ge=1, le=256)] = 10
     features: Literal["numbered", "hashed"] = "numbered"
     output: str = "latent"

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from hutch.core.loss.losses import LossChoice as LossChoice
     from hutch.core.loss.losses import LossLabels as LossLabels
     from hutch.core.loss.losses import LossParameter as LossParameter
-    from hutch.core.parameters import Example as Example
+    from hutch.core.parameters import ExampleValue as ExampleValue
     from hutch.core.parameters import Parameters as Parameters
     from hutch.core.parameters import Within as Within
     from hutch.core.run.progress import ProgressEvent as ProgressEvent
@@ -93,7 +93,7 @@ _HOMES = {
     "hutch.core.kernel.passing": "pass_importance_to pass_sensitivity",
     "hutch.core.kernel.record": "Record",
     "hutch.core.loss.losses": "Loss LossChoice LossLabels LossParameter",
-    "hutch.core.parameters": "Example Parameters Within",
+    "hutch.core.parameters": "ExampleValue Parameters Within",
     "hutch.core.run.progress": "ProgressEvent",
     "hutch.core.text.hashing": "hash_feature hash_namespace namespace_id",
     "hutch.core.text.parser": "ParserOptions",

@@ -14,7 +14,7 @@ from hutch.core.config.adapter import adapter, checked
 from hutch.core.config.read import load_chain, to_yaml
 from hutch.core.config.schema import schema
 from hutch.core.errors import ConfigError
-from hutch.core.parameters import Example, Parameters, Within, parameters_of, values_of
+from hutch.core.parameters import ExampleValue, Parameters, Within, parameters_of, values_of
 from hutch.plugins.checks.chain import plausible
 from hutch.plugins.manager import Plugins
 
@@ -38,7 +38,7 @@ class Tree(Parameters):
     low: Annotated[float, Within(gt=0)] | None = None
     high: Annotated[float | None, Within(le=1)] = 1
     pairs: tuple[Pair, ...] = ()
-    word: Annotated[str, Example("left")]
+    word: Annotated[str, ExampleValue("left")]
 
     def __post_init__(self) -> None:
         if self.classes == 7:

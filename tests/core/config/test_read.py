@@ -251,8 +251,8 @@ def test_overrides(override: str, expected: dict[str, Any]) -> None:
         ("chain.x.base.text=3", "got 'x', wanted a position below 2, counted from 0"),
         ("chain.0.base.text=3", "chain[0] is 'tree', got 'base'"),
         ("tree.classes.x=3", "got 'x', but what is above it, 5, has no such key"),
-        ("seed", "got no path=value, wanted such as weights.bits=20"),
-        ("=3", "got no path=value, wanted such as weights.bits=20"),
+        ("seed", "got no path=value, wanted one such as weights.bits=20"),
+        ("=3", "got no path=value, wanted one such as weights.bits=20"),
         ("seed=[", "got '[', wanted a YAML value"),
     ],
 )
@@ -263,7 +263,7 @@ def test_wrong_overrides_are_named(override: str, message: str) -> None:
 def test_an_ambiguous_override_lists_the_places() -> None:
     text = "chain: [{tree: {classes: 2}}, {tree: {classes: 3}}, base]\n"
     assert wrong(text, "tree.classes=4") == [
-        "tree.classes=4: 'tree' stands more than once in the chain; say chain.0.tree or chain.1.tree"
+        "tree.classes=4: 'tree' stands more than once in the chain; write chain.0.tree or chain.1.tree"
     ]
     assert load_chain(text, REGISTRY, ["chain.1.tree.classes=4"]).chain[1].parameters.classes == 4
 

@@ -1,34 +1,34 @@
-"""Code of others: kept from doing harm while it is loaded, and named where it fails later."""
+"""Third-party code: kept from doing harm while it is loaded, and named where it fails later."""
 
 import dis
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import TextIOBase
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
-class _Stderr(TextIOBase):
-    """Standard error for somebody who may write to it and not close it."""
+class _Kept:
+    """A stream that can be used but not closed."""
 
-    def __init__(self) -> None:
-        self._stream = sys.stderr
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
-    def write(self, text: str) -> int:
-        return self._stream.write(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def close(self) -> None:
         """Stay open."""
 
 
 @contextmanager
-def contained() -> Iterator[None]:
-    """Run a stranger's code: what it prints goes to standard error, and `os._exit` raises a SystemExit."""
+def contained(output: Any = None) -> Iterator[None]:
+    """Run third-party code: it cannot close the standard streams, and `os._exit` raises a SystemExit.
+
+    Args:
+        output: where what it prints goes; None: to standard error, since standard output may be data.
+    """
     process, leave, inside = os.getpid(), os._exit, True
 
     def refuse(status: int) -> NoReturn:
@@ -38,18 +38,20 @@ def contained() -> Iterator[None]:
 
     os._exit = refuse
     try:
-        with redirect_stdout(_Stderr()), redirect_stderr(_Stderr()):
+        errors: Any = _Kept(sys.stderr)
+        printed: Any = errors if output is None else _Kept(output)
+        with redirect_stdout(printed), redirect_stderr(errors):
             yield
     finally:
         os._exit, inside = leave, False
 
 
 def may_go_on(error: BaseException) -> bool:
-    """Whether an exception of a stranger's code may be passed over: any but the user's own Ctrl-C."""
+    """Whether an exception from third-party code may be passed over: any but the user's own Ctrl-C."""
     if not isinstance(error, KeyboardInterrupt) or error.__traceback__ is None:
         return not isinstance(error, KeyboardInterrupt)
     last: TracebackType = list(_links(error.__traceback__))[-1]
-    code = last.tb_frame.f_code.co_code  # Ctrl-C strikes anywhere; a stranger who raises the same says `raise`
+    code = last.tb_frame.f_code.co_code  # Ctrl-C strikes anywhere; code that raises the same says `raise`
     return dis.opname[code[last.tb_lasti]] == "RAISE_VARARGS"
 
 
@@ -61,20 +63,21 @@ def _links(first: TracebackType | None) -> Iterator[TracebackType]:
 
 def reason(error: BaseException) -> str:
     """An exception in one line."""
-    return printable(f"{type(error).__name__}: {error}")
+    text = str(error)
+    return printable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def printable(text: str) -> str:
-    """A stranger's text in one line, without what a terminal would act upon."""
+    """A text in one line, without characters that a terminal would act on."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text.split()))
 
 
 def failure(error: BaseException, owners: Mapping[str, str]) -> str | None:
-    """What to say of an exception that came from a stranger's code; None if it did not.
+    """What to say of an exception that came from third-party code; None if it did not.
 
     Args:
         error: any exception.
-        owners: top-level packages of strangers, each with what messages call its plugin.
+        owners: top-level packages of plugins, each with the name of its plugin in messages.
     """
     for link in reversed(list(_links(error.__traceback__))):
         package = str(link.tb_frame.f_globals.get("__name__", "")).partition(".")[0]

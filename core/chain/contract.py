@@ -1,0 +1,54 @@
+"""What layers say about themselves, checked where it is used: a plugin's layer may say anything."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Kernels, Reduction
+from hutch.core.errors import PluginError
+
+
+def width_of(reduction: type[Reduction], parameters: Any) -> int:
+    """How many sub-models of the layer below it needs.
+
+    Raises:
+        PluginError: it says no number of at least 1.
+    """
+    found = reduction.width(parameters)
+    if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1:
+        raise _broken(reduction, "width", found, "a number of sub-models of at least 1")
+    return int(found)
+
+
+def kernels_of(layer: Reduction) -> Kernels:
+    """The layer's compiled functions.
+
+    Raises:
+        PluginError: it gives something else.
+    """
+    found = layer.kernels
+    if not isinstance(found, Kernels):
+        raise _broken(type(layer), "kernels", found, "hutch.plugin.Kernels")
+    return found
+
+
+def saved_of(layer: Reduction) -> Mapping[str, NDArray[Any]]:
+    """The arrays of the layer that belong in a model.
+
+    Raises:
+        PluginError: it gives something else, or arrays that no file can hold.
+    """
+    found = layer.saved()
+    if not isinstance(found, Mapping):
+        raise _broken(type(layer), "saved", found, "arrays by name")
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray | np.generic) or array.dtype.hasobject:
+            raise _broken(type(layer), f"saved[{name!r}]", array, "an array of numbers")
+    return found
+
+
+def _broken(reduction: type[Reduction], what: str, found: object, wanted: str) -> PluginError:
+    place = f"{reduction.__module__}.{reduction.__qualname__}.{what}"
+    return PluginError(f"{place} of the layer {reduction.name!r}: got {repr(found)[:60]}, wanted {wanted}")

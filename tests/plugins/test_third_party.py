@@ -1,0 +1,166 @@
+"""Plugins that do harm while they load, or fail while they are used: passed over, or named in one message."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hutch.plugins.third_party import contained, failure, may_go_on, printable
+
+LAYER = '''
+import hutch
+from hutch.plugin import Kernels, Reduction, kernel, learn_next, predict_next
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    return predict_next(layer, example, label, importance, offset)
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    return learn_next(layer, example, label, importance, offset)
+
+class Attack(Reduction):
+    """Hands everything on."""
+    name = "attack"
+
+    def __init__(self, parameters, context):
+        super().__init__(parameters, context)
+        {init}
+
+    @property
+    def kernels(self):
+        {kernels}
+        return Kernels(learn, predict)
+
+    @classmethod
+    def width(cls, parameters):
+        {width}
+        return 1
+
+    def saved(self):
+        {saved}
+        return {{}}
+
+    def begin_batch(self, batch, learn):
+        {begin_batch}
+
+@hutch.hookimpl
+def hutch_register_reductions(register):
+    register(Attack)
+'''
+METHODS = ("init", "kernels", "width", "saved", "begin_batch")
+NAMED = "plugin 'bad_entry' (bad 1.5)"
+
+
+def install(folder: Path, source: str) -> dict[str, str]:
+    """Install a plugin for processes with this environment."""
+    (folder / "bad_module.py").write_text(source)
+    info = folder / "bad-1.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.5\n")
+    (info / "entry_points.txt").write_text("[hutch]\nbad_entry = bad_module\n")
+    return {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def hutch(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "data.vw").write_text("1 |f a b\n-1 |f b c\n")
+    code = "from hutch.cli.main import main\nmain()"
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+AT_IMPORT = {
+    "prints": ("print('noise')", None),
+    "exits": ("import sys\nsys.exit(3)", "SystemExit: 3"),
+    "ends the process": ("import os\nos._exit(9)", "SystemExit: os._exit(9)"),
+    "raises what is no Exception": ("class X(BaseException): pass\nraise X('boom')", "X: boom"),
+    "pretends an interrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+    "closes standard output": (
+        "import sys\nsys.stdout.close(); sys.stderr.close(); raise ValueError('\x1b[31m')",
+        r"\x1b[31m",
+    ),
+    "registers a name with control characters": (
+        LAYER.format(**dict.fromkeys(METHODS, "pass")).replace('"attack"', '"a\\x1b b"'),
+        r"got the name 'a\x1b b', wanted letters",
+    ),
+    "registers no crowd model": (
+        "import hutch\n@hutch.hookimpl\ndef hutch_register_crowd_models(register):\n    register(object())",
+        "wanted a subclass of hutch.crowd.models.model.CrowdModel",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AT_IMPORT)
+def test_a_plugin_that_does_harm_while_it_loads_ends_no_run(name: str, tmp_path: Path) -> None:
+    source, said = AT_IMPORT[name]
+    done = hutch(tmp_path, install(tmp_path, source), "config", "check", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["valid"]
+    assert "\x1b" not in done.stderr and "Traceback" not in done.stderr
+    if said is None:
+        assert done.stderr == "noise\n"
+    else:
+        assert "bad_entry" in done.stderr and said in done.stderr
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_layer_that_raises_is_named(method: str, tmp_path: Path) -> None:
+    bodies = {**dict.fromkeys(METHODS, "pass"), method: "raise RuntimeError('boom')"}
+    environment = install(tmp_path, LAYER.format(**bodies))
+    (tmp_path / "chain.yaml").write_text("chain: [attack, linear]\n")
+    done = hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "-f", "model", "--quiet")
+    place = {"init": "__init__"}.get(method, method)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "bad_module.py:" in done.stderr and f"{NAMED} failed in {place}: RuntimeError: boom" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "message"),
+    [
+        ("width", "return 0", "width of the layer 'attack': got 0, wanted a number of sub-models of at least 1"),
+        ("width", "return 'x'", "width of the layer 'attack': got 'x', wanted"),
+        ("kernels", "return None", "kernels of the layer 'attack': got None, wanted hutch.plugin.Kernels"),
+        ("saved", "return None", "saved of the layer 'attack': got None, wanted arrays by name"),
+        ("saved", "return {'a': 'text'}", "saved['a'] of the layer 'attack': got 'text', wanted an array of numbers"),
+        ("kernels", "return Kernels(kernel(lambda a, b, c, d, e: open('x')), predict)", "cannot be compiled for"),
+    ],
+)
+def test_a_layer_that_says_nonsense_of_itself_is_named(method: str, body: str, message: str, tmp_path: Path) -> None:
+    environment = install(tmp_path, LAYER.format(**{**dict.fromkeys(METHODS, "pass"), method: body}))
+    (tmp_path / "chain.yaml").write_text("chain: [attack, linear]\n")
+    done = hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "-f", "model", "--quiet")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "bad_module" in done.stderr and message in done.stderr
+
+
+def test_an_error_of_ours_is_nobody_elses() -> None:
+    try:
+        printable(None)  # type: ignore[arg-type]
+    except AttributeError as error:
+        assert failure(error, {"bad_module": NAMED}) is None
+        assert failure(error, {"hutch": NAMED}).endswith("failed in printable: " + f"AttributeError: {error}")  # type: ignore[union-attr]
+
+
+def test_the_users_own_interrupt_goes_on() -> None:
+    import _thread
+
+    try:
+        _thread.interrupt_main()
+        for _ in range(10**9):
+            pass
+    except KeyboardInterrupt as error:
+        assert not may_go_on(error)
+    assert may_go_on(ValueError()) and may_go_on(SystemExit(1)) and not may_go_on(KeyboardInterrupt())
+
+
+def test_afterwards_all_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    before = os._exit, sys.stdout, sys.stderr
+    with contained():
+        print("printed")
+        kept = os._exit
+        with pytest.raises(SystemExit, match=r"os\._exit\(3\)"):
+            os._exit(3)
+    assert (os._exit, sys.stdout, sys.stderr) == before and kept is not before[0]
+    assert capsys.readouterr() == ("", "printed\n")
