@@ -19,7 +19,7 @@ from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of, ui
 from hutch.core.kernel.decision import decision_at, decision_of, show_action
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.parameters import Example, Within
+from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 
 
@@ -30,7 +30,7 @@ class ActionPerClassParameters(Parameters):
         classes: how many, counted from 1.
     """
 
-    classes: Annotated[int, Within(ge=1, le=1 << 16), Example(3)]
+    classes: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(3)]
 
 
 STATE = np.dtype([("copies", "u8")])

@@ -18,7 +18,7 @@ from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predi
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.parameters import Example, Within
+from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
 from hutch.reductions.bandits.random import draw_poisson
@@ -38,7 +38,7 @@ class ExploreBagParameters(Parameters):
         epsilon: least probability of all actions together.
     """
 
-    policies: Annotated[int, Within(ge=1, le=1024), Example(3)]
+    policies: Annotated[int, Within(ge=1, le=1024), ExampleValue(3)]
     greedy_first: bool = False
     first_only: bool = False
     epsilon: Probability = 0.0

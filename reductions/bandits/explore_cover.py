@@ -25,7 +25,7 @@ from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kern
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.parameters import Example, Within
+from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.contextual_bandit import DR, IPS, MTR, TYPES, regress
 from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
@@ -47,7 +47,7 @@ class ExploreCoverParameters(Parameters):
         regressor: a model of its own estimates the costs that later policies learn; needed above type `mtr` only.
     """
 
-    policies: Annotated[int, Within(ge=1, le=1024), Example(3)]
+    policies: Annotated[int, Within(ge=1, le=1024), ExampleValue(3)]
     psi: Finite = 1.0
     epsilon: Probability | None = None
     uniform: bool = True

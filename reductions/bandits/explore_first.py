@@ -16,7 +16,7 @@ from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.parameters import Example, Within
+from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
@@ -33,7 +33,7 @@ class ExploreFirstParameters(Parameters):
         epsilon: later, probability of choosing at random.
     """
 
-    decisions: Annotated[int, Within(ge=0), Example(10)]
+    decisions: Annotated[int, Within(ge=0), ExampleValue(10)]
     epsilon: Probability = 0.0
 
 

@@ -22,7 +22,7 @@ from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predi
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.parameters import Example, Within
+from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, softmax, teach_next
 from hutch.reductions.bandits.random import draw_gaussian
@@ -46,7 +46,7 @@ class ExploreRndParameters(Parameters):
         epsilon: least probability of all actions together.
     """
 
-    models: Annotated[int, Within(ge=1, le=1024), Example(3)]
+    models: Annotated[int, Within(ge=1, le=1024), ExampleValue(3)]
     alpha: NonNegative = 0.1
     scale: NonNegative = 0.1
     epsilon: Probability = 0.0

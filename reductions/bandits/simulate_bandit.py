@@ -20,7 +20,7 @@ from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, pre
 from hutch.core.kernel.decision import decision_at, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.parameters import Example, Within
+from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
@@ -36,7 +36,7 @@ class SimulateBanditParameters(Parameters):
         right, wrong: cost of the right class, and of every other.
     """
 
-    classes: Annotated[int, Within(ge=2, le=1 << 16), Example(3)]
+    classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]
     right: Finite = 0.0
     wrong: Finite = 1.0
 
