@@ -15,6 +15,7 @@ class Commands(LazyGroup):
         "demo": ("hutch.cli.demo:demo", "Learn from simulated noisy ratings and show the errors."),
         "train": ("hutch.cli.train:train", "Learn from data."),
         "predict": ("hutch.cli.predict:predict", "Predict with a model."),
+        "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
         "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
         "active": ("hutch.cli.active:app", "Ask for the labels that are worth asking for."),

@@ -12,6 +12,8 @@ CONSTANT_INDEX = 11650396
 """Index of the constant feature before masking (VW's)."""
 CONSTANT_NAMESPACE = 128
 """Namespace id of the constant feature."""
+SHARED_ROW = np.float32(-1)
+"""In place of a probability: the row is shared by all actions of its decision."""
 
 
 def _empty(kind: Any) -> Any:
@@ -42,6 +44,8 @@ class Batch:
         cost_ptr: int64 (examples + 1), offsets into the costs of cost-sensitive labels; empty for other labels.
         cost_classes: uint32.
         costs: float32; `UNLABELED` where not given.
+        probabilities: float32, one per cost: with which a logged action was chosen; -1 says that the row is shared by
+            all actions of its decision; empty for other labels.
     """
 
     row_ptr: NDArray[np.int64]
@@ -59,6 +63,7 @@ class Batch:
     cost_ptr: NDArray[np.int64] = _empty(np.int64)
     cost_classes: NDArray[np.uint32] = _empty(np.uint32)
     costs: NDArray[np.float32] = _empty(np.float32)
+    probabilities: NDArray[np.float32] = _empty(np.float32)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -131,7 +136,7 @@ _POINTED = {
     "row_ptr": ("indices", "values"),
     "row_namespaces": ("namespace_id",),
     "tag_ptr": ("tags",),
-    "cost_ptr": ("cost_classes", "costs"),
+    "cost_ptr": ("cost_classes", "costs", "probabilities"),
 }
 
 
@@ -154,6 +159,22 @@ def joined(*batches: Batch) -> Batch:
                 parts["namespace_ptr"].append(starts[len(parts["namespace_ptr"]) > 0 :] - starts[0] + features)
         features += int(batch.row_ptr[-1] - batch.row_ptr[0])
     return Batch(**{name: np.concatenate(arrays) for name, arrays in parts.items()})
+
+
+def ends_of_groups(batch: Batch) -> NDArray[np.int64]:
+    """The row behind the last one of each group."""
+    last = np.ones(len(batch), np.bool_)
+    last[:-1] = batch.group[1:] != batch.group[:-1]
+    return np.flatnonzero(last) + 1
+
+
+def shared_rows(batch: Batch) -> NDArray[np.bool_]:
+    """Whether each row is shared by all actions of its decision."""
+    found: NDArray[np.bool_] = np.zeros(len(batch), np.bool_)
+    if len(batch.probabilities):
+        given = np.flatnonzero(np.diff(batch.cost_ptr))
+        found[given] = batch.probabilities[batch.cost_ptr[given]] == SHARED_ROW
+    return found
 
 
 def whole_groups(batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -80,6 +80,25 @@ _RARE = (
     ),
     ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
+    (
+        "a decision with two labels, a probability of 0 or above 1, or a cost that is no number",
+        "Hutch reports it and learns nothing from it; VW stops, cuts the probability, or takes the cost for 0",
+    ),
+    (
+        "unlabelled decisions with `--csoaa_ldf`",
+        "Hutch adds nothing to the loss and learns on; VW adds 3.4e38, and with `--sgd` learns nothing any more",
+    ),
+    ("several passes over decisions with holdout", "Hutch does not learn from what it holds out; VW does"),
+    (
+        "going on with `--bag`, `--cover` or `--rnd`",
+        "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
+    ),
+    (
+        "the feature count at the end of `--cb_adf`",
+        "VW counts shared features once a decision, Hutch with every action",
+    ),
+    ("`-r` of `--cb_adf` and `--cb_explore_adf`", "an empty file; VW writes the label of the first line"),
+    ("decisions below `--ngram` and `--redefine`", "made of the action's own and the shared features together"),
 )
 """Where Hutch and VW differ though neither says so, and how."""
 
@@ -119,6 +138,22 @@ def _reductions() -> Iterator[str]:
     for option in OPTIONS:
         if option.layer:
             layers.setdefault(option.layer, []).append(f"`--{option.name}`")
+    layers |= {
+        "cost_sensitive_with_features": ["`--csoaa_ldf`"],
+        "contextual_bandit": ["`--cb_adf`"],
+        "explore_epsilon": ["`--cb_explore_adf`"],
+        **{
+            f"explore_{name}": [f"`--{name}`"]
+            for name in ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd")
+        },
+        "explore_synthetic_cover": ["`--synthcover`"],
+        "sample_action": ["`--cb_sample`"],
+        "action_per_class": ["`--cb`", "`--cb_explore`"],
+        "simulate_bandit": ["`--cbify`"],
+        "ftrl_proximal": ["`--ftrl`"],
+        "pistol": ["`--pistol`"],
+        "coin_betting": ["`--coin`"],
+    }
     yield from (f"| {' '.join(names)} | `{layer}` |" for layer, names in layers.items())
 
 

@@ -14,7 +14,28 @@ from hutch.vw.translate import letters
 _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
 _SILENT = ("merge_namespaces", "ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
-_LEARNERS["linear"] = "gd"
+_LEARNERS |= {
+    "linear": "gd",
+    "coin_betting": "ftrl-Coin Betting",
+    "ftrl_proximal": "ftrl-Proximal-FTRL",
+    "pistol": "ftrl-PiSTOL",
+    "cost_sensitive_with_features": "csoaa_ldf",
+    "contextual_bandit": "cb_adf",
+    "explore_epsilon": "cb_explore_adf_greedy",
+    "explore_first": "cb_explore_adf_first",
+    "explore_softmax": "cb_explore_adf_softmax",
+    "explore_squarecb": "cb_explore_adf_squarecb",
+    "explore_regcb": "cb_explore_adf_regcb",
+    "explore_bag": "cb_explore_adf_bag",
+    "explore_cover": "cb_explore_adf_cover",
+    "explore_rnd": "cb_explore_adf_rnd",
+    "explore_synthetic_cover": "cb_explore_adf_synthcover",
+    "sample_action": "cb_sample",
+    "action_per_class": "cb_to_cbadf",
+    "simulate_bandit": "cbify-adf",
+}
+_DECIDES = "cost_sensitive_with_features"
+_MERGER = "shared_feature_merger"
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
@@ -27,7 +48,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         cached: the data comes from a cache that was there.
     """
     base = chain.layers[-1].parameters
-    testing = "" if options.learn and base.learning_rate else "only testing"
+    testing = "" if options.learn and getattr(base, "learning_rate", True) else "only testing"
     named = given.quadratic or given.cubic or given.interactions
     lines = [
         *_given_interactions(given),
@@ -40,16 +61,18 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"predictions = {given.predictions}" if given.predictions else "",
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
         *_low_rank_lines(chain),
+        *_sums_lines(chain),
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
         "" if options.cache else "using no cache",
         *(f"Reading datafile = {source}" for source in options.data or ["none"]),
         f"num sources = {len(options.data)}",
         f"Num weight bits = {chain.config.weights.bits}",
-        f"learning rate = {float(chain.layers[-1].state['learning_rate'][0]):g}",
+        f"learning rate = {_learning_rate(chain):g}",
         f"initial_t = {float(chain.shared[0]['time']):g}",
-        f"power_t = {base.power_t:g}",
-        f"decay_learning_rate = {base.decay:g}" if options.passes > 1 else "",
+        f"power_t = {getattr(base, 'power_t', 0.5):g}",
+        f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
+        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {_output_kind(chain, given)}",
@@ -58,7 +81,24 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     return "\n".join(line for line in lines if line)
 
 
-_LABELS = {"cost_sensitive": "CS"}
+_LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
+_PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
+
+
+_SUMS = {"coin_betting": "Coin Betting", "ftrl_proximal": "Proximal-FTRL", "pistol": "PiSTOL"}
+
+
+def _learning_rate(chain: Chain) -> float:
+    state = chain.layers[-1].state
+    return float(state["learning_rate"][0]) if "learning_rate" in (state.dtype.names or ()) else 0.5
+
+
+def _sums_lines(chain: Chain) -> list[str]:
+    base = chain.layers[-1]
+    if base.name not in _SUMS:
+        return []
+    names = [f"ftrl_{name} = {getattr(base.parameters, name):g}" for name in ("alpha", "beta")]
+    return ["Enabling FTRL based optimization", f"Algorithm used: {_SUMS[base.name]}", *names]
 
 
 def kept_options(given: Namespace) -> str:
@@ -75,7 +115,7 @@ def kept_options(given: Namespace) -> str:
 def _output_kind(chain: Chain, given: Namespace) -> str:
     if given.scores or given.probabilities:
         return "SCALARS"
-    return "MULTICLASS" if chain.predicts.value == "class" else "SCALAR"
+    return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 
 def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
@@ -86,13 +126,18 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         name = layer.name
         if name not in _LEARNERS:
             continue
-        if layer.takes is not None and layer.takes.value != "simple":
+        if name in ("action_per_class", "simulate_bandit"):
+            yield _MERGER
+        above = layer.takes is not None and layer.takes.value != "simple"
+        if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"
         yield _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"
+    if chain.takes.of_decisions:
+        yield _MERGER
     if chain.takes.value == "simple":
         yield scorer
         if any(layer.name == "binary" for layer in chain.layers):
@@ -104,6 +149,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
 def _suffix(layer: Any, given: Namespace) -> str:
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
+    if layer.name == _DECIDES:
+        return "-rank" if layer.parameters.lists == "all" else ""
     if layer.name != "one_against_all":
         return ""
     return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""
@@ -140,7 +187,7 @@ def _namespace_lines(given: Namespace) -> Iterator[str]:
 
 def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
     for name in ("l1", "l2"):
-        if getattr(base, name) and (not given.initial_regressor or getattr(given, name) is not None):
+        if getattr(base, name, 0) and (not given.initial_regressor or getattr(given, name) is not None):
             yield f"using {name} regularization = {getattr(base, name):g}"
 
 

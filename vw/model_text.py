@@ -24,11 +24,16 @@ def hexfloat(value: float) -> str:
     return mantissa.rstrip("0").rstrip(".") + mark + exponent if mark and "." in mantissa else text
 
 
+_COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
+"""Numbers per row of the learners that VW's `--ftrl` and its kin stand for."""
+
+
 def _state_lines(chain: Engine) -> Iterator[str]:
     """What VW needs to go on learning."""
     shared, saved = chain.shared[0], chain.layers[-1].saved()
-    norms, regularization = saved["norms"][0], saved["regularization"]
-    yield f"initial_t {chain.layers[-1].parameters.initial_t or 0:g}"
+    norms = saved["norms"][0] if "norms" in saved else [float(saved[name][0]) for name in ("norm", "importance")]
+    regularization = saved.get("regularization", (1.0, 0.0))
+    yield f"initial_t {getattr(chain.layers[-1].parameters, 'initial_t', 0) or 0:g}"
     yield f"norm normalizer {norms[0]:g}"
     yield f"t {shared['time']:g}"
     yield f"sum_loss {shared['sum_loss']:g}"
@@ -71,7 +76,7 @@ def model_lines(
         UsageError: another base learner.
     """
     base = chain.layers[-1]
-    if base.name != "linear":
+    if base.name != "linear" and base.name not in _COLUMNS:
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
     shared = chain.shared[0]
     yield from (f"Version {VW_VERSION}", "Id ")
@@ -81,7 +86,9 @@ def model_lines(
     if not predict_only:
         yield from _state_lines(chain)
     width = 1
-    if not (predict_only or weights_only) and chain.weights.shape[1] > 1:
+    if base.name in _COLUMNS and not (predict_only or weights_only):
+        width = _COLUMNS[base.name]
+    elif not (predict_only or weights_only) and chain.weights.shape[1] > 1:
         width += base.parameters.adaptive + base.parameters.normalized
     number = hexfloat if hexadecimal else "{:g}".format
     rows = np.flatnonzero(chain.weights[:, :width].any(axis=1) if width > 1 else chain.weights[:, 0]).tolist()

@@ -155,6 +155,10 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     """
     labels = given.named_labels.split(",") if given.named_labels else []
     active = layer_named(chain, "active")
+    if chain.predicts.of_actions:
+        from hutch.vw.decision_lines import decision_prediction_lines
+
+        return decision_prediction_lines(chain)
     if given.scores or given.probabilities:
         return scores_of(chain, labels)
     if labels:

@@ -96,6 +96,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
+    if watchers and chain.predicts.of_actions:
+        raise UsageError("--audit and --invert_hash: got a chain of decisions, wanted one of single lines")
     if watchers or labels:
         from hutch.vw.lines import LineReader
 
@@ -145,6 +147,10 @@ def _counted(chain: Chain, seen: Statistics) -> Statistics:
 
 
 def _raw_lines(chain: Chain, given: Namespace) -> Lines:
+    if chain.predicts.of_actions:
+        from hutch.vw.decision_lines import raw_lines
+
+        return raw_lines if chain.takes.value == "action_costs" else lambda batch, outputs: b""
     if chain.predicts.value != "class":
         return number_lines(raw_of)
     if given.scores or given.probabilities or not chain.score_count:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hutch.core.errors import UsageError
 from hutch.core.text.hashing import namespace_id
+from hutch.vw.decisions import base_layer, decision_layers
 from hutch.vw.table import OPTIONS
 
 _MULTICLASS = ("oaa", "ect", "csoaa")
@@ -38,7 +39,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     linear = linear_parameters(options)
     if options.oaa or options.ect or options.csoaa or options.lrq:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
-    layers = [*_layers(options), {"linear": linear} if linear else "linear"]
+    layers = [*decision_layers(options), *_layers(options), base_layer(options, linear)]
     full_names = bool(options.experimental_full_name_interactions)
     chain: dict[str, Any] = {
         "chain": layers,
@@ -284,7 +285,13 @@ def _link(parameters: dict[str, Any], options: Namespace) -> list[Any]:
 
 def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     asking: dict[str, Any] = {} if options.simulation else {"simulation": False}
-    return [{"active": {"rule": "vw", "mellowness": 1.0} | parameters | asking}]
+    return [
+        {
+            "active": {"rule": "vw", "mellowness": 1.0 if options.mellowness is None else options.mellowness}
+            | parameters
+            | asking
+        }
+    ]
 
 
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.contract import kernels_of, saved_of, width_of
+from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -27,6 +28,9 @@ _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
+_KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGED_CLASS: CLASSES}
+
+
 @dataclass(slots=True)
 class Outputs:
     """What the chain said of the examples of one batch; each array has one entry an example.
@@ -37,6 +41,9 @@ class Outputs:
         queries: float32, importance of the label an active layer asks for, -1 where it does not ask.
         losses: float32, progressive loss times importance.
         scores: float32 (examples, classes), no columns unless asked for.
+        ranked: of decisions, uint32 (examples): their actions, the best first, from the row of the first action on;
+            `predictions` then has the score or the probability of each row's own action, NaN for a shared row. Of
+            logged classes uint32 (examples · classes): those of each example, `scores` has the numbers by class.
     """
 
     predictions: NDArray[np.float32]
@@ -44,6 +51,7 @@ class Outputs:
     queries: NDArray[np.float32]
     losses: NDArray[np.float32]
     scores: NDArray[np.float32]
+    ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
 
 def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
@@ -107,12 +115,17 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
             raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
         if below is not None and reduction.is_base:
             raise ConfigError(f"chain[{position}].{name}: a base learner stands last, got {below!r} below it")
-        if reduction.asks and (takes, predicts) != reduction.asks:
-            wanted = reduction.asks
+        wanted = reduction.asks
+        if wanted and (takes != wanted[0] or wanted[1] not in (None, predicts)):
             raise ConfigError(
                 f"chain[{position}].{name} asks of the layer below labels {wanted[0].value!r} and predictions "
-                f"{wanted[1].value!r}, but chain[{position + 1}].{below} takes labels "
+                f"{wanted[1].value if wanted[1] else 'of any kind'!r}, but chain[{position + 1}].{below} takes labels "
                 f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
+            )
+        if takes is not None and takes.of_decisions and reduction.takes is None and not reduction.passes_decisions:
+            raise ConfigError(
+                f"chain[{position}].{name} reads single examples, but chain[{position + 1}].{below} takes decisions; "
+                "wanted it below the layers that decide"
             )
         takes, predicts = reduction.takes or takes, reduction.predicts or predicts
     assert takes is not None and predicts is not None
@@ -163,7 +176,8 @@ class Engine:
         self.takes, self.predicts = check_neighbours(layers, registry)
         options = parser or ParserOptions()
         classes = [registry.reductions[spec.name] for spec in layers]
-        whole = any(cls.whole_groups for cls in classes)
+        self.whole_groups = any(cls.whole_groups for cls in classes)
+        whole = self.whole_groups or self.takes.of_decisions
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [width_of(cls, spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
         total = math.prod(widths)
@@ -208,6 +222,8 @@ class Engine:
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"] = bool(keep)
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
+        kind = _KINDS.get(self.takes)
+        self._decisions = None if kind is None else DecisionDriver(self._run, kind)
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
@@ -258,9 +274,9 @@ class Engine:
         return self.layers[0].score_count
 
     @property
-    def whole_groups(self) -> bool:
-        """Whether a layer reads groups of lines; only the last line of a group then has a prediction, others NaN."""
-        return self.parser.whole_groups
+    def decides(self) -> bool:
+        """Whether examples reach the chain as decisions."""
+        return self._decisions is not None
 
     @property
     def last_features(self) -> int:
@@ -298,7 +314,7 @@ class Engine:
             The outputs, and the sum of importance at which the next row is due.
         """
         n = len(batch)
-        classes = self.score_count if scores else 0
+        classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
         if not reuse:
             outputs = outputs_in(np.zeros(n * (4 + classes), np.float32), n, classes)
         else:
@@ -314,10 +330,14 @@ class Engine:
             layer.begin_batch(batch, learn)
         self._run["learning"], self._run["classes"] = learn, classes
         living = self._describe(batch, outputs, holdout)
-        start, at = 0, self._run.ctypes.data
+        start, at, walk = 0, self._run.ctypes.data, drive
+        if self._decisions is not None:
+            outputs.ranked = np.zeros(n * max(classes, 1), np.uint32)
+            self._decisions.prepare(batch, outputs.ranked, classes)
+            at, walk = self._decisions.address, drive_decisions
         while start < n:
             self._run["dump_at"] = row_at
-            start = drive(at, start)
+            start = walk(at, start)
             shared = self.shared[0]
             if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
                 row_at = row(batch, start - 1, outputs, self.statistics)
@@ -369,7 +389,7 @@ class Engine:
             outputs, row_at = self.run_batch(
                 batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
             )
-            seen += len(batch)
+            seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:
                 sink(batch, outputs)
         return row_at

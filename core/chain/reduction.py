@@ -28,6 +28,14 @@ class Labels(StrEnum):
     SIMPLE = "simple"  # a real number, ±1 for binary
     MULTICLASS = "multiclass"  # a class, counted from 1
     COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
+    ACTION_COSTS = "action_costs"  # of a decision: a cost for each action
+    LOGGED_ACTION = "logged_action"  # of a decision: cost and probability of the action that was chosen
+    LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
+
+    @property
+    def of_decisions(self) -> bool:
+        """Whether examples are decisions, blocks of lines with an action each."""
+        return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
 
 
 class Predictions(StrEnum):
@@ -35,6 +43,13 @@ class Predictions(StrEnum):
 
     SCALAR = "scalar"
     CLASS = "class"
+    ACTION_SCORES = "action_scores"  # of a decision: the lower, the better
+    ACTION_PROBABILITIES = "action_probabilities"
+
+    @property
+    def of_actions(self) -> bool:
+        """Whether there is a number for each action."""
+        return self in (Predictions.ACTION_SCORES, Predictions.ACTION_PROBABILITIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +120,7 @@ class Reduction(ABC):
         Parameters: the class of its parameters, a subclass of `hutch.core.parameters.Parameters`; none if left out.
         takes: kind of label it takes; None: that of the layer below.
         predicts: kind of prediction it makes; None: that of the layer below.
-        asks: kinds (labels, predictions) the layer below must have; None with `is_base` False: any.
+        asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
         looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
         calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below of its own accord, not only
@@ -114,6 +129,8 @@ class Reduction(ABC):
             the others call the kernel of their own name, and are offered only where the layer below offers that.
         reads_features: True if it makes features of those it is shown, which must then be hashed ones.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
+        passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
+            stand above layers that take decisions.
         differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
             first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
             the two predictions, EXAMPLE.base added once.
@@ -130,13 +147,14 @@ class Reduction(ABC):
     Parameters: ClassVar[type[Parameters]] = Parameters
     takes: ClassVar[Labels | None] = None
     predicts: ClassVar[Predictions | None] = None
-    asks: ClassVar[tuple[Labels, Predictions] | None] = None
+    asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
     is_base: ClassVar[bool] = False
     looks_ahead: ClassVar[bool] = False
     calls: tuple[str, ...] = ()
     self_contained: ClassVar[tuple[str, ...]] = ()
     reads_features: ClassVar[bool] = False
     whole_groups: ClassVar[bool] = False
+    passes_decisions: ClassVar[bool] = False
     differences: ClassVar[bool] = False
     exact_updates: ClassVar[bool] = False
     statistics: ClassVar[tuple[str, ...]] = ()

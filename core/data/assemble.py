@@ -163,7 +163,11 @@ def assemble(
         base=columns.get("base", np.zeros(rows, np.float32)),
         group=columns.get("group", np.zeros(rows, np.int64)),
         tag_ptr=columns.get("tag_ptr", np.zeros(rows + 1, np.int64)),
-        **{name: columns[name] for name in ("tags", "cost_ptr", "cost_classes", "costs") if name in columns},
+        **{
+            name: columns[name]
+            for name in ("tags", "cost_ptr", "cost_classes", "costs", "probabilities")
+            if name in columns
+        },
     )
     scratch = (np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64))
     constant_index = np.uint32(CONSTANT_INDEX & ((1 << options.bits) - 1))

@@ -35,7 +35,7 @@ IN_MEMORY = 1 << 27
 CACHE_ENDING = ".hutch-cache"
 
 _KIND = b"HUTCH BATCHES "
-_MAGIC = _KIND + b"2\n"
+_MAGIC = _KIND + b"3\n"
 _ALIGNMENT = 64
 _FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
 _YOUNG = 2.0  # seconds: file systems tell times apart at least this well
@@ -294,6 +294,8 @@ def _check(batch: Batch, bits: int) -> None:
     if (starts[1:] < starts[:-1]).any() or (starts[batch.row_namespaces] != batch.row_ptr).any():
         raise ValueError("namespace_ptr does not ascend with the rows")
     if len(batch.values) != len(batch.indices) or len(batch.cost_classes) != len(batch.costs):
+        raise ValueError("arrays of different lengths")
+    if len(batch.probabilities) not in (0, len(batch.costs)):
         raise ValueError("arrays of different lengths")
     if any(len(getattr(batch, name)) != rows for name in ("labels", "importance", "base", "group")):
         raise ValueError("arrays of different lengths")

@@ -1,5 +1,6 @@
 """Records, `{"label": 1, "user": {"age": 37, "city": "Oslo"}}`, as batches: each name is hashed once a batch."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from numbers import Real
@@ -18,6 +19,7 @@ from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _ROWS = 1 << 13
+_CHOICE = ("class", "cost", "probability")
 _WANTED = "a mapping of feature names to numbers or words, a list of names, or a word"
 
 
@@ -132,6 +134,8 @@ class RecordReader:
         }
         if self._options.label == "cost_sensitive":
             found.update(self._costs(records))
+        elif self._options.label == "logged_class":
+            found.update(self._choices(records))
         else:
             found["labels"] = as_labels(self._floats(records, self._label, float("nan")))
         tags = [_bytes(record.get(self._tag)) for record in records]
@@ -181,6 +185,28 @@ class RecordReader:
             "costs": np.array(costs, np.float32),
         }
 
+    def _choices(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        """Classes that were chosen, with costs and probabilities."""
+        found: list[tuple[Any, ...]] = []
+        cost_ptr = np.zeros(len(records) + 1, np.int64)
+        for i, record in enumerate(records):
+            given = record.get(self._label)
+            if given is not None:
+                values: list[Any] = [given.get(name) for name in _CHOICE] if isinstance(given, Mapping) else []
+                good = len(values) == 3 and all(isinstance(value, Real) for value in values)
+                if not good or not 0 < values[2] <= 1 or not math.isfinite(values[1]) or values[0] < 0:
+                    wanted = "{'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0"
+                    raise self._error(i, f"{self._label}: got {given!r}, wanted a choice such as {wanted}")
+                found.append(tuple(values))
+            cost_ptr[i + 1] = len(found)
+        classes, costs, probabilities = zip(*found, strict=True) if found else ((), (), ())
+        return {
+            "cost_ptr": cost_ptr,
+            "cost_classes": np.array(classes, np.uint32),
+            "costs": np.array(costs, np.float32),
+            "probabilities": np.array(probabilities, np.float32),
+        }
+
     def _error(self, i: int, text: str) -> DataError:
         return DataError(at(self._source, self._row + i, None, text))
 
@@ -209,6 +235,9 @@ def record_batches(
     Raises:
         DataError: a record or a value that cannot be used.
     """
-    reader, left = RecordReader(options, columns, source), iter(records)
+    kind: type[RecordReader] = RecordReader
+    if options.label in ("action_costs", "logged_action"):
+        from hutch.core.data.decisions import DecisionReader as kind
+    reader, left = kind(options, columns, source), iter(records)
     while piece := list(islice(left, _ROWS)):
         yield reader.batch(piece)

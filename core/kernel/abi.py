@@ -56,7 +56,7 @@ EXAMPLE = np.dtype(
         ("prediction_count", "u8"),
         ("group", "i8"),  # number of the block of lines this one belongs to
         ("last", "u8"),  # 1 on the last line of its block
-        ("decision", "u8"),  # address of the record of the decision that this example belongs to; 0 if it stands alone
+        ("decision", "u8"),  # address of the DECISION that the example belongs to; 0 if it stands alone
         ("features", "u8"),  # out: features used, interactions included
         ("loss", "f8"),  # out: loss times importance; multiclass layers overwrite it
         ("base", "f4"),  # added to the prediction before any feature

@@ -80,7 +80,7 @@ class OneExample:
         return True
 
     def _filled(self, example: Any) -> "_Single | None":
-        if self._engine.whole_groups:  # a line alone says little there
+        if self._engine.whole_groups or self._engine.decides:  # a line alone says little there
             return None
         if type(example) is list and len(example) == 1:
             example = example[0]
@@ -126,6 +126,8 @@ class _Single:
         classes = engine.score_count
         self.outputs = outputs_in(np.zeros(4 + classes, np.float32), 1, classes)
         for field in fields_of(Outputs):
+            if field.name not in (self._run.dtype.names or ()):
+                continue  # only decisions have it
             self._run[field.name] = getattr(self.outputs, field.name).ctypes.data
         self._run["classes"] = classes
         self.learning = self._run["learning"]

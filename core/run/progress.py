@@ -14,6 +14,7 @@ from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.run.decisions import label_cell, prediction_cell
 from hutch.core.strict_json import dumps
 
 
@@ -26,8 +27,10 @@ class ProgressEvent:
         since_last: the same since the event before.
         examples: examples seen.
         weight: sum of their importance.
-        label: of the last example: a number, a class, `known` for a cost-sensitive one, None without label.
-        prediction: of the last example: a number, a class or its name.
+        label: of the last example: a number, a class, `known` for a cost-sensitive one, `action:cost:probability` for a
+            logged decision, None without label.
+        prediction: of the last example: a number, a class or its name; of a decision `action:score` or
+            `action:probability`.
         features: of the last example, interactions and the constant included.
         holdout: the losses are those of the examples held out.
         pass_number: counted from 1.
@@ -71,6 +74,8 @@ class PlainCells:
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
         """See `Cells`."""
+        if self._predicts.of_actions:
+            return label_cell(batch, i, self._takes)
         if self._takes == Labels.COST_SENSITIVE:
             return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
         label = batch.labels[i]
@@ -80,6 +85,8 @@ class PlainCells:
 
     def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
         """See `Cells`."""
+        if self._predicts.of_actions:
+            return prediction_cell(batch, i, outputs, self._takes)
         prediction = float(outputs.predictions[i])
         return int(prediction) if self._predicts == Predictions.CLASS else prediction
 

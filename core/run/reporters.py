@@ -124,11 +124,20 @@ class UnexpectedData(Reporter):
             run.notes.say(line)
 
 
+def _prediction_lines(engine: Engine) -> Lines:
+    """What a prediction is written as: a number, or the actions of a decision."""
+    if not engine.predicts.of_actions:
+        return number_lines(predictions_of)
+    from hutch.core.run.decisions import lines_of
+
+    return lines_of(engine)
+
+
 def usual_reporters(engine: Engine, options: RunOptions) -> list[Reporter]:
     """What `hutch train` and `hutch predict` report."""
     found: list[Reporter] = []
     if options.predictions is not None:
-        found.append(LinesTo(options.predictions, number_lines(predictions_of)))
+        found.append(LinesTo(options.predictions, _prediction_lines(engine)))
     if options.raw is not None:
         scores = engine.predicts == Predictions.CLASS and engine.score_count > 0
         lines = class_score_lines if scores else number_lines(raw_of)

@@ -7,10 +7,13 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
+from hutch.core.text.actions import next_word, read_actions
 from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
+    ACTION_COSTS,
     COST_SENSITIVE,
     MULTICLASS,
+    NO_LABEL,
     SIMPLE,
     add_cost,
     add_tag,
@@ -24,17 +27,6 @@ MAX_CLASS = 1 << 24
 """Up to here float32 holds every integer."""
 MAX_COST_CLASS = (1 << 32) - 1
 BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
-
-
-@helper
-def next_word(at, stop):
-    """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
-    while at < stop and byte_at(at) == BLANK:
-        at += 1
-    first = at
-    while at < stop and byte_at(at) != BLANK:
-        at += 1
-    return first, at
 
 
 @helper
@@ -163,6 +155,8 @@ def read_label(state, start, stop):
         read_simple_label(state, start, last, kind == MULTICLASS)
     elif kind == COST_SENSITIVE:
         read_costs(state, start, last)
+    elif kind != NO_LABEL:
+        read_actions(state, start, last, kind == ACTION_COSTS)
 
 
 @piece_kernel

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError, at
 from hutch.core.kernel.cache import entry
+from hutch.core.text.actions import find_problems
 from hutch.core.text.fast import DONE, FEED, NEEDS_LINE, NEEDS_ROOM, parse_text
 from hutch.core.text.hashing import HashMode, NamespaceMode
 from hutch.core.text.label import parse_label
@@ -23,7 +24,9 @@ from hutch.core.text.scan import scan
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
 
-LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none"]
+LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none", "action_costs", "logged_action", "logged_class"]
+
+_OF_DECISIONS = ("action_costs", "logged_action")
 
 LONGEST_LINE = 1 << 26
 """Default of the most bytes that a line may have."""
@@ -44,7 +47,9 @@ class ParserOptions:
         constant: append the constant feature to each example.
         namespaces: tell namespaces apart by full name, or by first letter as VW does.
         label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
-            (class[:cost] ...) or `none` (only a tag; other words before the bar are ignored).
+            (class[:cost] ...), `none` (only a tag; other words before the bar are ignored), or of decisions, a line
+            per action, `action_costs` (class:cost) and `logged_action` (action:cost:probability); `logged_class` is
+            the latter (... several times) where a line is the whole example.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
@@ -184,12 +189,19 @@ class TextParser:
         buffers = self._ring[number % self.valid]
         self.problems.add(buffers.found, text.data, self.source_name, self.line, self.options.strict)
         batch = buffers.batch()
+        if self.options.label in _OF_DECISIONS:
+            self._look_at_decisions(batch, text)
         if self._group:
             batch.group += self._group
         lines, groups = buffers.ends
         self.line += lines
         self._group += groups
         return batch
+
+    def _look_at_decisions(self, batch: Batch, text: NDArray[np.uint8]) -> None:
+        found = find_problems(batch, text, self.options.label == "action_costs")
+        if found is not None:
+            self.problems.add(found, text.data, self.source_name, self.line, self.options.strict)
 
     def _copied(self, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The text between paddings in a buffer of our own, ended with a line feed."""

@@ -35,6 +35,12 @@ NUMBER_AS_TAG = 15
 BLANK_AFTER_COLON = 16
 VALUE_WITHOUT_DIGITS = 17
 MISREAD_NUMBER = 18
+BAD_ACTION = 19
+BAD_PROBABILITY = 20
+SEVERAL_LABELS = 21
+SHARED_ALONE = 22
+SHARED_NOT_FIRST = 23
+SOME_COSTS = 24
 
 
 class Kind(NamedTuple):
@@ -76,6 +82,12 @@ KINDS = (
         "it is hexadecimal, or its exponent wraps around: what Vowpal Wabbit's reader makes of it is used",
         "a decimal number within float32",
     ),
+    Kind("bad action", "the label counts as not given", "action:cost:probability, or action:cost of all actions"),
+    Kind("bad probability", "nothing is learned from the decision", "a number above 0, at most 1"),
+    Kind("several labels", "nothing is learned from the decision", "one label per line, and one chosen action"),
+    Kind("shared line alone", "there is nothing to choose from", "lines of actions after it"),
+    Kind("shared line after actions", "it counts as an action", "it as the first line of its decision"),
+    Kind("some costs", "nothing is learned from the decision", "a cost for each action, or for none"),
 )
 
 

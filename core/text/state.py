@@ -17,8 +17,18 @@ from hutch.core.kernel.decorators import helper, intrinsic
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.problems import KEPT, KINDS, Found
 
-SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
-LABEL_KINDS = {"simple": SIMPLE, "multiclass": MULTICLASS, "cost_sensitive": COST_SENSITIVE, "none": NO_LABEL}
+SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL, ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS = range(7)
+LABEL_KINDS = {
+    "simple": SIMPLE,
+    "multiclass": MULTICLASS,
+    "cost_sensitive": COST_SENSITIVE,
+    "none": NO_LABEL,
+    "action_costs": ACTION_COSTS,
+    "logged_action": LOGGED_ACTION,
+    "logged_class": LOGGED_CLASS,
+}
+
+_NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)
 
 FIELDS_OF_SEEN = {"group": "group_of", "costs": "cost_values"}
 """Arrays of a batch whose fields in `STATE` have other names."""
@@ -26,6 +36,7 @@ FIELDS_OF_SEEN = {"group": "group_of", "costs": "cost_values"}
 _COLUMNS: dict[str, Any] = {
     "positions": np.uint32,  # of the delimiters, from the beginning of the text
     **{FIELDS_OF_SEEN.get(name, name): kind for name, kind in SEEN.items()},
+    "probabilities": np.float32,
     "tag_ptr": np.int64,
     "tag_bytes": np.uint8,
     # scratch for one line: its pieces of namespaces, a copy of its features to reorder, a hash table of its namespaces
@@ -88,7 +99,8 @@ class Buffers:
         self._counters = self.record.view(np.int64)[: len(_COUNTERS)]
         for name, value in options.items():
             self.record[name] = value
-        self._has_costs = options["label_kind"] == COST_SENSITIVE
+        kind = options["label_kind"]
+        self._has_costs, self._has_probabilities = kind not in _NO_COSTS, kind > NO_LABEL
         self.found = Found()
         self.record["problem_counts"] = self.found.counts.ctypes.data
         self.record["problem_places"] = self.found.places.ctypes.data
@@ -161,6 +173,7 @@ class Buffers:
             cost_ptr=array["cost_ptr"][: examples + 1 if self._has_costs else 0],
             cost_classes=array["cost_classes"][:costs],
             costs=array["cost_values"][:costs],
+            probabilities=array["probabilities"][: costs if self._has_probabilities else 0],
         )
 
 
@@ -216,6 +229,14 @@ def add_cost(state, label, cost):
     uint32s_at(s.cost_classes, s.room)[s.costs] = label
     float32s_at(s.cost_values, s.room)[s.costs] = cost
     s.costs += 1
+
+
+@helper
+def add_action(state, action, cost, probability):
+    """Append an action with its cost, and the probability with which it was chosen, to the row's label."""
+    s = state_at(state)[0]
+    float32s_at(s.probabilities, s.room)[s.costs] = probability
+    add_cost(state, action, cost)
 
 
 @helper

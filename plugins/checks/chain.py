@@ -3,8 +3,9 @@
 import tempfile
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ CLASSES = 3
 _BITS = 12
 
 Example = dict[str, Any]
+_OF_DECISION = ("label", "group", "importance", "tag")
 
 
 class _Asking(Reduction):
@@ -35,6 +37,7 @@ class _Asking(Reduction):
 
     name: ClassVar[str] = "asking"
     calls = ("importance_to",)
+    passes_decisions = True
 
     @property
     def kernels(self) -> Kernels:
@@ -75,7 +78,7 @@ class Bench:
         takes, classes = self.engine().takes, self._classes()
         found = []
         for i in range(count):
-            if i % 3 == 0:
+            if i % 3 == 0 or takes.of_decisions:
                 truth = int(random.integers(classes))
             noise = [f"n{k}" for k in random.integers(0, 20, 3)]
             words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
@@ -97,6 +100,10 @@ class Bench:
 def _label(takes: Labels, truth: int, classes: int) -> Any:
     if takes == Labels.MULTICLASS:
         return truth + 1
+    if takes.of_decisions:  # the cost of an action, each line being one
+        return float(truth > 0)
+    if takes == Labels.LOGGED_CLASS:
+        return {"class": truth + 1, "cost": float(truth == 0), "probability": 1 / classes}
     return {k + 1: float(k != truth) for k in range(classes)}
 
 
@@ -118,12 +125,28 @@ def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> 
 
 
 def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
-    """The records as batches for this chain, with the group numbers that they carry."""
+    """The records as batches for this chain, with the numbers of groups that they carry."""
+    if engine.takes.of_decisions:
+        return list(to_batches(list(_decisions(engine.takes, records)), engine.parser))
     found = list(to_batches(list(records), engine.parser))
     groups = iter(record["group"] for record in records)
     for batch in found:
         batch.group[:] = [next(groups) for _ in range(len(batch))]
     return found
+
+
+def _decisions(takes: Labels, records: Sequence[Example]) -> Iterator[Example]:
+    """Each group of records as a decision, every one of them an action of it."""
+    for number, group in groupby(records, key=lambda record: record["group"]):
+        lines = list(group)
+        actions = [{name: value for name, value in line.items() if name not in _OF_DECISION} for line in lines]
+        found: Example = {"actions": actions, "importance": lines[0].get("importance", 1.0), "tag": lines[0]["tag"]}
+        if "label" in lines[0] and takes == Labels.ACTION_COSTS:
+            found["costs"] = [line["label"] for line in lines]
+        elif "label" in lines[0]:
+            chosen = number % len(lines)
+            found |= {"chosen": chosen, "cost": lines[chosen]["label"], "probability": 1 / len(lines)}
+        yield found
 
 
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:
@@ -186,7 +209,23 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
         (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
     )
     others = [name for name, cls in registry.reductions.items() if not cls.is_base and cls is not reduction]
-    return [[base] for base in bases] + [[other, base] for other in others for base in bases]
+    simple = [[base] for base in bases] + [[other, base] for other in others for base in bases]
+    return simple + list(_asked(registry, reduction))
+
+
+def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]]:
+    """Stacks of layers each of which is what the one above it asks for; a base learner where one is."""
+    labels, predictions = reduction.asks or (None, None)
+    fitting = [
+        (name, cls)
+        for name, cls in registry.reductions.items()
+        if cls.takes is not None and cls.takes == labels and predictions in (None, cls.predicts)
+    ]
+    bases = [[name] for name, cls in fitting if cls.is_base]
+    yield from bases
+    for name, cls in fitting if not bases else []:
+        if cls.asks is not None and cls.asks != reduction.asks:
+            yield from ([name, *rest] for rest in _asked(registry, cls))
 
 
 def plausible(kind: type[Any]) -> dict[str, Any]:

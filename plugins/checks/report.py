@@ -65,7 +65,7 @@ def loss_while_learning(bench: Bench) -> None:
     """The loss reported while learning is that of the prediction made before."""
     engine, records = bench.engine(), bench.records()
     run(engine, records[:_HALF])
-    size = 3 if engine.whole_groups else 1
+    size = 3 if engine.parser.whole_groups else 1
     for start in range(_HALF, _HALF + 30, size):
         piece = records[start : start + size]
         predicted, wanted = _judged(engine, piece)

@@ -44,6 +44,7 @@ class _OneOfSeveral(Reduction):
 
     name: ClassVar[str] = "one_of_several"
     Parameters: ClassVar[type[Parameters]] = _Nothing
+    passes_decisions = True
 
     def __init__(self, parameters: _Nothing, context: Context) -> None:
         super().__init__(parameters, context)

@@ -213,7 +213,7 @@ def _interact(features, e, term, starts, permutations, rows, values, n, place):
 
 
 @helper
-def _is_left_out(features, name):
+def is_left_out(features, name):
     listed = False
     for k in range(int64(features.left_out_count)):
         listed |= uint32s_at(features.left_out, features.left_out_count)[k] == name
@@ -227,7 +227,7 @@ def _write(features, e, place, rows, values):
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, x, n = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length), 0
     for j in range(int64(e.namespace_count)):
-        if not _is_left_out(features, ids[j]):
+        if not is_left_out(features, ids[j]):
             for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
                 rows[n] = (indices[i] * multiplier + offset) & mask
                 values[n] = x[i]

@@ -384,8 +384,12 @@ def _hypothetical_norm(state, example, at, label, importance, offset):
 @kernel
 def sensitivity(layer, example, label, importance, offset):
     """Change of the prediction per unit of importance, to first order, as VW's active learner asks for it."""
-    state, shared = linear_of(layer), shared_of(example_of(example).shared)
-    prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
+    state, e = linear_of(layer), example_of(example)
+    shared, prediction = shared_of(e.shared), e.predicted
+    if e.is_predicted == uint64(0):
+        prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
+    else:
+        gather(features_of(state.features), example, offset)
     norm = _hypothetical_norm(state, example, prediction, label, importance, offset)
     return _scale(state, shared, _1) * norm
 

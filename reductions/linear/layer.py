@@ -185,6 +185,11 @@ class Linear(Reduction):
         )
 
     @property
+    def features(self) -> Record:
+        """The FEATURES record: which interactions there are, and what is left out."""
+        return self._features.record
+
+    @property
     def updates_at(self) -> int:
         """Address of an int64: how often the weights have changed."""
         return int(self.state["updates"].ctypes.data)

@@ -13,7 +13,7 @@ from typing import Any, Never, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.config import read as chain_config
 from hutch.core.config.read import ChainConfig
@@ -166,7 +166,7 @@ class Chain(OneByOne, Engine):
 
         Returns:
             The prediction of each example made before it was learned (progressive), in the last pass, float32
-            (examples).
+            (examples). Of decisions the score or the probability of each action, in the order of the lines.
 
         Raises:
             TypeError: examples of another kind.
@@ -257,7 +257,8 @@ class Chain(OneByOne, Engine):
 
         def see(batch: Batch, outputs: Outputs) -> None:
             if progress.pass_number == passes:
-                found.append((outputs.scores if scores else outputs.predictions).copy())
+                values = outputs.scores if scores else outputs.predictions
+                found.append(values[~shared_rows(batch)] if self.takes.of_decisions else values.copy())
             if learn and progress.pass_number == 1:
                 self._unexpected.see(batch)
 

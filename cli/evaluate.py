@@ -1,0 +1,54 @@
+"""`hutch evaluate`."""
+
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    log: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
+    chain: Annotated[str | None, typer.Option("-C", "--chain", metavar="YAML", help="The chain to judge.")] = None,
+    model: Annotated[
+        str | None, typer.Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a key of the chain.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Estimate what a chain's decisions would have cost, from a log of decisions that others made.
+
+    The chain learns each decision after it was judged by it; a model is judged as it is.
+
+    Example: hutch evaluate log.vw -C chain.yaml
+    """
+    import json as json_text
+    import sys
+    from dataclasses import asdict, replace
+
+    from hutch.chain import Chain
+    from hutch.core.data.files import InputFiles, check_sources
+    from hutch.core.errors import UsageError
+    from hutch.core.run.off_policy import estimator_of
+    from hutch.core.run.off_policy import evaluate as judge
+
+    if (chain is None) == (model is None):
+        raise UsageError("wanted either a chain, -C FILE, or a model, -i FILE")
+    check_sources(log)
+    found = Chain.from_config(chain, overrides or ()) if chain is not None else Chain.load(model or "", overrides or ())
+    estimator = Chain.from_config(estimator_of(found.config.to_dict()))
+    parser = replace(found.parser, strict=strict)
+    files = InputFiles(log, parser, found.plugins.registry.readers, lambda problem: print(problem, file=sys.stderr))
+    value = judge(found, estimator, files, learn=model is None, confidence=confidence)
+    if json:
+        print(json_text.dumps(asdict(value)))
+        return
+    print(
+        f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, worth {value.effective:.1f} of the chain's"
+    )
+    print(f"{'':6}{'cost':>10}{'low':>10}{'high':>10}")
+    for name in ("ips", "snips", "dr"):
+        one = getattr(value, name)
+        print(f"{name:6}{one.value:10.4f}{one.low:10.4f}{one.high:10.4f}")

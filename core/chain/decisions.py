@@ -1,0 +1,339 @@
+"""The driver of decisions: puts their lines together, lets the chain predict or learn, keeps the statistics.
+
+A decision is a block of lines. Each is an action; a first line labelled `shared` holds features that all actions have:
+each action gets its namespaces behind its own, and the features of a namespace that both have behind the action's own.
+The rest of a run is that of single examples, whose driver does not know of decisions.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
+from hutch.core.chain.driver import run_of
+from hutch.core.errors import DataError
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    call,
+    example_of,
+    float32s_at,
+    int64s_at,
+    layer_of,
+    record_of,
+    shared_of,
+    uint32s_at,
+)
+from hutch.core.kernel.cache import entry
+from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, values_of
+from hutch.core.kernel.decorators import helper, inlined
+
+COSTS, CHOICE, CLASSES = range(3)
+"""Labels are the costs of all actions, cost and probability of one, or these of a class, each row an example."""
+
+DECISIONS = np.dtype(
+    [
+        ("run", "u8"),  # address of the RUN record
+        ("decision", "u8"),  # address of the DECISION record
+        ("kind", "u8"),  # COSTS, CHOICE or CLASSES
+        ("probabilities", "u8"),  # address of the batch's probabilities
+        (
+            "ranked",
+            "u8",
+        ),  # out: uint32[rows]: the actions, the best first, from the row of the first; [rows, classes] of CLASSES
+        ("indices", "u8"),  # room for the actions of one decision, with the features they share
+        ("values", "u8"),
+        ("starts", "u8"),
+        ("ids", "u8"),
+    ]
+)
+decisions_of = record_of(DECISIONS)
+
+
+@inlined
+def _is_shared(s, r, row):
+    """Whether a line says that it is shared."""
+    ends = int64s_at(r.cost_ptr, uint64(0))
+    first = uint64(ends[row])
+    return int64(ends[row + uint64(1)]) > int64(first) and float32s_at(s.probabilities, uint64(0))[first] == SHARED_ROW
+
+
+@inlined
+def _end_of(s, r, row):
+    """The row behind the decision that begins at `row`."""
+    group, stop = int64s_at(r.group, r.size), row + uint64(1)
+    while s.kind != uint64(CLASSES) and stop < r.size and group[stop] == group[row]:
+        stop += uint64(1)
+    return stop
+
+
+@inlined
+def _is_left_out(r, name):
+    """Whether the chain does not see a namespace at all."""
+    listed = False
+    for k in range(r.ignored_count):
+        listed |= uint32s_at(r.ignored, r.ignored_count)[k] == name
+    return r.ignored_count != uint64(0) and listed == (r.inverse == 0) and name != CONSTANT_NAMESPACE
+
+
+@inlined
+def _copy(s, r, j, n):
+    """Copy the features of namespace j of the batch behind the n that are there; returns how many there are then."""
+    starts = int64s_at(r.namespace_ptr, j + uint64(2))
+    indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
+    to_indices, to_values = uint32s_at(s.indices, uint64(0)), float32s_at(s.values, uint64(0))
+    for i in range(uint64(starts[j]), uint64(starts[j + uint64(1)])):
+        to_indices[n], to_values[n] = indices[i], values[i]
+        n += uint64(1)
+    return n
+
+
+@helper
+def _merge(s, r, a, row, shared, n, spaces):
+    """Write an action with the features of the shared line (-1: none) behind the n features that are there."""
+    row_namespaces, ids = int64s_at(r.row_namespaces, uint64(0)), uint32s_at(r.namespace_id, uint64(0))
+    own, own_end = uint64(row_namespaces[row]), uint64(row_namespaces[row + uint64(1)])
+    theirs, their_end = uint64(0), uint64(0)
+    if shared >= 0:
+        theirs, their_end = uint64(row_namespaces[shared]), uint64(row_namespaces[shared + 1])
+    starts, new_ids = int64s_at(s.starts, uint64(0)), uint32s_at(s.ids, uint64(0))
+    a.indices, a.values = s.indices + uint64(4) * n, s.values + uint64(4) * n
+    a.namespaces, a.namespace_ids = s.starts + uint64(8) * spaces, s.ids + uint64(4) * spaces
+    first_feature, first_space = n, spaces
+    for j in range(own, own_end):
+        if not _is_left_out(r, ids[j]):
+            starts[spaces], new_ids[spaces] = n, ids[j]
+            spaces += uint64(1)
+            n = _copy(s, r, j, n)
+            if ids[j] != CONSTANT_NAMESPACE:
+                for k in range(theirs, their_end):
+                    if ids[k] == ids[j]:
+                        n = _copy(s, r, k, n)
+    for k in range(theirs, their_end):
+        had = ids[k] == CONSTANT_NAMESPACE or _is_left_out(r, ids[k])
+        for j in range(own, own_end):
+            had |= ids[j] == ids[k]
+        if not had:
+            starts[spaces], new_ids[spaces] = n, ids[k]
+            spaces += uint64(1)
+            n = _copy(s, r, k, n)
+    starts[spaces] = n
+    a.length, a.namespace_count = n - first_feature, spaces - first_space
+    return n, spaces
+
+
+@inlined
+def _point(r, a, row):
+    """Point an action to the features of its line in the batch."""
+    row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
+    start, first = uint64(row_ptr[row]), uint64(row_namespaces[row])
+    a.indices, a.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
+    a.length = uint64(row_ptr[row + uint64(1)]) - start
+    a.namespaces, a.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
+    a.namespace_count = uint64(row_namespaces[row + uint64(1)]) - first
+
+
+@inlined
+def _show_actions(s, r, d, row, stop, shared):
+    """Let the decision have the actions of the lines from `row` to `stop`."""
+    n, spaces = uint64(0), uint64(0)
+    d.count = stop - row
+    actions = actions_at(d.actions, d.count)
+    for k in range(d.count):
+        if shared >= 0 or r.ignored_count != uint64(0):
+            n, spaces = _merge(s, r, actions[k], row + k, shared, n, spaces)
+        else:
+            _point(r, actions[k], row + k)
+    d.importance, d.weights = r.importance + uint64(4) * row, uint64(0)
+
+
+@inlined
+def _read_costs(s, r, d, row):
+    """Read the costs of all actions; returns whether each line has just one."""
+    ends, complete = int64s_at(r.cost_ptr, uint64(0)), True
+    classes, costs = uint32s_at(d.classes, d.count), float32s_at(d.costs, d.count)
+    for k in range(d.count):
+        at = uint64(ends[row + k])
+        given = uint64(ends[row + k + uint64(1)]) - at
+        classes[k], costs[k] = np.uint32(0), UNLABELED
+        if given > uint64(0):
+            classes[k] = uint32s_at(r.cost_classes, uint64(0))[at]
+            costs[k] = float32s_at(r.costs, uint64(0))[at]
+        complete &= given == uint64(1) and costs[k] != UNLABELED
+    d.chosen = int64(-1)
+    return complete
+
+
+@inlined
+def _read_choice(s, r, d, row):
+    """Read cost and probability of the action that was chosen; returns whether there is just one."""
+    ends, found = int64s_at(r.cost_ptr, uint64(0)), uint64(0)
+    d.chosen = int64(-1)
+    for k in range(d.count):
+        for at in range(uint64(ends[row + k]), uint64(ends[row + k + uint64(1)])):
+            cost, probability = float32s_at(r.costs, uint64(0))[at], float32s_at(s.probabilities, uint64(0))[at]
+            if cost != UNLABELED:
+                found += uint64(1)
+                uint32s_at(d.classes, d.count)[k] = uint32s_at(r.cost_classes, uint64(0))[at]
+                d.chosen, d.cost, d.probability = int64(k), cost, probability
+    if found != uint64(1) or not d.probability > np.float32(0):
+        d.chosen = int64(-1)
+    return d.chosen >= 0
+
+
+@inlined
+def _count(s, e, shared, labeled, held_out):
+    """Take the decision into the statistics."""
+    weight = e.importance
+    if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
+        shared.time += weight
+    if held_out and labeled:
+        shared.weighted_holdout += weight
+        shared.sum_loss_holdout += e.loss
+        return
+    if labeled:
+        shared.weighted_labeled += weight
+    else:
+        shared.weighted_unlabeled += weight
+    shared.sum_loss += e.loss
+    shared.examples += uint64(1)
+    shared.features += e.features
+
+
+@inlined
+def _write_outputs(s, r, d, e, row, stop):
+    """Write what the chain said of a decision; a shared line has no prediction."""
+    predictions, raw = float32s_at(r.predictions, r.size), float32s_at(r.raw, r.size)
+    losses, places = float32s_at(r.losses, r.size), uint32s_at(s.ranked, r.size)
+    ranked, values = ranked_of(d), values_of(d)
+    first = stop - d.count
+    if s.kind == uint64(CLASSES):
+        scores, places = float32s_at(r.scores, r.size * r.classes), uint32s_at(s.ranked, r.size * r.classes)
+        for k in range(r.classes):
+            places[row * r.classes + k] = ranked[k]
+            scores[row * r.classes + uint64(ranked[k])] = values[k]
+        predictions[row], raw[row], losses[row] = np.float32(ranked[0]) + np.float32(1), e.raw, e.loss
+        return
+    predictions[row] = raw[row] = np.float32(np.nan)
+    for k in range(d.count):
+        places[first + k], predictions[first + uint64(ranked[k])] = ranked[k], values[k]
+        raw[first + k], losses[first + k] = e.raw, np.float32(0)
+    losses[row] = e.loss
+
+
+@entry("int64(uint64, int64)")
+def drive_decisions(decisions, start):
+    """Run the decisions of a batch through the chain, from the one on that begins at row `start`.
+
+    Args:
+        decisions: address of a DECISIONS record; the RUN record it names is read as `drive` reads it, but counts
+            decisions in place of examples.
+        start: row of the first line of a decision.
+
+    Returns:
+        The row of the next decision.
+    """
+    s = decisions_of(decisions)
+    r, d = run_of(s.run), decision_at(s.decision)
+    top, example, learning, row = r.top, r.example, r.learning != 0, uint64(start)
+    e, layer = example_of(example), layer_of(top)
+    shared = shared_of(e.shared)
+    importance, group = float32s_at(r.importance, r.size), int64s_at(r.group, r.size)
+    e.score_count, e.decision = uint64(0), s.decision
+    while row < r.size:
+        stop = _end_of(s, r, row)
+        has_shared = _is_shared(s, r, row)
+        _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
+        first = row + uint64(has_shared)
+        labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
+        labeled = labeled and d.count > uint64(0)
+        d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
+        e.group, e.last, e.number = group[row], uint64(1), shared.examples
+        e.line += uint64(1)
+        e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), uint64(0)
+        r.counter += 1
+        held_out = learning and ((r.period > 0 and r.counter % r.period == 0) or (r.after > 0 and r.counter > r.after))
+        weight = e.importance
+        if d.count > uint64(0):
+            learns = learning and labeled and weight > 0 and not held_out
+            call(layer.learn if learns else layer.predict, top, example, e.label, weight, uint64(0))
+        _write_outputs(s, r, d, e, row, stop)
+        _count(s, e, shared, labeled, held_out)
+        row = stop
+        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+            break
+    return int64(row)
+
+
+class DecisionDriver:
+    """What an engine needs to run decisions.
+
+    Args:
+        run: the engine's RUN record.
+        kind: COSTS, CHOICE or CLASSES.
+    """
+
+    def __init__(self, run: NDArray[Any], kind: int) -> None:
+        self._decision = np.zeros(1, DECISION)
+        self._record = np.zeros(1, DECISIONS)
+        self._run = run
+        self._decision["in_line"] = 1
+        self._record["run"], self._record["decision"] = run.ctypes.data, self._decision.ctypes.data
+        self._record["kind"] = kind
+        self._actions = np.zeros(0, ACTION)
+        self._room: dict[str, NDArray[Any]] = {}
+        self._living: tuple[NDArray[Any], ...] = ()  # arrays of the batch that kernels see
+
+    @property
+    def address(self) -> int:
+        """Where the DECISIONS record lies."""
+        return int(self._record.ctypes.data)
+
+    def prepare(self, batch: Batch, ranked: NDArray[np.uint32], classes: int) -> None:
+        """Tell the driver of a batch.
+
+        Args:
+            batch: the decisions.
+            ranked: where their actions go, the best first.
+            classes: how many actions each has, where they are not those of the batch.
+
+        Raises:
+            DataError: a batch without a probability for each cost.
+        """
+        ends = ends_of_groups(batch)
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        lines = ends - starts
+        features, spaces = (pointers[ends] - pointers[starts] for pointers in (batch.row_ptr, batch.row_namespaces))
+        first_features, first_spaces = (
+            pointers[starts + 1] - pointers[starts] for pointers in (batch.row_ptr, batch.row_namespaces)
+        )
+        self._make_room(
+            max(classes, int(lines.max(initial=0))),
+            int((features + lines * first_features).max(initial=0)),
+            int((spaces + lines * first_spaces).max(initial=0)),
+        )
+        costs = batch.cost_ptr if len(batch.cost_ptr) else np.zeros(len(batch) + 1, np.int64)
+        if len(batch.probabilities) != len(batch.costs):
+            got = f"got {len(batch.costs)} costs and {len(batch.probabilities)} probabilities"
+            raise DataError(f"{got}, wanted as many")
+        self._living = np.ascontiguousarray(costs), np.ascontiguousarray(batch.probabilities, np.float32)
+        self._run["cost_ptr"], self._record["probabilities"] = (array.ctypes.data for array in self._living)
+        self._record["ranked"] = ranked.ctypes.data
+
+    def _make_room(self, actions: int, features: int, spaces: int) -> None:
+        if len(self._actions) < actions:
+            self._actions = np.zeros(2 * actions, ACTION)
+            self._decision["actions"] = self._actions.ctypes.data
+            for name, kind in (("classes", "u4"), ("costs", "f4"), ("ranked", "u4"), ("values", "f4")):
+                self._allocate(self._decision, name, 2 * actions, kind)
+        if len(self._room.get("indices", ())) < features:
+            self._allocate(self._record, "indices", 2 * features, "u4")
+            self._allocate(self._record, "values", 2 * features, "f4", "feature values")
+        if len(self._room.get("ids", ())) < spaces + 1:
+            self._allocate(self._record, "starts", 2 * spaces + 2, "i8")
+            self._allocate(self._record, "ids", 2 * spaces + 2, "u4")
+
+    def _allocate(self, record: NDArray[Any], field: str, length: int, kind: str, name: str = "") -> None:
+        array = self._room[name or field] = np.zeros(length, kind)
+        record[field] = array.ctypes.data

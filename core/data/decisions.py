@@ -1,0 +1,114 @@
+"""Decisions as records, `{"shared": {...}, "actions": [{...}, {...}], "chosen": 1, "cost": 0.5, "probability": 0.5}`."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import SHARED_ROW, Batch
+from hutch.core.data.records import RecordReader
+from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.kernel.abi import UNLABELED
+
+_WANTED = (
+    "a decision such as {'shared': {...}, 'actions': [{...}, {...}], 'chosen': 0, 'cost': 1.0, 'probability': 0.5}"
+)
+_KNOWN = ("shared", "actions", "chosen", "cost", "costs", "probability", "importance", "tag")
+
+
+class _Label(NamedTuple):
+    name: int
+    cost: float
+    probability: float
+
+
+class DecisionReader(RecordReader):
+    """Records of decisions as batches; the arguments are those of `RecordReader`.
+
+    A record holds `actions`, a list of mappings from namespaces to features, and perhaps `shared`, one such mapping of
+    features that all of them have. Its label is `chosen`, the action that was chosen counted from 0, with its `cost` and
+    its `probability`; or `costs`, one per action. It may have an `importance` and a `tag`.
+    """
+
+    def batch(self, records: list[Mapping[str, Any]]) -> Batch:
+        """One batch of decisions.
+
+        Raises:
+            DataError: a decision that cannot be used, by its number.
+        """
+        first = self._row
+        self._places: list[int] = []
+        self._labels: list[_Label | None] = []
+        rows: list[Mapping[str, Any]] = []
+        for i, record in enumerate(records):
+            if not isinstance(record, Mapping):
+                raise self._wrong(first + i, f"got {record!r:.60}, wanted {_WANTED}")
+            rows += self._rows(first + i, record)
+        found = super().batch(rows)
+        self._row = first + len(records)
+        return found
+
+    def _rows(self, number: int, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The lines of a decision."""
+        actions, shared = record.get("actions"), record.get("shared")
+        for name in record:
+            if name not in _KNOWN:
+                raise self._wrong(number, f"got the key {name!r}; {did_you_mean(str(name), _KNOWN)}")
+        if not isinstance(actions, Sequence) or not actions:
+            raise self._wrong(number, f"actions: got {actions!r:.60}, wanted {_WANTED}")
+        lines = [shared, *actions] if shared is not None else actions
+        known = {name: record[name] for name in ("importance",) if name in record}
+        rows = []
+        for k, line in enumerate(lines):
+            if not isinstance(line, Mapping):
+                raise self._wrong(number, f"got {type(line).__name__}, wanted a mapping from namespaces to features")
+            for name in ("label", "group", *known):
+                if name in line:
+                    raise self._wrong(number, f"action {k}: got the key {name!r}, wanted it in the decision")
+            tag = record.get("tag") if k == 0 else line.get("tag")
+            rows.append({**line, **known, "group": number, "tag": tag})
+            self._places.append(number)
+        self._labels += [_Label(0, float(UNLABELED), float(SHARED_ROW))] if shared is not None else []
+        self._labels += self._labels_of(number, record, len(actions))
+        return rows
+
+    def _labels_of(self, number: int, record: Mapping[str, Any], count: int) -> list[_Label | None]:
+        """Cost and probability of each action; None where it has no label."""
+        if self._options.label == "action_costs":
+            costs = record.get("costs")
+            if costs is None:
+                return [None] * count
+            if len(costs) != count or not all(_is_finite(cost) for cost in costs):
+                raise self._wrong(number, f"costs: got {costs!r:.60}, wanted a number for each of {count} actions")
+            return [_Label(k + 1, float(cost), 0.0) for k, cost in enumerate(costs)]
+        chosen, cost, probability = record.get("chosen"), record.get("cost"), record.get("probability")
+        if chosen is None and cost is None:
+            return [None] * count
+        if not isinstance(chosen, int | np.integer) or not 0 <= chosen < count:
+            raise self._wrong(number, f"chosen: got {chosen!r}, wanted the number of an action, 0 to {count - 1}")
+        if not _is_finite(cost):
+            raise self._wrong(number, f"cost: got {cost!r}, wanted a number")
+        if not _is_finite(probability) or not 0 < probability <= 1:
+            raise self._wrong(number, f"probability: got {probability!r}, wanted a number above 0, at most 1")
+        return [_Label(k, float(cost), float(probability)) if k == chosen else None for k in range(count)]
+
+    def _columns(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        found = super()._columns(records)
+        labels = [label for label in self._labels if label is not None]
+        found["cost_ptr"] = np.cumsum([0, *(label is not None for label in self._labels)])
+        found["cost_classes"] = np.array([label.name for label in labels], np.uint32)
+        found["costs"] = np.array([label.cost for label in labels], np.float32)
+        found["probabilities"] = np.array([label.probability for label in labels], np.float32)
+        return found
+
+    def _wrong(self, number: int, text: str) -> DataError:
+        return DataError(at(self._source, number, None, text))
+
+    def _error(self, i: int, text: str) -> DataError:
+        return self._wrong(self._places[i], text)
+
+
+def _is_finite(value: Any) -> TypeGuard[float]:
+    return isinstance(value, Real) and abs(float(value)) < float(UNLABELED)

@@ -1,0 +1,119 @@
+"""Decisions as text: lines of predictions, and what the progress table says of one."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.reduction import Labels
+from hutch.core.kernel.abi import UNLABELED
+
+
+def decisions_of(batch: Batch) -> Iterator[tuple[int, int, int]]:
+    """Of each decision the rows of its first line, of its first action, and behind its last one."""
+    start, shared = 0, shared_rows(batch)
+    for stop in ends_of_groups(batch).tolist():
+        yield start, start + int(shared[start]), stop
+        start = stop
+
+
+def decision_at(batch: Batch, row: int) -> tuple[int, int, int]:
+    """The same of the decision to which a row belongs."""
+    start, stop = (int(np.searchsorted(batch.group, batch.group[row], side)) for side in ("left", "right"))
+    return start, start + int(shared_rows(batch.rows(start, start + 1))[0]), stop
+
+
+def number_text(value: float) -> str:
+    """A number with six decimals, without the zeros at the end.
+
+    >>> number_text(0.25), number_text(1.0), number_text(1 / 3)
+    ('0.25', '1', '0.333333')
+    """
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def tail(batch: Batch, row: int) -> bytes:
+    """What ends a line: the tag of a row, if it has one."""
+    tag = batch.tag(row)
+    return (b" " + tag if tag else b"") + b"\n"
+
+
+def classes_of(batch: Batch) -> list[int]:
+    """What the label of each row calls its action, 0 where it has none."""
+    found: NDArray[np.int64] = np.zeros(len(batch), np.int64)
+    given = np.flatnonzero(np.diff(batch.cost_ptr))
+    found[given] = batch.cost_classes[batch.cost_ptr[given]]
+    classes: list[int] = found.tolist()
+    return classes
+
+
+def ranked_actions(batch: Batch, outputs: Outputs) -> Iterator[tuple[int, list[int], list[float]]]:
+    """Of each decision the row of its first line, its actions with the best one first, and their values by action."""
+    if outputs.scores.shape[1]:
+        of_rows: Any = outputs.ranked.reshape(outputs.scores.shape).tolist()
+        for row, (actions, scores) in enumerate(zip(of_rows, outputs.scores.tolist(), strict=True)):
+            yield row, actions, scores
+        return
+    order, values = outputs.ranked.tolist(), outputs.predictions.tolist()
+    for start, first, stop in decisions_of(batch):
+        yield start, order[first:stop], values[first:stop]
+
+
+def decision_lines(batch: Batch, outputs: Outputs) -> bytes:
+    """A line `action:value,action:value` for each decision, the best action first, and an empty line."""
+    found = []
+    for row, ranked, values in ranked_actions(batch, outputs):
+        found.append(",".join(f"{k}:{number_text(values[k])}" for k in ranked).encode() + tail(batch, row) + b"\n")
+    return b"".join(found)
+
+
+def best_actions(batch: Batch, outputs: Outputs) -> bytes:
+    """The best action of each decision, and an empty line."""
+    found = []
+    for row, ranked, _ in ranked_actions(batch, outputs):
+        found.append((b"%d" % ranked[0] if ranked else b"") + tail(batch, row) + b"\n")
+    return b"".join(found)
+
+
+def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
+    """What a chain's predictions are written as: all actions, or the best where a layer says so."""
+    layers = chain.layers[1:] if chain.takes is Labels.LOGGED_CLASS else chain.layers
+    return best_actions if getattr(layers[0].parameters, "lists", "all") == "best" else decision_lines
+
+
+def label_cell(batch: Batch, row: int, takes: Labels) -> str | None:
+    """What the table says of the label of the decision to which a row belongs."""
+    _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
+    low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
+    known = np.flatnonzero(batch.costs[low:high] != UNLABELED) + low
+    if takes is Labels.ACTION_COSTS:
+        return "known" if len(known) == stop - first else None
+    known = known[batch.probabilities[known] > 0]
+    if len(known) != 1:
+        return None
+    at = int(known[0])
+    action = int(np.searchsorted(batch.cost_ptr, at, "right")) - 1 - first
+    if takes is Labels.LOGGED_CLASS:
+        action = int(batch.cost_classes[at]) - 1
+    return f"{action}:{batch.costs[at]:.2g}:{batch.probabilities[at]:.2g}"
+
+
+def prediction_cell(batch: Batch, row: int, outputs: Outputs, takes: Labels) -> str:
+    """What the table says of the best action of the decision to which a row belongs; its class if all costs are known."""
+    if takes is Labels.LOGGED_CLASS:
+        best = int(outputs.ranked.reshape(outputs.scores.shape)[row, 0])
+        return _pair(best, outputs.scores[row, best])
+    _, first, stop = decision_at(batch, row)
+    if first == stop:
+        return "none"
+    best = int(outputs.ranked[first])
+    if takes is Labels.ACTION_COSTS:
+        return str(classes_of(batch)[first + best])
+    return _pair(best, outputs.predictions[first + best])
+
+
+def _pair(action: int, value: float) -> str:
+    return f"{action}:" + f"{value:.2f}".rstrip("0").rstrip(".")

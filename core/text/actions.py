@@ -1,0 +1,140 @@
+"""Labels of decisions: `shared`, `action:cost:probability` of the one that was chosen, or `action:cost` of each."""
+
+import numpy as np
+from numpy import float32, uint32
+from numpy.typing import NDArray
+
+from hutch.core.batch import SHARED_ROW, Batch, ends_of_groups, shared_rows
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.raw_bytes import byte_at
+from hutch.core.text import problems
+from hutch.core.text.hashing import hash_name
+from hutch.core.text.numbers import has_digit, read_float
+from hutch.core.text.problems import KEPT, Found
+from hutch.core.text.state import add_action, report
+
+BLANK, COLON = 32, 58
+_WORD = b"shared"
+
+
+@helper
+def next_word(at, stop):
+    """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
+    while at < stop and byte_at(at) == BLANK:
+        at += 1
+    first = at
+    while at < stop and byte_at(at) != BLANK:
+        at += 1
+    return first, at
+
+
+@helper
+def _is_word(start, stop):
+    """Whether a word is `shared`, perhaps between stars as VW's cost-sensitive examples write it."""
+    while start < stop and byte_at(start) == 42 and byte_at(stop - 1) == 42:
+        start, stop = start + 1, stop - 1
+    if stop - start != len(_WORD):
+        return False
+    for i in range(len(_WORD)):
+        if byte_at(start + i) != _WORD[i]:
+            return False
+    return True
+
+
+@helper
+def _next_part(at, stop):
+    """Bounds of the next part of a word between colons; an empty part does not count."""
+    while at < stop and byte_at(at) == COLON:
+        at += 1
+    first = at
+    while at < stop and byte_at(at) != COLON:
+        at += 1
+    return first, at
+
+
+@helper
+def _read_number(start, stop):
+    """A part as a number, NaN if it is none."""
+    value, used = read_float(start, stop)
+    good = used == stop - start and has_digit(start, stop) and abs(value) < np.inf
+    return value if good else float32(np.nan)
+
+
+@helper
+def _read_action(state, start, stop, all_costs):
+    """One word of a label; names of actions are hashed, numbers taken as they are."""
+    first, name_end = _next_part(start, stop)
+    second, cost_end = _next_part(name_end, stop)
+    third, end = _next_part(cost_end, stop)
+    action = hash_name(first, name_end, uint32(0), 0)
+    cost, probability = UNLABELED, float32(0)
+    if second < cost_end:
+        cost = _read_number(second, cost_end)
+    if cost != cost or end != stop or (all_costs and third < end) or first == name_end:
+        report(state, problems.BAD_ACTION, start, stop)
+        cost = UNLABELED
+    elif not all_costs and cost != UNLABELED:
+        probability = _read_number(third, end) if third < end else float32(0)
+        if not float32(0) < probability <= float32(1):
+            report(state, problems.BAD_PROBABILITY, start, stop)
+            probability = float32(0)
+    add_action(state, action, cost, probability)
+
+
+@helper
+def read_actions(state, start, end, all_costs):
+    """`shared`, or words `action[:cost[:probability]]`; with `all_costs` `action[:cost]`."""
+    at, stop = next_word(start, end)
+    beyond, _ = next_word(stop, end)
+    if beyond == end and _is_word(at, stop):
+        add_action(state, uint32(0), UNLABELED, SHARED_ROW)
+        return
+    while at < stop:
+        _read_action(state, at, stop, all_costs)
+        at, stop = next_word(stop, end)
+
+
+def find_problems(batch: Batch, text: NDArray[np.uint8], all_costs: bool) -> Found | None:
+    """What is wrong with decisions as a whole; None if nothing is.
+
+    Args:
+        batch: what came of the text.
+        text: whole lines.
+        all_costs: labels are costs of all actions, not of one.
+    """
+    if not len(batch):
+        return None
+    ends, shared = ends_of_groups(batch), shared_rows(batch)
+    starts = np.concatenate([[0], ends[:-1]])
+    given = np.concatenate([[0], np.cumsum((batch.costs != UNLABELED) & (batch.probabilities != SHARED_ROW))])
+    labels = np.diff(given[batch.cost_ptr])  # of each row
+    in_decision = given[batch.cost_ptr[ends]] - given[batch.cost_ptr[starts]]
+    actions = ends - starts - shared[starts]
+    shared[starts] = False
+    found = {
+        problems.SHARED_ALONE: starts[actions == 0],
+        problems.SHARED_NOT_FIRST: np.flatnonzero(shared),
+    }
+    if all_costs:
+        found[problems.SEVERAL_LABELS] = np.flatnonzero(labels > 1)
+        found[problems.SOME_COSTS] = starts[(in_decision > 0) & (in_decision < actions)]
+    else:
+        before = given[batch.cost_ptr[:-1]] - np.repeat(given[batch.cost_ptr[starts]], ends - starts)
+        found[problems.SEVERAL_LABELS] = np.flatnonzero((labels > 0) & (before + labels > 1))
+    return _found(found, bytes(text)) if any(map(len, found.values())) else None
+
+
+def _found(rows_by_kind: dict[int, NDArray[np.int64]], text: bytes) -> Found:
+    """Problems of whole lines, with their places in the text."""
+    places, at = [], 0
+    for number, line in enumerate(text.split(b"\n"), 1):
+        if line.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\r"):
+            places.append((number, at, at + len(line)))
+        at += len(line) + 1
+    found = Found()
+    for kind, rows in rows_by_kind.items():
+        found.counts[kind] = len(rows)
+        for k, row in enumerate(rows[:KEPT].tolist()):
+            found.places[kind, k] = places[row]
+    return found

@@ -1,0 +1,86 @@
+"""Epsilon-greedy exploration: the best action, but with probability epsilon any of them.
+
+Each of K actions gets epsilon / K; the 1 - epsilon that is left goes to the actions whose score equals the best one's up
+to 1e-4 of their size, in equal parts.
+
+Source: VW 9.11.9, `--cb_explore_adf --epsilon`.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
+from hutch.core.kernel.decision import decision_of, values_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.reductions.bandits.explorer import Explorer, Probability
+from hutch.reductions.bandits.probabilities import conclude, leaders, teach_next
+
+_1 = np.float32(1)
+
+
+class ExploreEpsilonParameters(Parameters):
+    """Parameters of `explore_epsilon`.
+
+    Attributes:
+        epsilon: probability of choosing at random.
+        first_only: only the first of equally good actions gets what is left.
+    """
+
+    epsilon: Probability = 0.05
+    first_only: bool = False
+
+
+STATE = np.dtype([("epsilon", "f4"), ("first_only", "u4")])
+own_of = state_of(STATE)
+
+
+@helper
+def _explore(layer, example, importance, offset):
+    predict_next(layer, example, UNLABELED, importance, offset)
+    state, values = own_of(layer), values_of(decision_of(example))
+    count = 1 if state.first_only == 1 else leaders(values)
+    each, left = state.epsilon / np.float32(len(values)), (_1 - state.epsilon) / np.float32(count)
+    for k in range(len(values)):
+        values[k] = each + left if k < count else each
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
+    _explore(layer, example, importance, offset)
+    return conclude(example, importance)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """The same, then let the layer below learn."""
+    _explore(layer, example, importance, offset)
+    teach_next(layer, example, importance, offset)
+    return conclude(example, importance)
+
+
+class ExploreEpsilon(Explorer):
+    """Chooses the best action, or any with probability epsilon."""
+
+    name: ClassVar[str] = "explore_epsilon"
+    Parameters: ClassVar[type[Parameters]] = ExploreEpsilonParameters
+
+    def __init__(self, parameters: ExploreEpsilonParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = Record(STATE, epsilon=parameters.epsilon, first_only=parameters.first_only)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register epsilon-greedy exploration."""
+    register(ExploreEpsilon)

@@ -1,0 +1,96 @@
+"""Exploration first: the actions of the first decisions are chosen at random, later ones by score.
+
+Source: VW 9.11.9, `--cb_explore_adf --first`.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
+from hutch.core.kernel.decision import decision_of, values_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.parameters import ExampleValue, Within
+from hutch.reductions.bandits.explorer import Explorer, Probability
+from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, teach_next
+from hutch.reductions.bandits.scratch import floats, make_columns
+from hutch.reductions.linear.memory import Buffer
+
+_0, _1 = np.float32(0), np.float32(1)
+
+
+class ExploreFirstParameters(Parameters):
+    """Parameters of `explore_first`.
+
+    Attributes:
+        decisions: how many labelled decisions are made at random.
+        epsilon: later, probability of choosing at random.
+    """
+
+    decisions: Annotated[int, Within(ge=0), ExampleValue(10)]
+    epsilon: Probability = 0.0
+
+
+STATE = np.dtype([("left", "u8"), ("scratch", "u8"), ("epsilon", "f4")])
+own_of = state_of(STATE)
+
+
+@helper
+def _explore(layer, example, importance, offset):
+    predict_next(layer, example, UNLABELED, importance, offset)
+    state, d = own_of(layer), decision_of(example)
+    values, columns = values_of(d), make_columns(state.scratch, d.count, 1)
+    for k in range(len(values)):
+        values[k] = _1 / np.float32(len(values)) if state.left > uint64(0) else (_1 if k == 0 else _0)
+    if columns != uint64(0):
+        enforce_minimum(state.epsilon, True, values, floats(columns, d.count, 0))
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
+    _explore(layer, example, importance, offset)
+    return conclude(example, importance)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """The same, then let the layer below learn."""
+    _explore(layer, example, importance, offset)
+    teach_next(layer, example, importance, offset)
+    state = own_of(layer)
+    if state.left > uint64(0):
+        state.left -= uint64(1)
+    return conclude(example, importance)
+
+
+class ExploreFirst(Explorer):
+    """Makes the first decisions at random."""
+
+    name: ClassVar[str] = "explore_first"
+    Parameters: ClassVar[type[Parameters]] = ExploreFirstParameters
+
+    def __init__(self, parameters: ExploreFirstParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = Record(STATE, left=parameters.decisions, epsilon=parameters.epsilon, scratch=Buffer())
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Decisions still to be made at random."""
+        return {"left": self.state["left"]}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register exploration first."""
+    register(ExploreFirst)

@@ -1,0 +1,134 @@
+"""Synthetic cover: probability goes to the cheapest action in small steps, each of which makes it look dearer.
+
+There are `steps` steps of 1 / steps each. A step goes to the action whose score is lowest, and raises that score by
+psi / steps. Scores are first cut to the range of the costs seen.
+
+Source: VW 9.11.9, `--cb_explore_adf --synthcover`.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
+from hutch.core.kernel.decision import decision_of, ranked_of, values_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.parameters import Within
+from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
+from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, sort_by_probability, teach_next
+from hutch.reductions.bandits.scratch import floats, make_columns
+from hutch.reductions.linear.memory import Buffer
+
+_0, _1 = np.float32(0), np.float32(1)
+
+
+class ExploreSyntheticCoverParameters(Parameters):
+    """Parameters of `explore_synthetic_cover`.
+
+    Attributes:
+        steps: how many.
+        psi: what all steps together add to a score.
+        epsilon: least probability of all actions together.
+    """
+
+    steps: Annotated[int, Within(ge=1)] = 100
+    psi: Finite = 0.1
+    epsilon: Probability = 0.0
+
+
+STATE = np.dtype(
+    [("steps", "u8"), ("scratch", "u8"), ("psi", "f4"), ("epsilon", "f4"), ("lowest", "f4"), ("highest", "f4")]
+)
+own_of = state_of(STATE)
+
+
+@helper
+def _two_lowest(scores):
+    """The actions with the lowest and the second lowest score, of equal ones the lower number."""
+    first, second = 0, 1
+    if scores[1] < scores[0]:
+        first, second = 1, 0
+    for k in range(2, len(scores)):
+        if scores[k] < scores[first]:
+            first, second = k, first
+        elif scores[k] < scores[second]:
+            second = k
+    return first, second
+
+
+@helper
+def _explore(layer, example, importance, offset):
+    predict_next(layer, example, UNLABELED, importance, offset)
+    state, d = own_of(layer), decision_of(example)
+    ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 3)
+    if columns == uint64(0):
+        return
+    if d.count == uint64(1):
+        values[0] = _1
+        return
+    scores, order, scratch = floats(columns, d.count, 0), floats(columns, d.count, 1), floats(columns, d.count, 2)
+    for k in range(d.count):
+        scores[ranked[k]] = max(min(values[k], state.highest), state.lowest)
+    for k in range(d.count):
+        ranked[k], values[k], order[k] = k, _0, -np.float32(k)
+    step, left = _1 / np.float32(state.steps), int64(state.steps)
+    while left > 0:
+        first, second = _two_lowest(scores)
+        while left > 0:
+            values[first] += step
+            scores[first] += step * state.psi
+            left -= 1
+            if not scores[second] >= scores[first]:
+                break
+    enforce_minimum(state.epsilon, True, values, scratch)
+    sort_by_probability(ranked, values, order)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the likeliest first."""
+    _explore(layer, example, importance, offset)
+    return conclude(example, importance)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """Widen the range of costs, then the same, then let the layer below learn."""
+    state, d = own_of(layer), decision_of(example)
+    state.lowest, state.highest = min(state.lowest, d.cost), max(state.highest, d.cost)
+    _explore(layer, example, importance, offset)
+    teach_next(layer, example, importance, offset)
+    return conclude(example, importance)
+
+
+class ExploreSyntheticCover(Explorer):
+    """Gives probability to the cheapest action in small steps."""
+
+    name: ClassVar[str] = "explore_synthetic_cover"
+    Parameters: ClassVar[type[Parameters]] = ExploreSyntheticCoverParameters
+
+    def __init__(self, parameters: ExploreSyntheticCoverParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        p = parameters
+        self.state = Record(STATE, steps=p.steps, scratch=Buffer(), psi=p.psi, epsilon=p.epsilon)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The range of costs seen."""
+        return {"lowest": self.state["lowest"], "highest": self.state["highest"]}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register synthetic cover."""
+    register(ExploreSyntheticCover)

@@ -1,0 +1,62 @@
+"""Random numbers of exploration: VW's generator, from the run's state or from a seed."""
+
+import math
+
+import numpy as np
+
+from hutch.core.kernel.decorators import helper
+from hutch.reductions.active.rules import merand48
+
+_0, _1, _2 = np.float32(0), np.float32(1), np.float32(2)
+
+_POISSON = (
+    0.3678794411714423215955,
+    0.735758882342884643191,
+    0.919698602928605803989,
+    0.9810118431238461909214,
+    0.9963401531726562876545,
+    0.9994058151824183070012,
+    0.9999167588507119768923,
+    0.9999897508033253583053,
+    0.9999988747974020309819,
+    0.9999998885745216612793,
+    0.9999999899522336243091,
+    0.9999999991683892573118,
+)
+"""Probabilities that a Poisson number of mean 1 is at most 0, 1, 2, …"""
+
+
+@helper
+def draw_poisson(shared):
+    """A Poisson number of mean 1, drawn with the run's random state."""
+    shared.random_state, u = merand48(shared.random_state)
+    count = 0
+    while count < len(_POISSON) and np.float64(u) > _POISSON[count]:
+        count += 1
+    return count
+
+
+@helper
+def draw_gaussian(state):
+    """A number from the standard normal distribution by the polar method, and the next state."""
+    t, a = _0, _0
+    while t >= _1 or t == _0:
+        state, u = merand48(state)
+        state, v = merand48(state)
+        a, b = _2 * u - _1, _2 * v - _1
+        t = a * a + b * b
+    return a * math.sqrt(-_2 * np.float32(math.log(t)) / t), state
+
+
+@helper
+def draw_action(probabilities, u):
+    """The first place at which the running sum of probabilities exceeds a share `u` of their sum; and that sum."""
+    total = _0
+    for p in probabilities:
+        total += p
+    target, run = min(total * u, total), _0
+    for k in range(len(probabilities)):
+        run += probabilities[k]
+        if run > target:
+            return k, total
+    return len(probabilities) - 1, total

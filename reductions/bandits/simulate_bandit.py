@@ -1,0 +1,135 @@
+"""Classes as a test of bandits: the chain chooses a class, and learns only from what that choice has cost.
+
+The class is drawn from the probabilities that the explorer below gives. If it is the label's, or if the label names its
+cost, the loss goes from `right` to `wrong`; that, and the probability of the draw, is all that the layers below are told.
+
+Source: VW 9.11.9, `--cbify` and `--cbify_cs`.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next, state_of
+from hutch.core.kernel.decision import decision_at, ranked_of, values_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.parameters import ExampleValue, Within
+from hutch.core.text.hashing import hash_namespace
+from hutch.reductions.active.rules import merand48
+from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
+from hutch.reductions.bandits.explorer import Finite
+from hutch.reductions.bandits.random import draw_action
+
+
+class SimulateBanditParameters(Parameters):
+    """Parameters of `simulate_bandit`.
+
+    Attributes:
+        classes: how many, counted from 1.
+        right, wrong: cost of the right class, and of every other.
+    """
+
+    classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]
+    right: Finite = 0.0
+    wrong: Finite = 1.0
+
+
+STATE = np.dtype([("copies", "u8"), ("seed", "u8"), ("draws", "u8"), ("right", "f4"), ("wrong", "f4")])
+own_of = state_of(STATE)
+
+
+@helper
+def _choose(layer, example, importance, offset):
+    """Draw a class from the probabilities of the layer below; returns the action and the probability it had."""
+    state = own_of(layer)
+    d = decision_at(copies_of(state.copies).decision)
+    fill_importance(d, importance)
+    predict_next(layer, example, UNLABELED, importance, offset)
+    place, total = draw_action(values_of(d), merand48(state.seed + state.draws)[1])
+    return int64(ranked_of(d)[place]), values_of(d)[place] / total
+
+
+@helper
+def _judge(example, label, importance, action):
+    """The class chosen, and whether it is wrong as the loss."""
+    e, prediction = example_of(example), np.float32(action) + np.float32(1)
+    e.features = e.length
+    e.loss = np.float64(importance) if label != UNLABELED and label != prediction else 0.0
+    return prediction
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """The class drawn."""
+    state = own_of(layer)
+    if not make_copies(state.copies, example):
+        return np.float32(1)
+    action, _ = _choose(layer, example, importance, offset)
+    state.draws += uint64(1)
+    end_copies(state.copies, example)
+    return _judge(example, label, importance, action)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """The class drawn; the layers below are told its cost and its probability."""
+    state = own_of(layer)
+    if not make_copies(state.copies, example):
+        return np.float32(1)
+    action, probability = _choose(layer, example, importance, offset)
+    state.draws += uint64(1)
+    d = decision_at(copies_of(state.copies).decision)
+    right = np.float32(action) + np.float32(1) == label
+    d.chosen, d.cost, d.probability = action, state.right if right else state.wrong, probability
+    learn_next(layer, example, d.cost, importance, offset)
+    end_copies(state.copies, example)
+    return _judge(example, label, importance, action)
+
+
+class SimulateBandit(Reduction):
+    """Chooses a class and learns from the cost of the choice alone."""
+
+    name: ClassVar[str] = "simulate_bandit"
+    Parameters: ClassVar[type[Parameters]] = SimulateBanditParameters
+    takes = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
+    known_failures = {
+        "predict_changes_nothing": "every prediction is a draw, and the next one goes on from there",
+        "shuffled_features": "rounding moves the border between two draws",
+        "loss": "of two predictions of the same example each is drawn anew",
+    }
+
+    def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        if context.submodels != 1:
+            raise ConfigError("simulate_bandit: got a layer above it, wanted it at the top")
+        self.state = Record(
+            STATE,
+            copies=Copies(parameters.classes, context),
+            seed=hash_namespace("vw", 0, "all"),
+            right=parameters.right,
+            wrong=parameters.wrong,
+        )
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """How often it has drawn."""
+        return {"draws": self.state["draws"]}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the test of bandits with classes."""
+    register(SimulateBandit)

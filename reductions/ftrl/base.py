@@ -1,0 +1,164 @@
+"""What the learners of this folder have in common: features as `linear` makes them, and a dot product as the score."""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+from numpy import uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions, Reduction
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    call_loss,
+    example_of,
+    float32s_at,
+    kernel,
+    loss_of,
+    shared_of,
+    state_of,
+)
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
+from hutch.core.loss.kernels import value_of
+from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import Within
+from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
+from hutch.reductions.linear.layer import Linear
+
+_0 = np.float32(0)
+
+NonNegative = Annotated[float, Within(ge=0)]
+Positive = Annotated[float, Within(gt=0)]
+
+
+class SumsParameters(Parameters):
+    """What the learners of this folder can be told in common.
+
+    Attributes:
+        loss: `hinge`, or `{quantile: {tau: 0.9}}`.
+        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
+            letters is a term too where namespaces go by letter.
+        permutations: a namespace with itself gives all pairs instead of those in order.
+        duplicate_interactions: keep terms that are permutations of each other.
+        ignore_linear: namespaces of which only the interactions are used.
+    """
+
+    loss: LossChoice = LossChoice(name="squared")
+    min_prediction: float | None = None
+    max_prediction: float | None = None
+    interactions: tuple[str | tuple[str, ...], ...] = ()
+    permutations: bool = False
+    duplicate_interactions: bool = False
+    ignore_linear: tuple[str, ...] = ()
+
+
+SUMS = np.dtype(
+    [
+        ("loss", "u8"),  # address of the LOSS record
+        ("features", "u8"),  # address of the FEATURES record
+        ("norm", "f8"),  # coin betting: sum of importance times Σ (x / max |x|)²
+        ("importance", "f8"),  # coin betting: sum of importance
+        ("alpha", "f4"),
+        ("beta", "f4"),
+        ("l1", "f4"),
+        ("l2", "f4"),
+    ]
+)
+sums_of = state_of(SUMS)
+
+
+@inlined
+def weights_of(shared):
+    """The whole weight table, float32."""
+    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+
+
+@inlined
+def clipped(shared, p):
+    """A prediction within the range of the labels; 0 for NaN."""
+    return _0 if math.isnan(p) else min(max(p, shared.min_label), shared.max_label)
+
+
+@helper
+def score(layer, example, offset):
+    """Gather the features; returns base + w·x."""
+    state, e = sums_of(layer), example_of(example)
+    features, shared = features_of(state.features), shared_of(e.shared)
+    n = uint64(gather(features, example, offset))
+    rows, values, weights, p = rows_of(features, n), values_of(features, n), weights_of(shared), e.base
+    for i in range(n):
+        p += weights[uint64(rows[i]) * shared.stride] * values[i]
+    return p
+
+
+@helper
+def predicted(layer, example, label, importance, raw):
+    """Write what a score means for the example: the prediction and its loss; returns the prediction."""
+    state, e = sums_of(layer), example_of(example)
+    prediction = clipped(shared_of(e.shared), raw)
+    e.raw, e.updated, e.loss = raw, prediction, 0.0
+    if label != UNLABELED and importance > _0:
+        e.loss = np.float64(value_of(state.loss, prediction, label) * importance)
+    return prediction
+
+
+@helper
+def judge(layer, example, label, importance, p, before, raw):
+    """Write the loss of the prediction that is learned from, but the score and the prediction made before."""
+    prediction, e = predicted(layer, example, label, importance, p), example_of(example)
+    e.raw, e.updated = raw, before
+    return prediction
+
+
+@helper
+def gradient(state, prediction, label, importance):
+    """Slope of the loss at a prediction, times the importance."""
+    slope = call_loss(loss_of(state.loss).derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
+    return np.float32(slope) * importance
+
+
+@helper
+def widen(shared, label):
+    """Take a label into the range that predictions are clipped to."""
+    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+
+
+@inlined
+def learns(shared, label, importance):
+    """Whether there is anything to learn."""
+    return label != UNLABELED and importance > _0 and shared.testing == 0
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Predict only; a label without importance still says what range labels have."""
+    if not importance > _0:
+        widen(shared_of(example_of(example).shared), label)
+    return predicted(layer, example, label, importance, score(layer, example, offset))
+
+
+class Sums(Reduction):
+    """A linear learner whose weights follow from sums over the gradients of each feature."""
+
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+    namespaces = Linear.namespaces
+    gathered = Linear.gathered
+    _make_features, _set_range = Linear._make_features, Linear._set_range
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._features = self._make_features()  # type: ignore[misc]
+        given = {name: getattr(parameters, name, 0.0) for name in ("alpha", "beta", "l1", "l2")}
+        self.state = Record(SUMS, loss=self.loss(parameters.loss), features=self._features.record, **given)
+        self._set_range(context.shared)  # type: ignore[misc]
+
+    begin_batch = Linear.begin_batch
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Sums that belong to no single feature."""
+        return {"norm": self.state["norm"], "importance": self.state["importance"]}

@@ -1,0 +1,151 @@
+"""Layers that decide: their contract, and learning by hand as an oracle."""
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import ConfigError
+from hutch.plugins.checks import check_reduction
+from hutch.plugins.manager import installed
+
+LAYERS = (
+    "cost_sensitive_with_features",
+    "contextual_bandit",
+    "explore_epsilon",
+    "explore_first",
+    "explore_softmax",
+    "explore_squarecb",
+    "explore_regcb",
+    "explore_bag",
+    "explore_cover",
+    "explore_rnd",
+    "explore_synthetic_cover",
+    "sample_action",
+    "action_per_class",
+    "simulate_bandit",
+)
+CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_contract(name):
+    for check in check_reduction(installed().registry.reductions[name]):
+        if check.name in CHECKS:
+            check()
+
+
+def _plain(*above, **parameters):
+    """A chain on plain gradient descent: w += 2 rate importance (label - w·x) x."""
+    linear = {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0, "learning_rate": 0.1}
+    lower = [{"contextual_bandit": parameters}, "cost_sensitive_with_features", {"linear": linear}]
+    return Chain.from_config({"chain": [*above, *lower], "input": {"constant": False}})
+
+
+def _decisions(count, actions=3):
+    """Decisions of actions with one feature each and a shared one, and their logged choices."""
+    random = np.random.default_rng(3)
+    for _ in range(count):
+        features = random.integers(0, 5, actions)
+        chosen = int(random.integers(actions))
+        cost, probability = float(features[chosen] % 2), float(random.uniform(0.2, 1))
+        record = {
+            "shared": {"s": {"s": 0.5}},
+            "actions": [{"a": [f"f{k}"]} for k in features],
+            "chosen": chosen,
+            "cost": cost,
+            "probability": probability,
+        }
+        yield record, features, chosen, cost, probability
+
+
+def _by_hand(kind):
+    """Scores before each decision is learned, by the same arithmetic in float64; `mtr`, `ips` and `dr`."""
+    policy, regressor, low, high = np.zeros(6), np.zeros(6), 0.0, 0.0
+    seen = actions = 0
+    for _, features, chosen, cost, probability in _decisions(60):
+        x = np.zeros((len(features), 6))
+        x[np.arange(len(features)), features], x[:, 5] = 1, 0.5
+        yield x @ policy
+        if kind == "mtr":
+            seen, actions = seen + 1, actions + len(features)
+            targets, weights = {chosen: cost}, {chosen: seen / actions / probability}
+        elif kind == "ips":
+            targets, weights = {k: cost / probability * (k == chosen) for k in range(len(features))}, {}
+        else:
+            targets, weights = {}, {}
+            for k in range(len(features)):
+                if k == chosen:
+                    low, high = min(low, cost), max(high, cost)
+                estimate = targets[k] = np.clip(x[k] @ regressor, low, high)
+                if k == chosen:
+                    targets[k] += (cost - estimate) / probability
+                    regressor += 0.2 / probability * (cost - estimate) * x[k]
+        for k, target in targets.items():
+            low, high = min(low, target), max(high, target)
+            policy += 0.2 * weights.get(k, 1) * (target - np.clip(x[k] @ policy, low, high)) * x[k]
+
+
+@pytest.mark.parametrize("kind", ["mtr", "ips", "dr"])
+def test_learns_as_by_hand(kind):
+    chain = _plain(type=kind)
+    scores = [chain.learn([record]) for record, *_ in _decisions(60)]
+    np.testing.assert_allclose(scores, list(_by_hand(kind)), rtol=2e-4, atol=2e-5)
+
+
+def test_squarecb_by_its_formula():
+    chain, scored = _plain({"explore_squarecb": {"scale": 3.0}}), _plain()
+    for t, (record, *_) in enumerate(_decisions(40)):
+        last = record["chosen"] == 2
+        scores = scored.predict([record]).astype(float)
+        gap = 3 * t**0.5 * (scores - scores.min())
+        wanted = 1 / (3 + gap)
+        best = int(np.argmin(scores))
+        wanted[best] = 0
+        wanted[best] = 1 - wanted.sum()
+        np.testing.assert_allclose(chain.learn([record]), wanted, rtol=1e-4)
+        scored.learn([record if last else {**record, "probability": 1.0}])  # which is how SquareCB has it learned
+
+
+def test_greedy_finds_the_cheap_actions():
+    chain = _plain("explore_epsilon")
+    chain.learn([record for record, *_ in _decisions(400)])
+    for record, features, *_ in _decisions(20):
+        best = features[int(np.argmax(chain.predict([record])))]
+        assert best % 2 == 0 or all(features % 2 == 1)
+
+
+def test_the_shared_line_counts_for_every_action():
+    chain = _plain()
+    decision, *_ = next(_decisions(1))
+    merged = {**decision, "shared": None, "actions": [{**a, **decision["shared"]} for a in decision["actions"]]}
+    np.testing.assert_array_equal(chain.learn([decision] * 3), _plain().learn([merged] * 3))
+
+
+def test_importance_is_that_of_the_line():
+    heavy, twice = _plain(type="ips"), _plain(type="ips")
+    decision = {**next(_decisions(1))[0], "cost": 1.0}
+    heavy.learn([{**decision, "importance": 2.0}])
+    assert heavy.statistics.weighted_labeled == 2
+    twice.learn([decision])
+    assert not np.array_equal(heavy.predict([decision]), twice.predict([decision]))
+
+
+@pytest.mark.parametrize("name", ["explore_regcb", {"explore_squarecb": {"eliminate": True}}])
+def test_ranges_need_a_learner_that_has_them(name):
+    with pytest.raises(ConfigError, match="sensitivity, which 'pistol' lacks"):
+        Chain.from_config({"chain": [name, "contextual_bandit", "cost_sensitive_with_features", "pistol"]})
+
+
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [
+        (["explore_squarecb", {"contextual_bandit": {"type": "dr"}}], "needs contextual_bandit.type mtr"),
+        ([{"explore_cover": {"policies": 2}}, {"contextual_bandit": {"type": "sm"}}], "mtr, dr or ips"),
+        (["explore_epsilon"], "asks of the layer below labels 'logged_action'"),
+        (["ngrams", "contextual_bandit"], "reads single examples"),
+    ],
+)
+def test_layers_that_do_not_fit_are_refused(layers, text):
+    names = [{"ngrams": {"size": 2}} if layer == "ngrams" else layer for layer in layers]
+    with pytest.raises(ConfigError, match=text):
+        Chain.from_config({"chain": [*names, "cost_sensitive_with_features", "linear"]})

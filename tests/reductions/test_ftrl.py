@@ -1,0 +1,51 @@
+"""FTRL-Proximal, PiSTOL and coin betting: their contract, and their formulas in float64."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.plugins.checks import check_reduction
+from hutch.plugins.manager import installed
+
+LEARNERS = ("ftrl_proximal", "pistol", "coin_betting")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_contract(name):
+    for check in check_reduction(installed().registry.reductions[name]):
+        check()
+
+
+def _ftrl(sums, x, slope, alpha=0.5, beta=1.0, l1=0.01, l2=0.1):
+    w, z, n = sums
+    g = slope * x
+    z, n = z + g - (math.sqrt(n + g * g) - math.sqrt(n)) / alpha * w, n + g * g
+    if abs(z) <= l1:
+        return [0.0, z, n]
+    return [-math.copysign(abs(z) - l1, z) / (l2 + (beta + math.sqrt(n)) / alpha), z, n]
+
+
+def test_ftrl_by_its_formula():
+    chain = Chain.from_config({"chain": [{"ftrl_proximal": {"l1": 0.01, "l2": 0.1}}], "input": {"constant": False}})
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(40, 3)), random.normal(size=40)
+    sums, low, high = [[0.0, 0.0, 0.0] for _ in range(3)], 0.0, 0.0
+    for row, label in zip(X, y, strict=True):
+        score = sum(s[0] * x for s, x in zip(sums, row, strict=True))
+        [found] = chain.learn(row[None], np.array([label]))
+        assert found == pytest.approx(np.clip(score, low, high), rel=1e-4, abs=1e-5)
+        low, high = min(low, label), max(high, label)
+        slope = 2 * (np.clip(score, low, high) - label)
+        sums = [_ftrl(s, x, slope) for s, x in zip(sums, row, strict=True)]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learns_a_line_whatever_the_scale(name):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 2))
+    y = X @ [2, -1]
+    for scale in (1, 10) if name == "ftrl_proximal" else (0.01, 1, 100):
+        errors = (Chain.from_config({"chain": [name]}).learn(X * scale, y) - y)[-300:]
+        assert np.mean(errors**2) < 0.1

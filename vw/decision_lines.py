@@ -1,0 +1,45 @@
+"""Vowpal Wabbit's forms of predictions for decisions."""
+
+import numpy as np
+
+from hutch.chain import Chain
+from hutch.core.batch import Batch, shared_rows
+from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Labels
+from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
+from hutch.core.run.output import Lines
+
+
+def decision_prediction_lines(chain: Chain) -> Lines:
+    """What `-p` writes."""
+    if chain.takes is not Labels.ACTION_COSTS:
+        return lines_of(chain)
+    return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
+
+
+def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each action: its class if that is the one chosen, else 0."""
+    found, classes = [], classes_of(batch)
+    for _, first, stop in decisions_of(batch):
+        best = classes[first + int(outputs.ranked[first])] if stop > first else 0
+        rows = range(first, stop)
+        found += [(b"%d" % best if classes[row] == best else b"0") + tail(batch, row) for row in rows]
+        found.append(b"\n")
+    return b"".join(found)
+
+
+def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
+    """Classes and scores, the best first."""
+    found, classes = [], classes_of(batch)
+    for start, first, stop in decisions_of(batch):
+        rows = [first + int(k) for k in outputs.ranked[first:stop]]
+        pairs = (f"{classes[row]}:{number_text(float(outputs.predictions[row]))}" for row in rows)
+        found.append(",".join(pairs).encode() + tail(batch, start) + b"\n")
+    return b"".join(found)
+
+
+def raw_lines(batch: Batch, outputs: Outputs) -> bytes:
+    """`-r` of costs with features: class and score of each line, 0 of a shared one."""
+    scores = np.where(shared_rows(batch), 0, outputs.predictions).tolist()
+    pairs = zip(classes_of(batch), scores, strict=True)
+    return b"".join(b"%d:%s%s" % (c, f"{score:g}".encode(), tail(batch, k)) for k, (c, score) in enumerate(pairs))
