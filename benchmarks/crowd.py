@@ -26,9 +26,9 @@ from hutch.crowd.data.labels import Labels, read_gold, read_labels
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import run
-from hutch.crowd.models.table import ALIKE
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
+from hutch.crowd.table import ALIKE
 
 SLOTS = 1 << 16
 PEERS = ("MajorityVote", "DawidSkene", "OneCoinDawidSkene", "GLAD", "MACE", "Wawa")

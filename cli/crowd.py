@@ -271,7 +271,7 @@ def _model(
 
 
 def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
-    from hutch.crowd.models.table import BUILT_IN, DEFAULT, create
+    from hutch.crowd.table import BUILT_IN, DEFAULT, create
 
     models = {model.name: model for model in BUILT_IN}
     if name and name not in models:  # plugins are loaded only if they are asked for

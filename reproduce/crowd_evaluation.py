@@ -154,7 +154,7 @@ def slots_curve(
 
 def model_table(crowd: SimulatedCrowd) -> list[tuple[str, float, float]]:
     """Name, accuracy and log-loss of the vote share and of every built-in model, batch and online."""
-    from hutch.crowd.models.table import ALIKE
+    from hutch.crowd.table import ALIKE
 
     labels = crowd.labels
     posteriors = {"vote share": labels.vote_share()}

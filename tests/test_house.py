@@ -143,5 +143,5 @@ def test_files_and_folders_stay_small() -> None:
     assert not long
     folders = {path.parent for path in files}
     full = {str(folder.relative_to(ROOT)): count for folder in folders
-            if (count := sum(p.suffix == ".py" or p in folders for p in folder.iterdir())) > 21}  # fmt: skip
+            if (count := sum(p.suffix == ".py" or p in folders for p in folder.iterdir())) > 24}  # fmt: skip
     assert not full

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import Mixed
-from hutch.crowd.models.table import BUILT_IN, DEFAULT, create
+from hutch.crowd.table import BUILT_IN, DEFAULT, create
 from hutch.plugins.manager import installed
 
 

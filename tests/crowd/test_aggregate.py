@@ -3,9 +3,9 @@ import pytest
 
 from hutch.core.errors import ModelError, UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
-from hutch.crowd.models.table import ALIKE, create
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
+from hutch.crowd.table import ALIKE, create
 
 MODELS = {model.name: model for model in ALIKE}
 RUNS = [(name, "batch") for name in MODELS] + [("two_level", "online"), ("nominal", "online")]

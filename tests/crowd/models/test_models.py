@@ -6,8 +6,8 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.model import CrowdModel, State
-from hutch.crowd.models.table import ALIKE, BUILT_IN, create, hutch_register_crowd_models
 from hutch.crowd.simulate import simulate
+from hutch.crowd.table import ALIKE, BUILT_IN, create, hutch_register_crowd_models
 
 every_model = pytest.mark.parametrize("model", [model() for model in ALIKE], ids=lambda model: model.name)
 
