@@ -46,7 +46,8 @@ def evaluate(
         print(json_text.dumps(asdict(value)))
         return
     print(
-        f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, worth {value.effective:.1f} of the chain's"
+        f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, "
+        f"worth {value.effective:.1f} of the chain's"
     )
     print(f"{'':6}{'cost':>10}{'low':>10}{'high':>10}")
     for name in ("ips", "snips", "dr"):

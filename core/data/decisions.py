@@ -1,4 +1,4 @@
-"""Decisions as records, `{"shared": {...}, "actions": [{...}, {...}], "chosen": 1, "cost": 0.5, "probability": 0.5}`."""
+"""Decisions as records: `{"shared": {…}, "actions": [{…}, {…}], "chosen": 1, "cost": 0.5, "probability": 0.5}`."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -28,8 +28,8 @@ class DecisionReader(RecordReader):
     """Records of decisions as batches; the arguments are those of `RecordReader`.
 
     A record holds `actions`, a list of mappings from namespaces to features, and perhaps `shared`, one such mapping of
-    features that all of them have. Its label is `chosen`, the action that was chosen counted from 0, with its `cost` and
-    its `probability`; or `costs`, one per action. It may have an `importance` and a `tag`.
+    features that all of them have. Its label is `chosen`, the action that was chosen counted from 0, with its `cost`
+    and its `probability`; or `costs`, one per action. It may have an `importance` and a `tag`.
     """
 
     def batch(self, records: list[Mapping[str, Any]]) -> Batch:

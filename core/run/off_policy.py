@@ -9,8 +9,8 @@ was chosen, the probability π(a) that the chain gives it, and w = π(a) / p, ov
   without bias, and the better x is the narrower.
 
 Intervals are normal ones, for snips by the delta method. Sources: D. Horvitz, D. Thompson, JASA 1952; A. Swaminathan,
-T. Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li, "Doubly
-robust policy evaluation and learning", ICML 2011.
+T. Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li,
+"Doubly robust policy evaluation and learning", ICML 2011.
 """
 
 import math

@@ -136,7 +136,7 @@ def _regress_all(layer, example, state, offset, estimates):
 
 @helper
 def _set_softmax_costs(layer, example, offset, columns):
-    """sm: costs in the order of the ranks, as VW hands them to the actions in their order; weights to the right ones."""
+    """sm: costs in the order of the ranks, as VW hands them to the actions in order; weights to the right ones."""
     d = decision_of(example)
     count, ranked_before, values_before = d.count, d.ranked, d.values
     d.ranked, d.values = columns + uint64(8) * count, columns + uint64(12) * count

@@ -1,12 +1,12 @@
 """How low and how high the cost of an action may be: how far its prediction moves if taught a cost out of range.
 
-The range of an action holds the predictions that a learner could have, had it seen the action with an importance w more,
-as long as its squared loss grows by no more than delta. With S the change of the prediction per unit of importance, the
-lower end is p - S w with the greatest w for which w (f^2 - (f - S w)^2) <= delta, f = p - lowest + 1; the upper end
-accordingly. delta grows with the logarithm of the decisions seen.
+The range of an action holds the predictions that a learner could have, had it seen the action with an importance w
+more, as long as its squared loss grows by no more than delta. With S the change of the prediction per unit of
+importance, the lower end is p - S w with the greatest w for which w (f^2 - (f - S w)^2) <= delta, f = p - lowest + 1;
+the upper end accordingly. delta grows with the logarithm of the decisions seen.
 
-Source: D. Foster, A. Agarwal, M. Dudík, H. Luo, R. Schapire, "Practical contextual bandits with regression oracles", ICML
-2018; VW 9.11.9, `--regcb`.
+Source: D. Foster, A. Agarwal, M. Dudík, H. Luo, R. Schapire, "Practical contextual bandits with regression oracles",
+ICML 2018; VW 9.11.9, `--regcb`.
 """
 
 import math

@@ -1,13 +1,13 @@
 """Online cover: policies that are taught to disagree where the ones before them have left little probability.
 
-Policy 1 learns as `contextual_bandit` does. Policy i >= 2 is taught costs that are lowered by psi m n / max(p(a), m): p is
-the probability that the policies before it give to action a, n their sum with the least probability m of every action.
-What the policies prefer has equal shares of the probability; m falls with the root of the decisions seen, unless
-epsilon is given.
+Policy 1 learns as `contextual_bandit` does. Policy i >= 2 is taught costs that are lowered by psi m n / max(p(a), m):
+p is the probability that the policies before it give to action a, n their sum with the least probability m of every
+action. What the policies prefer has equal shares of the probability; m falls with the root of the decisions seen,
+unless epsilon is given.
 
-Source: A. Agarwal, D. Hsu, S. Kale, J. Langford, L. Li, R. Schapire, "Taming the monster: a fast and simple algorithm for
-contextual bandits", ICML 2014; VW 9.11.9, `--cb_explore_adf --cover`, with its order of equal probabilities: by the
-sums of scores of ranks, not actions.
+Source: A. Agarwal, D. Hsu, S. Kale, J. Langford, L. Li, R. Schapire, "Taming the monster: a fast and simple algorithm
+for contextual bandits", ICML 2014; VW 9.11.9, `--cb_explore_adf --cover`, with its order of equal probabilities: by
+the sums of scores of ranks, not actions.
 """
 
 import math
@@ -202,7 +202,7 @@ class ExploreCover(Explorer):
 
     @classmethod
     def width(cls, parameters: ExploreCoverParameters) -> int:
-        """A sub-model a policy and one more, which `dr` below has; twice as many where the regressor is here, as in VW."""
+        """One sub-model per policy and one more, which `dr` below has; twice as many with the regressor here, as in VW."""
         return (parameters.policies + 1) * (2 if parameters.regressor else 1)
 
     @property

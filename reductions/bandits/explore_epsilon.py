@@ -1,7 +1,7 @@
 """Epsilon-greedy exploration: the best action, but with probability epsilon any of them.
 
-Each of K actions gets epsilon / K; the 1 - epsilon that is left goes to the actions whose score equals the best one's up
-to 1e-4 of their size, in equal parts.
+Each of K actions gets epsilon / K; the 1 - epsilon that is left goes to the actions whose score equals the best one's
+up to 1e-4 of their size, in equal parts.
 
 Source: VW 9.11.9, `--cb_explore_adf --epsilon`.
 """

@@ -1,12 +1,12 @@
 """RegCB: actions whose cost may be the lowest are chosen, all alike or only the most promising.
 
-The range of each action's cost is as in `cost_ranges`. With the method `elimination` the actions whose lowest cost is no
-higher than the least of the highest costs share all probability alike; with `optimism` the action with the least lowest
-cost has it all. Several with equal lowest costs then have probability 1 each, as in VW, unless `first_only`.
+The range of each action's cost is as in `cost_ranges`. With the method `elimination` the actions whose lowest cost is
+no higher than the least of the highest costs share all probability alike; with `optimism` the action with the least
+lowest cost has it all. Several with equal lowest costs then have probability 1 each, as in VW, unless `first_only`.
 
-Source: D. Foster, A. Agarwal, M. Dudík, H. Luo, R. Schapire, "Practical contextual bandits with regression oracles", ICML
-2018; VW 9.11.9, `--cb_explore_adf --regcb [--regcbopt]`. As there, the chosen action is learned as if its probability
-had been 1, unless it is the last of the decision.
+Source: D. Foster, A. Agarwal, M. Dudík, H. Luo, R. Schapire, "Practical contextual bandits with regression oracles",
+ICML 2018; VW 9.11.9, `--cb_explore_adf --regcb [--regcbopt]`. As there, the chosen action is learned as if its
+probability had been 1, unless it is the last of the decision.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Random network distillation: where models fitted to noise have not yet learned it, little is known of an action.
 
-Beside the policy there are `models` that each learn a random function of the features plus noise of size `alpha`. What a
-model has not learned yet of it is the bonus b of an action, the root of the mean square over the models; its score is
-lowered by 0.577 (b - m), m the greatest bonus, and probabilities are those of a softmax at temperature m.
+Beside the policy there are `models` that each learn a random function of the features plus noise of size `alpha`. What
+a model has not learned yet of it is the bonus b of an action, the root of the mean square over the models; its score
+is lowered by 0.577 (b - m), m the greatest bonus, and probabilities are those of a softmax at temperature m.
 
 Source: Y. Burda, H. Edwards, A. Storkey, O. Klimov, "Exploration by random network distillation", ICLR 2019; VW 9.11.9,
 `--cb_explore_adf --rnd`, whose random functions go by the places of weights that its table has no room for.

@@ -4,9 +4,9 @@ With K actions and scores s, an action other than the best b has probability 1 /
 gamma = scale * t^exponent grows with the t labelled decisions seen. With `eliminate` only actions that may be the best
 have a probability at all: those whose cost may be below the highest that another one may have.
 
-Source: D. Foster, A. Rakhlin, "Beyond UCB: optimal and efficient contextual bandits with regression oracles", ICML 2020;
-VW 9.11.9, `--cb_explore_adf --squarecb`. As there, the chosen action is learned as if its probability had been 1, unless
-it is the last of the decision.
+Source: D. Foster, A. Rakhlin, "Beyond UCB: optimal and efficient contextual bandits with regression oracles", ICML
+2020; VW 9.11.9, `--cb_explore_adf --squarecb`. As there, the chosen action is learned as if its probability had been
+1, unless it is the last of the decision.
 """
 
 import math

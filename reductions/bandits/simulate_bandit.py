@@ -1,7 +1,8 @@
 """Classes as a test of bandits: the chain chooses a class, and learns only from what that choice has cost.
 
-The class is drawn from the probabilities that the explorer below gives. If it is the label's, or if the label names its
-cost, the loss goes from `right` to `wrong`; that, and the probability of the draw, is all that the layers below are told.
+The class is drawn from the probabilities that the explorer below gives. If it is the label's, or if the label names
+its cost, the loss goes from `right` to `wrong`; that, and the probability of the draw, is all that the layers below
+are told.
 
 Source: VW 9.11.9, `--cbify` and `--cbify_cs`.
 """

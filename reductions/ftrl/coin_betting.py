@@ -7,8 +7,8 @@ slope of the loss it has seen, and E what it has won:
 
 Predictions and weights are divided by the mean of Σ (x / m)² over all examples.
 
-Source: F. Orabona, T. Tommasi, "Training deep networks without learning rates through coin betting", NIPS 2017; VW 9.11.9,
-`--coin`.
+Source: F. Orabona, T. Tommasi, "Training deep networks without learning rates through coin betting", NIPS 2017; VW
+9.11.9, `--coin`.
 """
 
 from collections.abc import Callable
@@ -129,7 +129,7 @@ class CoinBetting(Sums):
 
     @property
     def stride(self) -> int:
-        """Weight, sum of gradients, sum of their sizes, greatest value, what was won, steepest slope; two are not used."""
+        """Weight, sum of gradients, sum of their sizes, greatest value, winnings, steepest slope; two are not used."""
         return 8
 
 

@@ -4,8 +4,8 @@ With z the sum of negative gradients of a feature, G the sum of their sizes, m i
 
     t = 1 / (alpha m (G + m)),   w = beta √G z exp(z² t / 2) t
 
-Source: F. Orabona, "Simultaneous model selection and optimization through parameter-free stochastic learning", NIPS 2014;
-VW 9.11.9, `--pistol`.
+Source: F. Orabona, "Simultaneous model selection and optimization through parameter-free stochastic learning", NIPS
+2014; VW 9.11.9, `--pistol`.
 """
 
 import math
