@@ -102,7 +102,7 @@ def label_cell(batch: Batch, row: int, takes: Labels) -> str | None:
 
 
 def prediction_cell(batch: Batch, row: int, outputs: Outputs, takes: Labels) -> str:
-    """What the table says of the best action of the decision that a row belongs to; its class if all costs are known."""
+    """What the table says of the best action of a row's decision; its class if all costs are known."""
     if takes is Labels.LOGGED_CLASS:
         best = int(outputs.ranked.reshape(outputs.scores.shape)[row, 0])
         return _pair(best, outputs.scores[row, best])

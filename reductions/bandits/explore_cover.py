@@ -202,7 +202,7 @@ class ExploreCover(Explorer):
 
     @classmethod
     def width(cls, parameters: ExploreCoverParameters) -> int:
-        """One sub-model per policy and one more, which `dr` below has; twice as many with the regressor here, as in VW."""
+        """One sub-model per policy, and one for `dr` below; twice as many with the regressor here, as in VW."""
         return (parameters.policies + 1) * (2 if parameters.regressor else 1)
 
     @property
