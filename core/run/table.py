@@ -82,7 +82,8 @@ def table_footer(
     return "\n".join(lines)
 
 
-_PREDICTIONS = {Predictions.SCALAR: "SCALAR", Predictions.CLASS: "MULTICLASS"}
+_PREDICTIONS = {Predictions.CLASS: "MULTICLASS", Predictions.ACTION_PROBABILITIES: "ACTION_PROBS"}
+"""Where VW's name is not the kind's own."""
 _BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "power_t": "power_t"}
 
 
@@ -106,7 +107,7 @@ def table_head(run: Run) -> str:
         f"Held out of each pass: {options.holdout}" if options.holdout else "",
         f"Enabled learners: {', '.join(layer.name for layer in reversed(engine.layers))}",
         f"Input label = {engine.takes.value.upper()}",
-        f"Output pred = {_PREDICTIONS[engine.predicts]}",
+        f"Output pred = {_PREDICTIONS.get(engine.predicts, engine.predicts.value.upper())}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
