@@ -26,7 +26,7 @@ from hutch.core.data.assemble import (
     hash_texts,
 )
 from hutch.core.data.dates import Part, parts_of
-from hutch.core.data.roles import FeatureColumn, Roles
+from hutch.core.data.roles import FeatureColumn, Roles, position_of
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, at
 from hutch.core.kernel.cache import compiled
@@ -108,7 +108,7 @@ class TableReader:
         roles = _without_index(Roles.of(columns), schema)
         names = list(schema.names)
         self._roles = {role: roles.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
-        self._categorical = {names.index(str(name)) for name in roles.categorical}
+        self._categorical = {position_of("columns.categorical", str(name), names) for name in roles.categorical}
         texts = roles.texts(names)
         self._features: list[FeatureColumn] = []
         self._parts: list[Part | None] = []

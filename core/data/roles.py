@@ -79,7 +79,7 @@ class Roles:
         wanted = getattr(self, role)
         if wanted is None:
             return names.index(role) if role in names else None
-        return None if wanted == "" else _find(f"columns.{role}", str(wanted), names)
+        return None if wanted == "" else position_of(f"columns.{role}", str(wanted), names)
 
     def key(self, role: str) -> str:
         """The key of a record that plays a role."""
@@ -93,9 +93,9 @@ class Roles:
             ConfigError: a column that does not exist or that is named twice.
         """
         taken = {self.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
-        taken |= {_find("columns.ignore", str(name), names) for name in self.ignore}
+        taken |= {position_of("columns.ignore", str(name), names) for name in self.ignore}
         for name in self.categorical:
-            _find("columns.categorical", str(name), names)
+            position_of("columns.categorical", str(name), names)
         texts = self.texts(names)
         spaces = {"": REST} if self.namespaces is None else self.namespaces
         listed: list[tuple[str, int | None]] = []  # None: the rest
@@ -104,7 +104,7 @@ class Roles:
                 if column == REST:
                     listed.append((namespace, None))
                     continue
-                position = _find(f"columns.namespaces.{namespace}", str(column), names)
+                position = position_of(f"columns.namespaces.{namespace}", str(column), names)
                 if position in taken:
                     raise ConfigError(f"columns.namespaces.{namespace}: column {names[position]!r} is named twice")
                 taken.add(position)
@@ -128,7 +128,7 @@ class Roles:
         for name in self.text:
             if name in self.categorical:
                 raise ConfigError(f"columns.text: column {name!r} is categorical, too, wanted one of the two")
-        return {_find("columns.text", str(name), names) for name in self.text}
+        return {position_of("columns.text", str(name), names) for name in self.text}
 
     def optional(self) -> "Roles":
         """The same where examples need no label, as for predictions: a label or importance may be missing."""
@@ -147,7 +147,8 @@ class _Optional(Roles):
         return super().position(role, names)
 
 
-def _find(path: str, name: str, names: Sequence[str]) -> int:
+def position_of(path: str, name: str, names: Sequence[str]) -> int:
+    """Where a column stands; the error of one that is not there begins with `path`."""
     if name not in names:
         raise ConfigError(f"{path}: no column {name!r}; {did_you_mean(name, names)}")
     return names.index(name)

@@ -147,5 +147,6 @@ def of_groups(batch: Batch, outputs: Outputs) -> tuple[Batch, Outputs]:
     """
     kept, lengths = ~np.isnan(outputs.predictions), np.diff(batch.tag_ptr)
     tags = batch.tags[batch.tag_ptr[0] : batch.tag_ptr[-1]][np.repeat(kept, lengths)]
-    found = Outputs(*(getattr(outputs, field.name)[kept] for field in fields(Outputs)))
+    columns = (getattr(outputs, field.name) for field in fields(Outputs))
+    found = Outputs(*(column[kept] if len(column) == len(kept) else column for column in columns))
     return replace(batch, tag_ptr=np.concatenate([[0], np.cumsum(lengths[kept])]), tags=tags), found

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
@@ -39,7 +38,7 @@ def advance(prior, workers, elapsed):
                 prior[SQUARES, k, label] *= shrink * shrink
 
 
-@helper
+@compiled
 def log_prior(prior, workers):
     """log P(alpha, gamma) up to a constant."""
     total = 0.0
@@ -84,7 +83,7 @@ def read_worker(slot, now, prior, workers, distance, touched, alpha):
     return 1 if new else 0
 
 
-@helper
+@compiled
 def move_worker(slot, prior, distance, step):
     """Add `step` (classes, classes) to a slot that is up to date; the population's mean follows."""
     for k in range(len(step)):

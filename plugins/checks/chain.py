@@ -214,14 +214,14 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
 
 
 def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]]:
-    """Stacks of layers each of which is what the one above it asks for; a base learner where one is."""
+    """Stacks of layers each of which is what the one above it asks for; a base learner where one is, `linear` first."""
     labels, predictions = reduction.asks or (None, None)
     fitting = [
         (name, cls)
         for name, cls in registry.reductions.items()
         if cls.takes is not None and cls.takes == labels and predictions in (None, cls.predicts)
     ]
-    bases = [[name] for name, cls in fitting if cls.is_base]
+    bases = sorted(([name] for name, cls in fitting if cls.is_base), key=lambda stack: stack != ["linear"])
     yield from bases
     for name, cls in fitting if not bases else []:
         if cls.asks is not None and cls.asks != reduction.asks:

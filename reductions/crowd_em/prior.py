@@ -10,7 +10,6 @@ import math
 import numpy as np
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper
 
 _FLOOR = 1e-12
 _LEAST = 1e-300
@@ -77,7 +76,7 @@ def weigh_evidence(by_power, likelihood, forget, log_weights):
         log_weights[j] = forget * log_weights[j] + math.log(max(evidence, _LEAST))
 
 
-@helper
+@compiled
 def soft_label(p, likelihood, votes, share, target):
     """What the learner is taught: p times the labels' likelihood, with a share of the votes.
 

@@ -96,6 +96,7 @@ class Interrupting:
         if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 sys.argv = ["hutch", "train", "data.vw"]
 {MAIN}
 """

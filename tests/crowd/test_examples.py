@@ -10,7 +10,7 @@ MODULES = [
     "mixed.model",
     "models.calibration",
     "models.online",
-    "models.table",
+    "table",
     "report",
     "requests",
 ]

@@ -125,7 +125,7 @@ def test_learning_returns_what_was_predicted_before(tree: str, rank: int) -> Non
 @pytest.mark.parametrize("tree", TREES)
 def test_importance_multiplies_costs(tree: str) -> None:
     """Importance 3 is three times the cost; the trees take every match with the difference of its players' costs."""
-    given = {"loss": {"name": "logistic"}, "rates": "power", "power_t": 0.0}
+    given = {"loss": LossChoice(name="logistic"), "rates": "power", "power_t": 0.0}
     weighted, dear = build(f"cost_sensitive_{tree}", 3, **given), build(f"cost_sensitive_{tree}", 3, **given)
     for engine, costs, importance in ((weighted, "1:1 2:0 3:0.5", 3.0), (dear, "1:3 2:0 3:1.5", 1.0)):
         batch = TextParser(engine.parser).parse(f"{costs} |u a |i b\n".encode())

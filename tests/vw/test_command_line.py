@@ -99,7 +99,7 @@ def test_hexfloat(value, text):
     [
         ("--nosuchoption", "unknown option '--nosuchoption'"),
         ("--quadratik ab", "did you mean '--quadratic'"),
-        ("--ftrl", "--ftrl is not supported: use"),
+        ("--bfgs", "--bfgs is not supported: use"),
         ("--rank=3 -q ab", "--rank is not supported: use the `dyadic`"),
         ("-l abc", "--learning_rate: got 'abc', wanted a number"),
         ("--oaa x", "--oaa: got 'x', wanted a whole number"),
@@ -118,7 +118,7 @@ def test_hexfloat(value, text):
         ("--redefine xy:=b", "--redefine: got 'xy:=b'"),
         ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
         ("--direct", "needs --active"),
-        ("--cb_explore 3", "--cb_explore is not supported: Hutch learns from labels"),
+        ("--cats 3", "--cats is not supported: use"),
         ("--mellowness 1", "needs --active"),
         ("--passes 0", "--passes: got 0"),
         ("-b 99", "bits"),
@@ -273,11 +273,11 @@ def test_several_options_in_one_word_are_taken_apart(capsys):
 
 def test_all_options_that_are_missing_are_named_at_once():
     with pytest.raises(UsageError) as caught:
-        parse(["--ftrl", "--cb_adf", "--progres", "5"])
+        parse(["--bfgs", "--automl", "3", "--progres", "5"])
     lines = str(caught.value).splitlines()
     assert [line.partition(" is")[0].partition(";")[0] for line in lines] == [
-        "--ftrl",
-        "--cb_adf",
+        "--bfgs",
+        "--automl",
         "unknown option '--progres'",
     ]
 

@@ -39,6 +39,7 @@ def lines(labels, importance=IMPORTANCE):
     return st.lists(line, min_size=3, max_size=25)
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:no example had a label")
 SETTINGS = settings(derandomize=True, max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 BINARY = st.sampled_from(["1", "-1", "1", "-1", ""])
 REAL = st.one_of(st.just(""), st.decimals(-5, 5, places=2).map(str))

@@ -328,7 +328,7 @@ def test_roles_that_do_not_fit_are_named(columns: Any, message: str) -> None:
 
 
 def test_labels_go_with_a_matrix() -> None:
-    with pytest.raises(TypeError, match="got them with list, wanted them with a NumPy or SciPy matrix"):
+    with pytest.raises(TypeError, match="got them with list, wanted them with a matrix or a table"):
         to_batches(["1 |f a"], ParserOptions(), labels=[1])
     with pytest.raises(DataError, match=r"<matrix>: got labels of shape \(2,\), wanted \(1,\)"):
         list(to_batches(np.ones((1, 1)), ParserOptions(), labels=[1, 2]))

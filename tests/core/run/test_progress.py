@@ -186,6 +186,7 @@ def test_an_event_is_a_line_of_json() -> None:
         "holdout": False,
         "pass_number": 1,
         "seconds": 1.5,
+        "not_finite": {"since_last": "NaN"},
     }
 
 

@@ -66,7 +66,7 @@ def read(address, count, kind):
 def test_memory_keeps_the_latest_examples_whole():
     random = np.random.default_rng(3)
     memory, kept = Memory(160), deque()
-    at, out = np.uint64(memory.record.ctypes.data), np.zeros(1, EXAMPLE)
+    at, out = np.uint64(memory.record.address), np.zeros(1, EXAMPLE)
     largest = 0
     for number in range(300):
         features, namespaces, costs = (

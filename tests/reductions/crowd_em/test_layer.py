@@ -181,7 +181,7 @@ def test_an_items_own_shift_is_taken_out_again() -> None:
     assert np.abs(chain.layers[0].saved()["shifts"]).min() > 0.1
     chain.end_pass()
     chain.learn(block)
-    opinion = chain.layers[0]._memory._arrays["p"]  # type: ignore[attr-defined]
+    opinion = chain.layers[0]._memory.record.targets["p"]  # type: ignore[attr-defined]
     assert opinion == pytest.approx(np.full(CLASSES, 1 / CLASSES), abs=1e-6)
 
 
@@ -190,7 +190,7 @@ def test_crossfit_judges_an_item_by_the_other_half() -> None:
     chain.learn(block)
     chain.end_pass()
     chain.learn(block)
-    opinion = chain.layers[0]._memory._arrays["p"]  # type: ignore[attr-defined]
+    opinion = chain.layers[0]._memory.record.targets["p"]  # type: ignore[attr-defined]
     assert opinion == pytest.approx(np.full(CLASSES, 1 / CLASSES), abs=1e-6)
 
 

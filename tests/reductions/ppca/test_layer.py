@@ -283,7 +283,7 @@ def test_a_crowd_above_teaches_each_item_once():
 @pytest.mark.parametrize("below", [[], [{"nat_oem": {}}]], ids=str)
 def test_low_rank_quadratic_cannot_stand_above_it(below):
     pairs = {"low_rank_quadratic": {"pairs": [{"namespaces": ["q", "r"], "rank": 2}]}}
-    with pytest.raises(ConfigError, match="'ppca' below it cannot find its namespaces; wanted 'ppca' above it"):
+    with pytest.raises(ConfigError, match="'ppca' below it cannot find its features; wanted 'ppca' above it"):
         build(above=[pairs, *below])
 
 
