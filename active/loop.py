@@ -1,7 +1,7 @@
 """The loop of label requests over one store: choose what to ask for, and learn what was answered.
 
 What a model learns is the store's log, in its order; the model itself keeps how far it has come. So learning may be
-interrupted anywhere and done again, and a model is rebuilt by starting anew.
+interrupted anywhere and done again, and a model is rebuilt by starting afresh.
 """
 
 import hashlib
@@ -117,8 +117,8 @@ def scores_of(chain: "Chain", lines: Sequence[str]) -> tuple[NDArray[Any], NDArr
     """Scores and predictions of unlabelled lines; the chain does not change.
 
     Returns:
-        float64 (lines): the smallest importance of a label that would change the prediction, or what else the rule
-        looks at; and float32 (lines), the predictions.
+        float64 (lines): the smallest importance of a label that would change the prediction, or whatever the rule looks
+        at instead; and float32 (lines), the predictions.
     """
     layer = active_layer(chain)
     trace = layer.trace(len(lines))
@@ -139,7 +139,7 @@ def choose(probabilities: NDArray[Any], seed: Sequence[int]) -> NDArray[np.int64
         seed: of the draw.
 
     Returns:
-        int64: the numbers of those drawn, rising.
+        int64: the numbers of those drawn, ascending.
     """
     random = np.random.default_rng(list(seed))
     order = random.permutation(len(probabilities))
@@ -202,7 +202,7 @@ def ask(
     if count == 0:
         return []
     scores, predictions = scores_of(chain, [line for _, line in pool])
-    if rule == "margin":  # no chance about it, so nothing can be said of the lines that are left out
+    if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
         drawn = np.sort(np.argsort(scores, kind="stable")[:count])
         probabilities, examples = np.ones(len(pool)), count
     else:
@@ -235,7 +235,7 @@ def example_of(event: Event, store: Store, weighted: bool) -> str | None:
 
 
 def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
-    """Let a chain learn what the store's log has that it has not learned yet.
+    """Let a chain learn the part of the store's log that it has not learned yet.
 
     Returns:
         (examples learned, number of the last entry of the log).

@@ -1,6 +1,6 @@
 """The page on which people answer label requests: one file, no outside resource, served on this machine only.
 
-Several people may use it at once; a request that someone looks at is leased, so nobody else sees it for a while. An
+Several people may use it at once; a request that someone looks at is leased, so no one else sees it for a while. An
 answer is on disk before the page hears that it was accepted.
 """
 

@@ -49,7 +49,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a worker said to a request.
+    """A worker's response to a request.
 
     Attributes:
         request: id of the request.
@@ -94,7 +94,7 @@ def make_answer(
         request: id of the request.
         worker: not empty.
         label: a number, text that reads as one, `"skip"` or `"don't know"`.
-        id: of the answer; left out, a worker has one label a request (skipping or not knowing first is no label).
+        id: of the answer; left out, a worker has one label per request (skipping or not knowing first is no label).
         place: where it was read, for messages.
 
     Raises:
@@ -118,7 +118,7 @@ def check_worker(name: object, what: str = "worker") -> str:
     """The name of a worker without blanks around it.
 
     Raises:
-        DataError: no text, empty, too long, or with characters that nobody sees.
+        DataError: not text, empty, too long, or with invisible characters.
     """
     if not isinstance(name, str):
         raise DataError(f"{what}: got {type(name).__name__}, wanted who gave the label")
@@ -133,7 +133,7 @@ def check_worker(name: object, what: str = "worker") -> str:
 
 
 def _column(text: str, key: str) -> int:
-    """Where the value of a key begins in a JSON line, counted from 1; the line's first column if it is not there."""
+    """Where the value of a key begins in a JSON line, counted from 1; the line's first column if it is missing."""
     found = text.find(json.dumps(key, ensure_ascii=False))
     colon = text.find(":", found + len(key) + 2) if found >= 0 else -1
     if colon < 0:
@@ -168,7 +168,7 @@ def _parse_answer(text: str, source: str, number: int) -> Answer:
 
 
 def read_answers(lines: Iterable[str], source: str) -> Iterator[Answer]:
-    """The answers in JSON lines, one by one; empty lines are passed over.
+    """The answers in JSON lines, one by one; empty lines are skipped.
 
     Args:
         lines: the lines, of a file or a pipe.

@@ -1,4 +1,4 @@
-"""Simulated label requests: labels stay hidden until asked for; beside it learning from all and from random labels."""
+"""Simulated label requests: labels stay hidden until asked for; compared with learning from all or random labels."""
 
 import math
 from collections import Counter
@@ -44,7 +44,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One learner's way through the data.
+    """One learner's course through the data.
 
     Attributes:
         name: `active`, `random` or `passive`.
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def end(self) -> Point:
-        """Where it stood in the end."""
+        """Where it stood at the end."""
         return self.curve[-1]
 
 
@@ -178,7 +178,7 @@ def _parameters(layer: Any) -> dict[str, Any]:
 
 
 def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dict[str, Any]:
-    """What is known of the examples that were not bought.
+    """What is known about the examples that were not bought.
 
     Args:
         sums: of the loss estimate.

@@ -1,4 +1,4 @@
-"""The label store: requests, answers and all that happened, in one SQLite file that many processes may use at once.
+"""The label store: requests, answers and all events, in one SQLite file that many processes may use at once.
 
 Every method that writes is one transaction; what has been accepted survives the death of any process. Answers are
 accepted at least once and counted once. The audit log is the order in which a model learns, so a model is rebuilt by
@@ -143,7 +143,7 @@ class Store:
 
     @property
     def identity(self) -> int:
-        """A random number that tells this store from all others."""
+        """A random number that distinguishes this store from all others."""
         return int(self._rows("SELECT value FROM store WHERE key = 'identity'")[0][0])
 
     @property
@@ -201,7 +201,7 @@ class Store:
         return len(ids)
 
     def answer(self, answers: Iterable[Answer]) -> Accepted:
-        """Accept answers, all or none; those known already are passed over.
+        """Accept answers, all or none; those known already are skipped.
 
         Answers may come late, repeated, in any order and from several workers.
 
@@ -216,7 +216,7 @@ class Store:
         return Accepted(new, len(pending) - new)
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """One transaction, for who keeps tables of their own in the same file: all of the block, or nothing of it."""
+        """One transaction, for callers with their own tables in the same file: all of the block, or nothing of it."""
         return self._writing()
 
     def accept(self, connection: sqlite3.Connection, answers: Iterable[Answer]) -> list[int | None]:

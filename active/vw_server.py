@@ -5,7 +5,7 @@
     LABEL IMPORTANCE |…  →  PREDICTION TAG             learned
 
 Each line is in the store's log before the model sees it, and the model learns the log in its order: killed at any
-moment, it is where it was once it has read the log again. A tag is its line's identity: the same line under the same
+moment, it recovers by reading the log again. A tag is its line's identity: the same line under the same
 tag is answered again, and neither learned nor counted again.
 """
 
@@ -100,7 +100,7 @@ class VWSession:
         return f"{text} {importance:.6f}\n"
 
     def _reply_again(self, line: str, label: str, tag: str) -> str:
-        """What a client hears that lost our reply: the line was learned and counted already."""
+        """What a client that lost our reply hears: the line was already learned and counted."""
         text = f"{float(self.chain.predict([unlabelled(line)])[-1]):.6f} {tag}"
         asked = None if label else self.store.request(tag)
         if asked is None or self.store.label_of(tag, WORKER) is not None:
@@ -125,7 +125,7 @@ class VWSession:
 
 
 def serve(session: VWSession, listening: socket.socket, token: str = "") -> None:
-    """Serve until a signal tells to stop; clients take turns line by line.
+    """Serve until a signal says to stop; clients take turns line by line.
 
     Args:
         session: answers.

@@ -34,7 +34,7 @@ def simulate(
     test: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled examples to test on.")] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="FRACTION", help="Share of labels to buy, or above 1 their number [default: 0.1]."),
+        typer.Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number [default: 0.1]."),
     ] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
     as_json: AsJson = False,
@@ -146,7 +146,7 @@ def ask(
         found = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)
     write_requests(found, sys.stdout)
     if len(found) < count:
-        print(f"asked for {len(found)} of {count}: {source} has no more lines that were not asked for", file=sys.stderr)
+        print(f"asked for {len(found)} of {count}: {source} has no more lines not asked for yet", file=sys.stderr)
 
 
 @app.command("requests")
@@ -168,7 +168,7 @@ def answer(
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:
-    """Take answers, all of a file or none.
+    """Record the answers in a file, all or none.
 
     Answers that the store has already are skipped.
 
@@ -324,14 +324,14 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
         print(dumps({**asdict(found.counts), "estimate": found.estimate, "classes": found.classes}))
         return
     counts = found.counts
-    print(f"{counts.requests} requests: {counts.answered} answered, {counts.unknown} nobody knows, {counts.open} open")
-    print(f"{counts.answers} answers of {counts.workers} workers: {counts.labels} labels, {counts.skips} skips")
+    print(f"{counts.requests} requests: {counts.answered} answered, {counts.unknown} unknown, {counts.open} open")
+    print(f"{counts.answers} answers from {counts.workers} workers: {counts.labels} labels, {counts.skips} skips")
     print("\n".join(_stopping_text(found.estimate, found.classes)))
 
 
 @app.command()
 def log(store: StoreFile) -> None:
-    """Print all that happened, as JSON lines.
+    """Print everything that happened, as JSON lines.
 
     The order is the one in which a model learns.
 

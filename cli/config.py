@@ -81,7 +81,7 @@ def show(
 
 @app.command()
 def schema(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; without it standard output.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output file [default: standard output].")] = None,
 ) -> None:
     """Export the JSON Schema of chains, for editors.
 

@@ -131,7 +131,7 @@ def crowd(
     if stream:
         for option, given in (("--workers", workers), ("--next", next_), ("--score", score)):
             if given:
-                raise UsageError(f"{option}: a stream keeps no task and no worker; leave out --stream")
+                raise UsageError(f"{option}: a stream keeps no tasks and no workers; leave out --stream")
         show(_stream(labels, known, chosen, options, history, gold, posteriors, final, notice))
         return
     data = read_labels(labels, known, history.worker_names if history else (), read_gold(gold) if gold else None)
@@ -145,7 +145,7 @@ def crowd(
     if options.test and history:
         data, dropped = restricted(data, len(history.classes))
         if dropped:
-            notice(f"{labels}: {dropped} labels of classes that the model does not know say nothing")
+            notice(f"{labels}: ignored labels of classes that the model does not know: {dropped}")
 
     table = Table(notice) if options.method == "online" else None
     result = aggregation.aggregate(data, chosen, options, history, table)
@@ -305,7 +305,7 @@ def _truth(labels: Labels, truth: dict[str, str]) -> Any:
 def _check_classes(
     path: str, truth: dict[str, str], labels: Labels, known: list[str], notice: Callable[[str], None]
 ) -> None:
-    """Look for classes that nobody has given: they are refused if they look like a misspelling, else told.
+    """Look for classes that no label has: they are refused if they look like a misspelling, else reported.
 
     Raises:
         DataError: with the line of the first.

@@ -73,7 +73,7 @@ def demo(
 
 
 def _learn(train: "Ratings", test: "Ratings") -> Any:
-    """Name and test loss of each learner, as they get ready; text parser and learner are compiled side by side."""
+    """Name and test loss of each learner, as they become ready; text parser and learner are compiled side by side."""
     import numpy as np
 
     from hutch.chain import Chain

@@ -96,7 +96,7 @@ def fit(
     }  # fmt: skip
     learner, settings = (None, Settings(**asked)) if initial is None else load(initial, entries)
     if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):
-        raise UsageError(f"--{other[0]}: the model of -i goes on with its own settings")
+        raise UsageError(f"--{other[0]}: the model of -i keeps its own settings")
     entry = find(settings.model, entries)
     detector = None if drift is None else DriftDetector(drift)
     _check_boundaries(settings, classes, drift)
@@ -194,7 +194,7 @@ def _check_boundaries(settings: Settings, classes: str | None, drift: float | No
     if settings.classes and classes is None and drift is None:
         raise UsageError("--mode class: needs to know where classes end: --classes NAME or --drift THRESHOLD")
     if not settings.classes and drift is not None:
-        raise UsageError("--drift: only --mode class has a use for boundaries")
+        raise UsageError("--drift: only --mode class uses boundaries")
 
 
 def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:

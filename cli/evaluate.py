@@ -20,7 +20,7 @@ def evaluate(
 ) -> None:
     """Estimate what a chain's decisions would have cost, from a log of decisions that others made.
 
-    The chain learns each decision after it was judged by it; a model is judged as it is.
+    The chain is judged on each decision before it learns it; a model is judged as it is.
 
     Example: hutch evaluate log.vw -C chain.yaml
     """

@@ -57,7 +57,7 @@ def inspect(
 
 
 def _weights(chain: Any, index: int) -> list[list[float]]:
-    """The rows of one feature, one a sub-model."""
+    """The rows of one feature, one per sub-model."""
     shared = chain.shared[0]
     total = chain.layers[-1].context.submodels
     first = index * int(shared["multiplier"])

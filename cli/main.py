@@ -12,12 +12,12 @@ _WITHOUT_BLAS = ("train", "predict", "vw")
 
 
 def main() -> NoReturn:
-    """Run the command line of this process, and leave."""
+    """Run the command line of this process, and exit."""
     end_at_interrupts()
     from hutch.core.streams import guard, status_of_lost_output
 
     guard()
-    gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use to look for garbage
+    gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use looking for garbage
     words = sys.argv[1:]
     if words[:1] and words[0] in _WITHOUT_BLAS:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would spin from NumPy's import on, for nothing
@@ -28,7 +28,7 @@ def main() -> NoReturn:
         end_at_interrupts()
         sys.exit(status_of_lost_output() or status)
     finally:
-        gc.freeze()  # what is left ends with the process: no use to look for garbage in it either
+        gc.freeze()  # what is left ends with the process: no use looking for garbage in it either
 
 
 def _run(words: list[str]) -> int:

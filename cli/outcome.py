@@ -10,7 +10,7 @@ from hutch.core.errors import HutchError, PluginError, at
 
 @contextmanager
 def one_message() -> Iterator[None]:
-    """Turn errors that are the user's into one message, and leave with their status.
+    """Turn errors that are the user's into one message, and exit with their status.
 
     Raises:
         SystemExit: there was one.

@@ -16,7 +16,7 @@ def serve(
         list[str], typer.Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
     ],
     host: Annotated[
-        str, typer.Option(metavar="TEXT", help="Address; any that is not this machine's own wants --token.")
+        str, typer.Option(metavar="TEXT", help="Address; any but this machine's own needs --token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
     vw_port: Annotated[
@@ -49,7 +49,7 @@ def serve(
 
     require_web("serving")
     if host not in LOOPBACK and not token:
-        raise UsageError(f"--host {host}: others can reach it, so it wants a token: set HUTCH_TOKEN")
+        raise UsageError(f"--host {host}: others can reach it, so it needs a token: set HUTCH_TOKEN")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError("--token: wanted printable ASCII without blanks")
     from hutch.core.net.limits import Limits

@@ -19,7 +19,7 @@ _COMMANDS = (
     ("crowd", "labels.tsv", "--quiet", "--method", "online"),
     ("em", "fit", "rows.csv", "--rank", "1"),
 )
-"""Small runs that compile what is not met by address."""
+"""Small runs that compile what is not reached by address."""
 
 
 def warmup(
@@ -49,7 +49,7 @@ def warmup(
 
 
 def installed_kernels() -> set[str]:
-    """All kernels of the installed plugins that are met by address, as `module:name`."""
+    """All kernels of the installed plugins that are reached by address, as `module:name`."""
     import sys
 
     from hutch.core.kernel.cache import AddressKernel
@@ -69,7 +69,7 @@ def installed_kernels() -> set[str]:
 def background(pieces: Sequence[str | tuple[str, ...]], jobs: int) -> Iterator[list[Any]]:
     """Compile in other processes while the block runs; see `compile_piece`.
 
-    The block gets one result for each piece, whose `get()` waits for it. What is not ready when it ends is given up.
+    The block gets one result for each piece, whose `get()` waits for it. What is not ready when it ends is abandoned.
     """
     from multiprocessing import get_context
 

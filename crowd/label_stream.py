@@ -28,12 +28,12 @@ def label_blocks(
 
     Args:
         path: tab- or comma-separated text as in `read_labels`; `-` is standard input.
-        classes: all there are; without them those of the first piece are all.
+        classes: all there are; without them, those of the first piece.
         gold: true class of some tasks.
         chunk_bytes: size of a piece; a task with more makes memory grow.
 
     Raises:
-        DataError: the file cannot be read, a place in it is wrong, or a label is no class.
+        DataError: the file cannot be read, a place in it is wrong, or a label is not a class.
     """
     known, truth = list(classes), gold or {}
     for codes, (people, tasks, answers) in _whole_tasks(_pieces(path, chunk_bytes)):

@@ -23,7 +23,7 @@ def _cells(names: list[str]) -> list[str]:
 
 
 def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
-    """Write `task label confidence ratings q:<class>...`, one line a task; a tie goes to the first class."""
+    """Write `task label confidence ratings q:<class>...`, one line per task; a tie goes to the first class."""
     file.write(posterior_header(result.labels.classes))
     posterior_rows(file, result.labels, result.probability)
 
@@ -121,12 +121,12 @@ def label_pool(result: Aggregate) -> Pool:
 
 
 def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]], names: list[str]) -> list[str | None]:
-    """For each item the most informative of the workers at hand who has not labelled it; None if all have.
+    """For each item the most informative available worker who has not labelled it; None if all have.
 
     Args:
         result: of the aggregation.
         items: what to ask for.
-        names: who is at hand; one without labels is taken for an average worker.
+        names: who is available; a worker without labels is taken to be average.
     """
     labels = result.labels
     code = {name: number for number, name in enumerate(labels.worker_names)}

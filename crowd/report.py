@@ -14,7 +14,7 @@ MODEL_TRIALS = 50.0
 """However many labels a worker gave, the truth is inferred: that error is as large as that of so many labels.
 
 On simulated crowds of 2 to 5 classes the intervals then hold the share of a worker's right labels in 97 % of the
-cases, and his accuracy on an item of usual difficulty in 88 %; without it 89 % and 77 %.
+cases, and their accuracy on an item of usual difficulty in 88 %; without it 89 % and 77 %.
 """
 _NORMAL_95 = 1.959964
 

@@ -1,4 +1,4 @@
-"""Which label to ask for next: in a pool, in a stream, and of whom."""
+"""Which label to ask for next: in a pool, in a stream, and from whom."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Pool:
         gain: expected fall of the posterior's entropy by one label, in nats (items).
         needed: entropy over gain: how many such labels would settle the item (items).
         doubt: 1 - max posterior (items).
-        hopeless: the item itself is why labels will not settle it (items).
+        hopeless: labels will not settle it because of the item itself (items).
     """
 
     score: Array
@@ -87,10 +87,10 @@ def ask_more(
     Args:
         posterior: (items, classes).
         label_counts: labels so far (items).
-        draws: uniform random numbers in [0, 1), one an item, the same at every call for that item.
+        draws: uniform random numbers in [0, 1), one per item, the same at every call for that item.
         threshold: the higher, the fewer labels.
         most: labels of an item at most.
-        random_share: share of items that get `random_labels` in any case, so that a drift is seen.
+        random_share: share of items that get `random_labels` in any case, so that drift is noticed.
 
     >>> ask_more(np.array([[0.6, 0.4], [0.9, 0.1]]), np.array([1, 1]), np.array([0.5, 0.5])).tolist()
     [True, False]
@@ -100,7 +100,7 @@ def ask_more(
 
 
 def worker_value(confusions: Array, class_prior: Array, label_counts: NDArray[np.int64]) -> Array:
-    """How much to prefer each of the workers at hand: I(class; label), plus a bonus for those hardly known.
+    """How much to prefer each of the available workers: I(class; label), plus a bonus for those hardly known.
 
     value_w = I_w + mean(I) / sqrt(1 + n_w)
 
@@ -153,8 +153,8 @@ def ask_pool(
     """Ask for labels of a pool's items: the highest (1 - max posterior) / (1 + labels), and some drawn by lot.
 
     The best are asked for with certainty, and the lot falls on each of the others with one probability: every item has
-    a known chance. While there are fewer than `uniform_until` labels an item, all are drawn by lot: doubt means nothing
-    yet.
+    a known chance. While there are fewer than `uniform_until` labels per item, all are drawn by lot: doubt means
+    nothing yet.
 
     Args:
         posterior: (items, classes).
@@ -163,7 +163,7 @@ def ask_pool(
         seed: of the lot; another one for each round.
         random_share: of `count`, drawn by lot.
         most: labels of an item at most.
-        uniform_until: labels an item, on average, from which on doubt decides.
+        uniform_until: labels per item, on average, from which on doubt decides.
 
     >>> posterior = np.array([[0.9, 0.1], [0.5, 0.5], [0.6, 0.4]])
     >>> [asked.item for asked in ask_pool(posterior, np.array([1, 1, 1]), 2, seed=0)]
@@ -188,7 +188,7 @@ def ask_pool(
 def best_worker(
     available: NDArray[np.int64], confusions: Array, class_prior: Array, label_counts: NDArray[np.int64]
 ) -> int:
-    """The one to ask among the workers at hand, by `worker_value`; the first of equals.
+    """The one to ask among the available workers, by `worker_value`; the first of equals.
 
     Args:
         available: their numbers.

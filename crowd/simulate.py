@@ -67,7 +67,7 @@ def simulate(items: int, workers: int, classes: int, ratings: float, seed: int =
 
 
 def _alpha(random: np.random.Generator, kinds: NDArray[np.int64], classes: int) -> Array:
-    """Reliabilities of all workers (workers, classes, labels); 0 on the diagonal but for constant workers."""
+    """Reliabilities of all workers (workers, classes, labels); 0 on the diagonal except for constant workers."""
     off = 1 - np.eye(classes)
     distance = np.abs(np.subtract.outer(np.arange(classes), np.arange(classes)))
     gamma = 1 + 0.5 * random.standard_normal((classes, classes)) + 0.25 * distance

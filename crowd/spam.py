@@ -17,14 +17,14 @@ HONEST_STRENGTH = 12.0
 ODD_STRENGTH = 2.0
 """Pseudo-counts of each row of a worker with a way of their own."""
 HABIT_STRENGTH = 4.0
-"""Pseudo-counts of everybody's label shares in a worker's own."""
+"""Pseudo-counts of the crowd's label shares in a worker's own."""
 _ROUNDS = 3  # of estimating the population's row without those who look like spammers
 
 
 def spam_probability(labels: Labels, others: Array, confusions: Array) -> Array:
     """P(a worker's labels do not depend on the classes), by the evidence of three explanations.
 
-    A spammer draws every label from one habit, which is close to everybody's label shares or to their own. An honest
+    A spammer draws every label from one habit, which is close to the crowd's label shares or to their own. An honest
     worker has a row for each class, close to that of the population; a worker with a way of their own, say an
     adversary, has a row for each class that may be anything. The evidence is the probability of the labels one after
     the other, each given the earlier ones and what all other labels say of its item; a label that the item's class did

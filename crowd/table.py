@@ -1,4 +1,4 @@
-"""The crowd models that come with Hutch, registered through the same hook as a stranger's."""
+"""The crowd models that come with Hutch, registered through the same hook as third-party ones."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

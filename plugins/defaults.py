@@ -1,4 +1,4 @@
-"""The plugins that come with Hutch: modules registered through the same door as a stranger's.
+"""The plugins that come with Hutch: modules registered through the same door as third-party ones.
 
 What each registers is known from here, so that a module is imported only when one of its names is asked for.
 Reductions are known by their place, each under its own name: `reductions/NAME.py`, `reductions/NAME/layer.py`, or, in a
@@ -57,7 +57,7 @@ _FAMILIES = {
     ),
     "ftrl": ("coin_betting", "ftrl_proximal", "pistol"),
 }
-"""Folders with several reductions, one a file."""
+"""Folders with several reductions, one per file."""
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {

@@ -77,7 +77,7 @@ class Daemon:
             if not name:
                 raise HutchError("save: got no name, wanted -f FILE or the tag save_FILE")
             if command != "save" and Path(name).name != name:
-                raise HutchError(f"{command}: got a path, wanted a name: a client says no directory")
+                raise HutchError(f"{command}: got a path, wanted a name: a client cannot choose the directory")
             self.chain.save(name)
         except HutchError as error:
             print(error, file=sys.stderr, flush=True)
@@ -89,12 +89,12 @@ class Daemon:
 
 
 def run(options: Namespace) -> int:
-    """Serve until a signal tells to stop; returns the exit status.
+    """Serve until a signal says to stop; returns the exit status.
 
     Without `--foreground` the server is a process of its own, and this one returns once it listens.
 
     Raises:
-        HutchError: the command line is wrong, or the port taken.
+        HutchError: the command line is wrong, or the port is taken.
     """
     daemon = Daemon(options)
     with listen(HOST, PORT if options.port is None else options.port) as listening:
@@ -113,7 +113,7 @@ def run(options: Namespace) -> int:
 
 
 def _left_to_a_child() -> bool:
-    """Go on as a process that no terminal belongs to; True in the process that is left behind."""
+    """Continue as a process without a terminal; True in the process that is left behind."""
     try:
         if os.fork():
             return True

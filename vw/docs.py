@@ -1,4 +1,4 @@
-"""The page that tells VW's users what they find again, made from the option table."""
+"""The page that tells VW's users what carries over, made from the option table."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from hutch.vw.table import OPTIONS
 _HEAD = """\
 # Coming from Vowpal Wabbit
 
-Paste your command line behind `hutch vw` and go on working: the same text format, hashing, updates in float32 and in
+Paste your command line behind `hutch vw` and carry on working: the same text format, hashing, updates in float32 and in
 VW's order, the same progress table. Against VW 9.11.9 (the wheel on PyPI) predictions agree to the character and
 weights to the bit for the learner, all losses, interactions, passes with holdout, and the reductions below.
 
     hutch vw -d train.vw --loss_function logistic -q ab --passes 5 -f model
     hutch vw -d test.vw -t -i model -p predictions
-    hutch vw --to-yaml --oaa 5 -q ab            # the chain that the options stand for, to go on with `hutch train -C`
+    hutch vw --to-yaml --oaa 5 -q ab            # the chain the options stand for, to continue with `hutch train -C`
 
 An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently.
 
@@ -30,8 +30,8 @@ An option that Hutch does not have is refused by name, with what to use instead;
   `--quantile_tau 1.5`, `--l1 -1`, `-b 0`, `--min_prediction` above `--max_prediction`, `--passes 0`, and options
   whose main option is missing (`--mellowness` without `--active`).
 * Warnings go to standard error, not into the predictions on standard output.
-* Passes read the data again; there is no cache that could be stale. A model that was gone on with counts passes and
-  progress anew.
+* Passes read the data again; there is no cache that could be stale. A continued model counts passes and progress
+  anew.
 * In YAML, namespaces go by their full names. `hutch vw` goes by first letter, as VW does
   (`input: {namespaces: letter}`).
 
@@ -61,9 +61,9 @@ _RARE = (
     ),
     ("`--ect --error` with examples of importance 0", "Hutch only tests them; VW teaches them to the finals"),
     ("a malformed class, such as `x3`", "Hutch reports it and goes on; VW stops reading"),
-    ("negative importance", "Hutch's sums do not take it off"),
+    ("negative importance", "Hutch's sums do not subtract it"),
     (
-        "going on with `--oaa` or others of several sub-models",
+        "continuing with `--oaa` or others with several sub-models",
         "exact in Hutch; VW keeps the norms of the first sub-model only",
     ),
     (
@@ -81,21 +81,21 @@ _RARE = (
     ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
     (
-        "a decision with two labels, a probability of 0 or above 1, or a cost that is no number",
-        "Hutch reports it and learns nothing from it; VW stops, cuts the probability, or takes the cost for 0",
+        "a decision with two labels, a probability of 0 or above 1, or a cost that is not a number",
+        "Hutch reports it and learns nothing from it; VW stops, cuts the probability, or treats the cost as 0",
     ),
     (
         "unlabelled decisions with `--csoaa_ldf`",
-        "Hutch adds nothing to the loss and learns on; VW adds 3.4e38, and with `--sgd` learns nothing any more",
+        "Hutch adds nothing to the loss and learns on; VW adds 3.4e38, and with `--sgd` stops learning",
     ),
     ("several passes over decisions with holdout", "Hutch does not learn from what it holds out; VW does"),
     (
-        "going on with `--bag`, `--cover` or `--rnd`",
+        "continuing with `--bag`, `--cover` or `--rnd`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
     ),
     (
         "the feature count at the end of `--cb_adf`",
-        "VW counts shared features once a decision, Hutch with every action",
+        "VW counts shared features once per decision, Hutch with every action",
     ),
     ("`-r` of `--cb_adf` and `--cb_explore_adf`", "an empty file; VW writes the label of the first line"),
     ("decisions below `--ngram` and `--redefine`", "made of the action's own and the shared features together"),

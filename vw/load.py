@@ -1,4 +1,4 @@
-"""The chain of a VW command line that goes on with a model: what the options may change, and what they must not."""
+"""The chain of a VW command line that continues a model: what the options may change, and what they must not."""
 
 import json
 from argparse import Namespace

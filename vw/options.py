@@ -16,7 +16,7 @@ def _given(values: Any) -> dict[Option, Any]:
 
 
 def vw_chain(values: Any) -> dict[str, Any]:
-    """The chain of someone who names none: one `linear` layer, namespaces by letter if options name them so."""
+    """The chain if none is named: one `linear` layer, namespaces by letter if options name them so."""
     chain: dict[str, Any] = {"chain": [{"linear": {}}]}
     if any(option.reads in ("terms", "letters") for option in _given(values)):
         chain["input"] = {"namespaces": "letter"}

@@ -103,7 +103,7 @@ def _refusal(word: str) -> str:
         return f"--{name} is not supported" + (f": {ABSENT[name]}" if ABSENT[name] else " by Hutch")
     valid = [f"--{option.name}" for option in OPTIONS if option.supported]
     nearest = did_you_mean(word, valid)
-    hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the options there are"
+    hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the available options"
     return f"unknown option {word!r}; {hint}"
 
 

@@ -26,7 +26,7 @@ class Option:
         kind: of its value; `texts` can be given several times, `words` several times with several values each.
         help: what it does.
         metavar: what stands for its value in help texts.
-        default: what holds if it is not given, None if there is nothing to say.
+        default: what holds if it is not given, None for none.
         least: the smallest value, None for any.
         sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
             learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none.
@@ -218,7 +218,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _text("driver_output", "stdout|stderr", "Where the progress table goes."),
             _flag("driver_output_off", "Print no progress table."),
             _flag("dont_output_best_constant", "Leave the best constant out of the report."),
-            _text("id", "NAME", "Name of the model.", note="stands in the readable model"),
+            _text("id", "NAME", "Name of the model.", note="appears in the readable model"),
         ),
     ),
     (
@@ -342,7 +342,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "The smallest class, 0 or 1.",
                 default="detected",
                 metavar="0|1",
-                note="labels beyond the classes are left out; VW takes them for negatives of every class",
+                note="labels beyond the classes are left out; VW treats them as negatives of every class",
             ),
             _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="is kept in the model"),
             _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
@@ -383,7 +383,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
     (
         "Decisions and bandits",
         (
-            _text("csoaa_ldf", "m|mc", "Costs of actions that have features of their own, a line each."),
+            _text("csoaa_ldf", "m|mc", "Costs of actions that have features of their own, one line each."),
             _flag("csoaa_rank", "Write all actions with their scores."),
             _flag("cb_adf", "Learn from the cost of the action that was chosen."),
             _text("cb_type", "TYPE", "How: mtr, ips, dm, dr or sm.", default="mtr"),
@@ -402,25 +402,25 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _int("first", "Choose at random for the first N decisions."),
             _flag("first_only", "Of equally good actions prefer the first."),
             _flag("softmax", "Prefer actions by the exponential of their scores."),
-            _float("lambda", "How sharply softmax prefers.", default=1),
+            _float("lambda", "How sharply softmax prefers the best action.", default=1),
             _flag("squarecb", "Prefer actions by the gap of their scores."),
             _float("gamma_scale", "SquareCB: gamma after one decision.", default=10),
-            _float("gamma_exponent", "SquareCB: how gamma grows.", default=0.5),
+            _float("gamma_exponent", "SquareCB: exponent of gamma's growth.", default=0.5),
             _flag("elim", "SquareCB: leave out actions that cannot be the best."),
             _flag("regcb", "Choose among actions that may be the best."),
             _flag("regcbopt", "Choose the most promising action."),
-            _float("cb_min_cost", "Lowest cost there is.", default=0),
-            _float("cb_max_cost", "Highest cost there is.", default=1),
+            _float("cb_min_cost", "Lowest possible cost.", default=0),
+            _float("cb_max_cost", "Highest possible cost.", default=1),
             _int("bag", "N policies that have seen different data vote."),
             _flag("greedify", "The first of them learns every decision once."),
             _int("cover", "N policies that are taught to disagree."),
-            _float("psi", "How much they are.", default=1),
+            _float("psi", "How strongly they disagree.", default=1),
             _flag("nounif", "Do not choose what no policy prefers."),
             _int("rnd", "Prefer actions of which N models of noise know little."),
             _float("rnd_alpha", "Size of the noise.", default=0.1),
             _float("rnd_invlambda", "Variance of what they learn.", default=0.1),
             _flag("synthcover", "Give probability to the cheapest action in small steps."),
-            _int("synthcoversize", "How many steps.", default=100),
+            _int("synthcoversize", "Number of steps.", default=100),
             _float("synthcoverpsi", "What all steps add to a score.", default=0.1),
         ),
     ),

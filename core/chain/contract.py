@@ -14,7 +14,7 @@ def width_of(reduction: type[Reduction], parameters: Any) -> int:
     """How many sub-models of the layer below it needs.
 
     Raises:
-        PluginError: it says no number of at least 1.
+        PluginError: it does not give a number of at least 1.
     """
     found = reduction.width(parameters)
     if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1:

@@ -2,7 +2,7 @@
 
 A decision is a block of lines. Each is an action; a first line labelled `shared` holds features that all actions have:
 each action gets its namespaces behind its own, and the features of a namespace that both have behind the action's own.
-The rest of a run is that of single examples, whose driver does not know of decisions.
+The rest of a run is that of single examples, whose driver knows nothing of decisions.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at
 from hutch.core.kernel.decorators import helper, inlined
 
 COSTS, CHOICE, CLASSES = range(3)
-"""Labels are the costs of all actions, cost and probability of one, or these of a class, each row an example."""
+"""Labels are the costs of all actions, cost and probability of one, or those of a class with one example per row."""
 
 DECISIONS = np.dtype(
     [
@@ -291,7 +291,7 @@ class DecisionDriver:
         return int(self._record.ctypes.data)
 
     def prepare(self, batch: Batch, ranked: NDArray[np.uint32], classes: int) -> None:
-        """Tell the driver of a batch.
+        """Tell the driver about a batch.
 
         Args:
             batch: the decisions.

@@ -22,7 +22,7 @@ from hutch.core.kernel.decorators import helper, inlined
 
 CACHE_LINE = np.uint64(64)
 FETCHED = np.uint64(256)
-"""At most so many bytes of a feature's rows are fetched ahead; a chain of many sub-models visits only few of them."""
+"""At most this many bytes of a feature's rows are fetched ahead; a chain of many sub-models visits only few of them."""
 
 RUN = np.dtype(
     [
@@ -32,7 +32,7 @@ RUN = np.dtype(
         ("learning", "i8"),  # 0 predicts only
         ("ahead", "u8"),  # 1: the base learner looks ahead itself
         ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
-        ("period", "i8"),  # examples of the pass whose number divides by this are only tested; 0: none
+        ("period", "i8"),  # examples of the pass whose number is divisible by this are only tested; 0: none
         ("after", "i8"),  # those that come after this number are only tested; 0: none
         ("counter", "i8"),  # examples of the pass before the batch
         ("row_ptr", "u8"),  # addresses of the arrays of the batch
@@ -80,7 +80,7 @@ def _keep(r, e, first, last):
         listed = False
         for k in range(r.ignored_count):
             listed |= ids[j] == ignored[k]
-        if listed == (r.inverse != 0) or ids[j] == CONSTANT_NAMESPACE:  # the constant stays whatever is named
+        if listed == (r.inverse != 0) or ids[j] == CONSTANT_NAMESPACE:  # the constant always stays
             kept_starts[count], kept_ids[count] = features, ids[j]
             count += uint64(1)
             for i in range(uint64(starts[j]), uint64(starts[j + uint64(1)])):

@@ -33,7 +33,7 @@ _KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGE
 
 @dataclass(slots=True)
 class Outputs:
-    """What the chain said of the examples of one batch; each array has one entry an example.
+    """What the chain said of the examples of one batch; each array has one entry per example.
 
     Attributes:
         predictions: float32, of the top layer.
@@ -91,7 +91,7 @@ def _table(rows: int, stride: int) -> NDArray[np.float32]:
 
 
 class Row(Protocol):
-    """What is told when a row of the progress table is due."""
+    """What is called when a row of the progress table is due."""
 
     def __call__(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
         """See example `i` of the batch; returns the sum of importance at which the next row is due."""
@@ -183,7 +183,7 @@ class Engine:
         total = math.prod(widths)
         if total > 1 << bits:
             raise ConfigError(
-                f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row a sub-model"
+                f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row per sub-model"
             )
         self.shared = np.zeros(1, SHARED)
         self.shared["random_state"], self.shared["decay"] = seed, 1.0
@@ -231,7 +231,7 @@ class Engine:
         self._size_scratch(0, 0)
 
     def _link_layers(self) -> None:
-        """Let the layers meet by address; what is not there is `missing`, so that no address of a kernel is 0."""
+        """Give the layers each other's addresses; absent kernels are `missing`, so that no address of a kernel is 0."""
         wanted = {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
         first, size = self._records.ctypes.data, LAYER.itemsize
         for name in KERNELS:
@@ -249,7 +249,7 @@ class Engine:
             )
 
     def _report_missing(self) -> None:
-        """Say which layer has called a kernel that is not there.
+        """Say which layer has called a kernel that does not exist.
 
         Raises:
             PluginError: always.
@@ -260,7 +260,7 @@ class Engine:
         if k == len(self.layers):
             raise PluginError(f"{caller}: called a layer below it, but a base learner has none")
         raise PluginError(
-            f"{caller}: called a kernel of {self.layers[k].name!r} below it that is not there, or that it does not "
+            f"{caller}: called a kernel of {self.layers[k].name!r} below it that does not exist, or that it does not "
             "name in its `calls`"
         )
 
@@ -354,7 +354,7 @@ class Engine:
         return run
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
-        """Tell the driver of a batch; returns the arrays that must live while it runs."""
+        """Tell the driver about a batch; returns the arrays that must live while it runs."""
         run, size = self._run, len(batch)
         seen = batch.seen if isinstance(batch, PinnedBatch) else Seen.of(batch)
         self._seen[:] = seen.addresses
@@ -402,7 +402,7 @@ class Engine:
         return labels[~self.layers[0].accepts(labels)]
 
     def doubtful_labels(self) -> str | None:
-        """What to say of the labels seen so far if they are most likely not meant as the loss takes them."""
+        """What to say about the labels seen so far if they are most likely not meant as the loss takes them."""
         choice = self.layers[0].loss_choice
         if self.takes is not Labels.SIMPLE or choice is None or choice.name != "logistic":
             return None
@@ -443,7 +443,7 @@ class Engine:
         for name, live in self.arrays().items():
             if name not in arrays:
                 if name.endswith(".first_class"):
-                    continue  # a model of before there was one; the layer has set it
+                    continue  # a model from before it existed; the layer has set it
                 raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")
             if arrays[name].shape != live.shape:
                 raise ModelError(f"{name}: got shape {arrays[name].shape}, wanted {live.shape}")

@@ -1,4 +1,4 @@
-"""How full a weight table is: in a table that is too small features share rows, and nothing else says so."""
+"""How full a weight table is: in a table that is too small, features share rows, and nothing else reveals it."""
 
 import math
 

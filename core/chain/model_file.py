@@ -163,7 +163,7 @@ def _unusable(path: str | Path, text: str) -> ModelError:
 
 
 def _diagnosis(path: Path) -> str:
-    """Why a file is not safetensors, as far as its first bytes tell."""
+    """Why a file is not safetensors, judging by its first bytes."""
     try:
         with open(path, "rb") as file:
             start = file.read(64)
@@ -190,7 +190,7 @@ def check_plugins(
         path: of the model, for messages.
         needed: version by distribution when it was saved.
         installed: version by distribution now.
-        left_out: why plugins are not loaded that are there, by `name (distribution version)`.
+        left_out: why installed plugins are not loaded, by `name (distribution version)`.
 
     Returns:
         One notice for each distribution whose version differs; Hutch itself is held to its format's version instead.

@@ -33,6 +33,6 @@ class NamedNamespaces:
                 del self._missing[found]
 
     def missing(self) -> Iterator[str]:
-        """What to tell people, a sentence a namespace."""
+        """What to say, one sentence per namespace."""
         for name, layer in self._missing.values():
             yield f"{layer} names the namespace {name!r}, which no example has"

@@ -126,7 +126,7 @@ class Reduction(ABC):
         calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below of its own accord, not only
             when it is asked for its own; the chain is refused where the layer below does not offer them.
         self_contained: which of its own `importance_to` and `sensitivity` call nothing below but `learn` and `predict`;
-            the others call the kernel of their own name, and are offered only where the layer below offers that.
+            the others call the kernel of the same name below, and are offered only where the layer below offers it.
         reads_features: True if it makes features of those it is shown, which must then be hashed ones.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
@@ -186,7 +186,7 @@ class Reduction(ABC):
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Names of the namespaces that its parameters name; people are told if no example has one of them."""
+        """Names of the namespaces that its parameters name; users are told if no example has one of them."""
         return ()
 
     @property
@@ -201,7 +201,7 @@ class Reduction(ABC):
 
     @property
     def scores_are_probabilities(self) -> bool:
-        """Whether these scores are probabilities of the classes; as the layer below says if it says nothing else."""
+        """Whether these scores are probabilities of the classes; by default as the layer below says."""
         return self.context.below is not None and self.context.below.scores_are_probabilities
 
     @property
@@ -261,7 +261,7 @@ class Reduction(ABC):
         return np.ones(len(labels), np.bool_)
 
     def lacking(self, name: str) -> "Reduction | None":
-        """The layer, this one or one below, for whose lack of a kernel a layer above cannot call it here.
+        """The layer, this one or one below, that lacks a kernel, so that a layer above cannot call it here.
 
         Args:
             name: `importance_to`, `sensitivity` or `predict_many`.

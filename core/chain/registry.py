@@ -27,7 +27,7 @@ class _Expected:
 
 
 class Table(MutableMapping[str, Item]):
-    """Items by name; those that are only expected are registered when somebody looks at them."""
+    """Items by name; those that are only expected are registered when they are looked up."""
 
     def __init__(self) -> None:
         self._items: dict[str, Item | _Expected] = {}
@@ -88,7 +88,7 @@ class Registry:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def unknown(self, kind: str, name: str) -> str:
-        """What to say of a name that nobody has registered: the nearest one, and plugins that might have."""
+        """What to say about a name that is not registered: the nearest one, and plugins that might have it."""
         text = did_you_mean(name, getattr(self, kind))
         missing = ", ".join(f"{plugin} ({why})" for plugin, why in self.left_out.items())
         return f"{text}; left out: {missing}" if missing else text

@@ -59,5 +59,5 @@ class Statistics:
         return self.sum_loss_holdout / self.weighted_holdout if self.weighted_holdout > 0 else math.nan
 
     def __sub__(self, before: "Statistics") -> "Statistics":
-        """What was seen since an earlier moment."""
+        """What has been seen since an earlier moment."""
         return Statistics(*(getattr(self, each.name) - getattr(before, each.name) for each in fields(Statistics)))

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class _Outcome(NamedTuple):
-    """What became of a job; without result and error: there was none left."""
+    """What became of a job; without result or error: there was none left."""
 
     result: Any = None
     error: BaseException | None = None
@@ -48,7 +48,7 @@ def in_order(jobs: Iterable[Callable[[], Item]], threads: int, room: int) -> Gen
     """Results of jobs in the order of the jobs, while threads work out the ones to come.
 
     Results and errors do not depend on the number of threads: an error is raised where its job's turn comes. When the
-    iteration ends, however it does, no thread works any more.
+    iteration ends, however it does, no thread is still working.
 
     Args:
         jobs: asked for the next job by one thread at a time, closed at the end if it can be; no job results in None.

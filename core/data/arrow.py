@@ -3,7 +3,7 @@
 pandas, polars, duckdb and pyarrow itself hand their columns over without copying them, Hugging Face `datasets` as
 tables of some rows each. A number is the feature `name` with that value; a word is the feature that the text
 `name:word` would be, whatever bytes it holds; dates are taken apart as `hutch.core.data.dates` says, columns of text as
-`hutch.core.data.words` does. The index of a frame of pandas is no column.
+`hutch.core.data.words` does. The index of a pandas frame is not a column.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -87,7 +87,7 @@ class TableReader:
         given: `labels` and `importance` of all rows, float32, if no column holds them.
 
     Raises:
-        ConfigError: a column that is named but not there.
+        ConfigError: a column that is named but does not exist.
         DataError: a column of a type that cannot be a feature.
     """
 
@@ -333,7 +333,7 @@ def table_batches(
         labels, importance: one for each row, in place of columns; None: a column may hold them.
 
     Raises:
-        ConfigError: a column that is named but not there.
+        ConfigError: a column that is named but does not exist.
         DataError: no table, or a column or a value that cannot be used.
         HutchError: pyarrow is not installed.
     """

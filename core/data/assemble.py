@@ -200,10 +200,10 @@ def as_labels(given: Any) -> NDArray[np.float32]:
 
 
 def as_given(labels: Any, importance: Any, source: str) -> dict[str, NDArray[np.float32]]:
-    """Labels and importances that stand beside the examples, as far as they are given, as the columns of a batch.
+    """Labels and importances given beside the examples, as the columns of a batch.
 
     Raises:
-        DataError: they are no numbers, or have not one dimension.
+        DataError: they are not numbers, or do not have one dimension.
     """
     given: dict[str, NDArray[np.float32]] = {}
     if labels is not None:

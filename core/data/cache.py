@@ -1,9 +1,9 @@
 """Parsed batches kept for later passes: in memory while they are few, in a file where one is asked for.
 
 A file of batches says what it was made from: the options of the parser, and of every source the digest of its content
-and what the system knows of it (size, inode, times of change). It is used only if the options are the same and each
+and what the system knows about it (size, inode, times of change). It is used only if the options are the same and each
 source still has that content. Reading a source to find out costs as much as parsing it, so a source is taken to be
-unchanged if the system knows the same of it, and its last change was well before the file was begun: programs can set
+unchanged if what the system knows is the same, and its last change was well before the file was begun: programs can set
 back the time of modification, but not that of the inode's change, which every write moves on. In all other cases (a
 copy, a touched or very young source, a system without such a time) the content is read and compared.
 
@@ -30,7 +30,7 @@ from hutch.core.errors import DataError, at
 from hutch.core.text.parser import ParserOptions
 
 IN_MEMORY = 1 << 27
-"""So many bytes of batches are kept in memory for later passes."""
+"""At most this many bytes of batches are kept in memory for later passes."""
 
 CACHE_ENDING = ".hutch-cache"
 
@@ -89,7 +89,7 @@ class BatchCache:
         ready: whether the file is there, whole, and made of what the sources hold.
 
     Raises:
-        DataError: something else lies at `path`, which must not be replaced.
+        DataError: something else is at `path`, which must not be replaced.
     """
 
     def __init__(self, path: str, sources: Sequence[str], options: ParserOptions, fresh: bool = False) -> None:
@@ -163,7 +163,7 @@ class BatchCache:
 
     @contextmanager
     def writing(self) -> Iterator["CacheWriter"]:
-        """Write the file while the sources are parsed; it appears when the block ends well and the sources stayed."""
+        """Write the file while the sources are parsed; it appears if all went well and the sources are unchanged."""
         self._begun = time.time()
         self._before = [_describe(source) for source in self._sources]
         with suppress(_Abandoned), atomic_write(self.path) as file:
@@ -179,7 +179,7 @@ class BatchCache:
         self.ready = bool(self._index)
 
     def _stayed(self, source: str, before: dict[str, Any]) -> bool:
-        """Whether a source was the same all the while."""
+        """Whether a source stayed the same throughout."""
         before["trusted"] = self._begun - max(before["modified"], before["changed"]) / 1e9 > _YOUNG
         same = _known(source) == {name: before[name] for name in _known(source)}
         return same and (before["trusted"] or _digest(source) == before["digest"])
@@ -250,7 +250,7 @@ def _is_cache(path: str) -> bool:
 
 
 def _known(source: str) -> dict[str, int]:
-    """What the system knows of a file."""
+    """What the system knows about a file."""
     found = os.stat(source)
     changed = 0 if os.name == "nt" else found.st_ctime_ns  # there it is the time of creation
     return {"size": found.st_size, "inode": found.st_ino, "modified": found.st_mtime_ns, "changed": changed}

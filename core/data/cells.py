@@ -2,8 +2,8 @@
 
 Quoting follows RFC 4180: a cell that begins with a quote ends at the closing one, may hold delimiters and line feeds,
 and has `""` for a quote; a delimiter, a line's end or the end of the text must follow. Quotes within any other cell
-stand for themselves. A line ends with a line feed, with or without a carriage return before it; blank lines are passed
-over.
+stand for themselves. A line ends with a line feed, with or without a carriage return before it; blank lines are
+skipped.
 """
 
 from collections.abc import Iterator

@@ -26,7 +26,7 @@ Source = str | os.PathLike[str]
 
 
 class TooLong(DataError):
-    """A line, or what is made of it, does not fit into memory, or not into as much as it may take.
+    """A line, or what is made of it, does not fit into memory, or into the share that it may take.
 
     Args:
         source, number: of the chunk, as in `Chunk`.
@@ -47,7 +47,7 @@ class Chunk(NamedTuple):
         number: which of the sources it is, from 0.
         position: how many bytes of all sources have been read, the chunk's included.
         text: uint8, the bytes, and a line feed if the source ends without one; `PADDING` bytes before and after may be
-            read. Valid until the next chunk is asked for, or as many as shall stay `valid`.
+            read. Valid until the next chunk is asked for, or as many as are to stay `valid`.
         size: number of bytes without an added line feed.
     """
 
@@ -91,7 +91,7 @@ class Chunks:
             yield chunk
 
     def read(self, valid: int) -> Iterator[Chunk]:
-        """The chunks, so many of which stay valid at a time; `position` is left to whoever sees them."""
+        """The chunks, so many of which stay valid at a time; `position` is left to the caller."""
         buffers = [_memory(self.chunk_bytes + 2 * PADDING + 1) for _ in range(valid)]
         before = self.position = 0
         for number, source in enumerate(self.sources):
@@ -159,7 +159,7 @@ class Chunks:
 
 
 class _Standard:
-    """Standard input, read as far as it has come so that a pipe is not waited for."""
+    """Standard input, reading what has arrived instead of waiting for a pipe to fill the buffer."""
 
     def readinto(self, buffer: memoryview) -> int:
         stdin: Any = sys.stdin.buffer  # typed without readinto1

@@ -19,10 +19,10 @@ THREADS = max(1, min(2, (os.cpu_count() or 1) - 1))
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Find out before a long run whether the data is there.
+    """Check before a long run that the data exists.
 
     Raises:
-        DataError: it names every source that is missing or a directory, one a line.
+        DataError: it names every source that is missing or a directory, one per line.
     """
     wrong = []
     for source in sources:
@@ -53,7 +53,7 @@ class InputFiles:
         readers: what reads files that are not text, by ending.
         on_problem: told of the first malformed places of each kind, in the first pass.
         columns: what the columns of files that are not text stand for.
-        passes: how often the batches will be asked for; if more than once, they stay in memory as far as they fit.
+        passes: how often the batches will be asked for; if more than once, they stay in memory if they fit.
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
         fresh: make the cache anew whatever is there.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
@@ -63,7 +63,7 @@ class InputFiles:
         problems: what the first pass found malformed in text.
 
     Raises:
-        DataError: a cache is wanted of what is no file of text, or its path is that of something else.
+        DataError: a cache is wanted for something other than a text file, or its path is that of something else.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ def matrix_batches(
         source: what messages call the matrix.
 
     Raises:
-        ConfigError: a column that is not there.
+        ConfigError: a column that does not exist.
         DataError: not two dimensions, labels of another length, or a value that cannot be used.
     """
     shape, matrix = matrix.shape, as_numbers("", matrix, source)

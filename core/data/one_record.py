@@ -1,7 +1,7 @@
 """One record at a time into arrays that stay where they are, so that a call makes nothing anew.
 
 Indices of names are kept, so that a name met before is not hashed again. What `hutch.core.data.records` would refuse is
-left to it: it knows the place.
+left to it, which reports the place.
 """
 
 from collections.abc import Iterable, Mapping
@@ -83,7 +83,7 @@ class RecordFiller:
         return space
 
     def _keep(self) -> None:
-        """Count what is kept; begin anew where it grows too large."""
+        """Count what is kept; start afresh when it grows too large."""
         self._kept += 1
         if self._kept > _KEPT:
             self._kept = 1

@@ -70,7 +70,7 @@ class Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with what is there, at least one byte; 0 at the end."""
+        """Fill `buffer` with what is available, at least one byte; 0 at the end."""
         while not self._piece:
             piece = next(self._pieces, None)
             if piece is None:
@@ -89,7 +89,7 @@ class Decompressed(io.RawIOBase):
     def _joined(self) -> Iterator[memoryview]:
         """Pieces so large that handing them from thread to thread costs little, in buffers that are used in turn.
 
-        There is one more buffer than pieces ahead, for whoever asks for a piece may hold the one before.
+        There is one more buffer than pieces ahead, since the reader of a piece may still hold the one before.
         """
         pieces = self._unpack()
         for buffer in cycle([bytearray(_PIECE_BYTES) for _ in range(_PIECES_AHEAD + 1)]):

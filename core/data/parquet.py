@@ -23,7 +23,7 @@ def read_parquet(
         columns: what each column stands for; see `hutch.core.data.roles.Roles`.
 
     Raises:
-        ConfigError: a column that is named but not there.
+        ConfigError: a column that is named but does not exist.
         DataError: no Parquet file, or a column or value that cannot be used.
         HutchError: pyarrow is not installed.
     """

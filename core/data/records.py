@@ -1,4 +1,4 @@
-"""Records, `{"label": 1, "user": {"age": 37, "city": "Oslo"}}`, as batches: each name is hashed once a batch."""
+"""Records, `{"label": 1, "user": {"age": 37, "city": "Oslo"}}`, as batches: each name is hashed once per batch."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping

@@ -22,7 +22,7 @@ class FeatureColumn(NamedTuple):
 class Roles:
     """What each column stands for.
 
-    A role that is None is played by the column of that role's own name if there is one; an empty name means nobody.
+    A role that is None is played by the column of that role's own name if there is one; an empty name means no column.
 
     Attributes:
         label: the label; missing or NaN where an example has none.
@@ -71,10 +71,10 @@ class Roles:
         return cls(**(given or {}))
 
     def position(self, role: str, names: Sequence[str]) -> int | None:
-        """Which of the columns `names` plays a role; None if nobody does.
+        """Which of the columns `names` plays a role; None if none does.
 
         Raises:
-            ConfigError: the column named for it is not there.
+            ConfigError: the column named for it does not exist.
         """
         wanted = getattr(self, role)
         if wanted is None:
@@ -90,7 +90,7 @@ class Roles:
         """The feature columns among `names`, in the order of the line.
 
         Raises:
-            ConfigError: a column that is not there or that is named twice.
+            ConfigError: a column that does not exist or that is named twice.
         """
         taken = {self.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
         taken |= {position_of("columns.ignore", str(name), names) for name in self.ignore}
@@ -123,7 +123,7 @@ class Roles:
         """Which of the columns `names` hold text.
 
         Raises:
-            ConfigError: one that is not there, or that `categorical` names, too.
+            ConfigError: one that does not exist, or that `categorical` names, too.
         """
         for name in self.text:
             if name in self.categorical:
@@ -131,7 +131,7 @@ class Roles:
         return {position_of("columns.text", str(name), names) for name in self.text}
 
     def optional(self) -> "Roles":
-        """The same where examples need no label, as for predictions: a label or importance may not be there."""
+        """The same where examples need no label, as for predictions: a label or importance may be missing."""
         return _Optional(**{field.name: getattr(self, field.name) for field in fields(Roles)})
 
 

@@ -41,7 +41,7 @@ def to_batches(
 
     Raises:
         TypeError: something else; the message says what is accepted.
-        ConfigError: columns that are not there.
+        ConfigError: columns that do not exist.
         DataError: the name of a file instead of its text, or examples that cannot be used.
 
     >>> [batch] = to_batches([{"label": 1, "f": {"a": 0.5, "colour": "red: a|b"}}], ParserOptions())
@@ -98,12 +98,12 @@ def _several(
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text is no line but what people take for the name of a file: it has no label and no feature."""
+    """Whether a text is probably a file name and not a line: it has no label and no feature."""
     return "|" not in text and "\n" not in text and not _LABEL_ONLY.match(text)
 
 
 def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: ParserOptions) -> Iterator[Batch]:
-    """Batches of lines; the first malformed places of each kind are warned of."""
+    """Batches of lines; the first malformed places of each kind are reported as warnings."""
     parser, left, number, told = TextParser(options, "<lines>"), iter(lines), 0, 0
     while piece := list(islice(left, _LINES)):
         for i, line in enumerate(piece):

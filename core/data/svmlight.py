@@ -42,7 +42,7 @@ def _word_end(text, at, stop):
 
 @helper
 def _integer(text, at, stop):
-    """The digits `text[at:stop]` as an integer; -1 if they are none or it is too large."""
+    """The digits `text[at:stop]` as an integer; -1 if they are not digits or it is too large."""
     number = int64(0) if at < stop else int64(-1)
     for i in range(at, stop):
         digit = int64(text[i]) - 48
@@ -56,7 +56,7 @@ def _integer(text, at, stop):
 def _parse(text, seed, hash_all, mask, groups, out):
     """Parse whole lines; returns rows, features, lines, and kind, first and last byte of what is malformed.
 
-    `groups` is (number of the group, its qid, whether any row has been seen) and goes on from chunk to chunk.
+    `groups` is (number of the group, its qid, whether any row has been seen) and continues from chunk to chunk.
     """
     row_ptr, indices, values, labels, group, lines = out
     rows, features, line, at, size, address = 0, 0, 0, 0, len(text) - PADDING, int64(text.ctypes.data)

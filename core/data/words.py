@@ -1,6 +1,6 @@
 """Columns of text as words, each a feature named by the word, as in VW's text `|comment nice words`.
 
-A word is a run of ASCII letters, digits, underscores and of anything beyond ASCII, in lower case. A word that is there
+A word is a run of ASCII letters, digits, underscores and of anything beyond ASCII, in lower case. A word that occurs
 twice is two features. What comes out is the same for every kind of table.
 """
 

@@ -28,7 +28,7 @@ LAYER = np.dtype(
         ("next", "u8"),  # address of the LAYER below, 0 for a base learner
         ("step", "u8"),  # rows between two sub-models of the layer below: product of the widths below it
         ("state", "u8"),  # address of this layer's own record, its dtype declared in the reduction's file
-        ("missed", "u8"),  # address of uint64: the layer whose kernel was called last without being there
+        ("missed", "u8"),  # address of uint64: the layer last called for a kernel that it lacks
     ]
 )
 
@@ -40,17 +40,17 @@ EXAMPLE = np.dtype(
         ("namespaces", "u8"),  # address of int64[namespace_count + 1]: offsets; subtract the first to index this row
         ("namespace_ids", "u8"),  # address of uint32[namespace_count]
         ("namespace_count", "u8"),
-        ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if nobody says
+        ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if unknown
         ("next_namespace_count", "u8"),
         ("cost_classes", "u8"),  # address of uint32[cost_count]: cost-sensitive label
         ("costs", "u8"),  # address of float32[cost_count]; UNLABELED where the cost is not given
         ("cost_count", "u8"),
-        ("scores", "u8"),  # address of float32[score_count] that a multiclass layer fills, 0 if nobody asks
+        ("scores", "u8"),  # address of float32[score_count] that a multiclass layer fills, 0 if not asked for
         ("score_count", "u8"),
         ("targets", "u8"),  # address of float32[classes]: soft label for a multiclass layer, 0 for a hard one
         ("shared", "u8"),  # address of the SHARED record
         ("number", "u8"),  # counted from 0 within the run
-        ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where nobody counts
+        ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where lines are not counted
         ("is_predicted", "u8"),  # in: 1 if a layer above knows the prediction to learn from, 2: it wants `updated` too
         ("predictions", "u8"),  # address of float32[prediction_count]: what `predict_many` fills, from `offset` on
         ("prediction_count", "u8"),
@@ -65,7 +65,7 @@ EXAMPLE = np.dtype(
         ("raw", "f4"),  # out: prediction before clipping and link
         ("query", "f4"),  # out: importance of the label an active layer asks for, -1 if it does not ask
         ("predicted", "f4"),  # in: the prediction that the base learner is to learn from
-        ("updated", "f4"),  # out: the base learner's prediction after the update; to first order if nobody asks for it
+        ("updated", "f4"),  # out: the base learner's prediction after the update; to first order if it is not asked for
     ]
 )
 
@@ -74,7 +74,7 @@ SHARED = np.dtype(
         ("weights", "u8"),  # address of float32[rows, stride]
         ("mask", "u8"),  # rows - 1
         ("multiplier", "u8"),  # rows per feature: product of the layers' widths, rounded up to a power of two
-        ("stride", "u8"),  # floats a row
+        ("stride", "u8"),  # floats per row
         ("time", "f8"),  # sum of the importance of all examples seen (VW's t)
         ("weighted_unlabeled", "f8"),
         ("weighted_holdout", "f8"),
@@ -275,7 +275,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def no_unroll(typing_context: Any) -> Any:
-    """Keep LLVM from unrolling the loop this stands in: where sums wait for each other that only adds loop ends."""
+    """Keep LLVM from unrolling the surrounding loop: where sums wait for each other, unrolling only adds loop ends."""
     from llvmlite import ir
     from numba.core import types
 

@@ -61,7 +61,7 @@ def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
 
 def _files_of(dotted: str, names: list[str]) -> list[str]:
     """The files that some names of a module of Hutch may come from."""
-    if dotted == "plugin":  # it only hands on what others define
+    if dotted == "plugin":  # it only re-exports what others define
         return [file for name in names for file in _files_of(_handed_on().get(name, ""), [])]
     place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
     if _is_file(f"{place}.py"):
@@ -82,7 +82,7 @@ _is_file = cache(os.path.isfile)
 
 
 def _reached(start: str) -> set[str]:
-    """A source and all of Hutch's that it imports, directly or not."""
+    """A source and all of Hutch's sources that it imports, directly or not."""
     reached, waiting = {start}, [start]
     while waiting:
         new = set(_source(waiting.pop())[1]) - reached
@@ -93,7 +93,7 @@ def _reached(start: str) -> set[str]:
 
 @cache
 def source_digest(source: str) -> str:
-    """A hash of a source and of all of Hutch that it imports, directly or not, as they are at the first call.
+    """A hash of a source and of all of Hutch's sources that it imports, directly or not, as they are at the first call.
 
     Args:
         source: absolute path without symbolic links.
@@ -130,7 +130,7 @@ def directory_for(function: Callable[..., Any]) -> Path | None:
     """The cache directory of a kernel: named by its module and the hash of every source that it can reach.
 
     The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`. To be
-    asked when the module is imported: a source that is edited later says nothing of what runs.
+    called when the module is imported: a source that is edited later says nothing about what runs.
 
     Returns:
         The directory; None for a function without a file, of a notebook or standard input.
@@ -179,7 +179,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 class AddressKernel:
-    """A function of one fixed signature of scalars, met by its address; compiled when the address is first asked for.
+    """A function with one fixed scalar signature, called by its address; compiled when the address is first asked for.
 
     Python may call it too, with plain numbers; it releases the GIL while it runs.
 
@@ -214,7 +214,7 @@ class AddressKernel:
 
     @cached_property
     def address(self) -> int:
-        """Where the machine code lies; valid as long as this object lives."""
+        """Address of the machine code; valid as long as this object lives."""
         with _making:
             place = self._place()
             address, known = object_store.load(place) if place else (None, True)
@@ -263,7 +263,7 @@ class AddressKernel:
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
     """Decorate a kernel that Python calls with numbers and addresses; arrays are views of what lies there.
 
-    Unlike a `compiled` kernel it is loaded without Numba, so the kernels of every command's path are of this kind.
+    Unlike a `compiled` kernel it is loaded without Numba, so the kernels that every command needs are of this kind.
 
     Args:
         signature: in Numba's notation, as `int64(uint64, int64)`.

@@ -1,6 +1,6 @@
 """Decisions: examples of several actions, each with features of its own, as layers see them.
 
-A layer that decides meets the same signature as every other. What is more than one example lies in the DECISION record
+A layer that decides has the same signature as every other. What is more than one example lies in the DECISION record
 that EXAMPLE.decision points to: `show_action` lets the example be one of the actions, and the layers below that know
 nothing of decisions learn or predict it. A layer that is asked to predict leaves the actions in `ranked`, the best
 first, and their scores or probabilities in `values`, in the same order.

@@ -37,7 +37,7 @@ class Deferred:
 
     @property
     def targetoptions(self) -> dict[str, Any]:
-        """Numba's options; here it looks for functions to put in line."""
+        """Numba's options; here it looks for functions to inline."""
         options: dict[str, Any] = self.made.targetoptions
         return options
 
@@ -61,9 +61,9 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def helper(function: Callable[..., Any]) -> Any:
-    """Decorate a function that only kernels call: `njit` with divisions as NumPy's, and no way in from Python.
+    """Decorate a function that only kernels call: `njit` with NumPy's division, and no entry from Python.
 
-    What Numba builds for callers in Python is a fifth of the time that such a function takes to compile.
+    What Numba builds for callers in Python takes a fifth of such a function's compile time.
     """
     return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 

@@ -81,7 +81,7 @@ class ElfObject:
 
         Args:
             symbol: the function that is wanted.
-            address_of: where a function lies that the object needs, None if nobody knows.
+            address_of: address of a function that the object needs, None if unknown.
 
         Returns:
             The address of the function; None for an object that has to be linked in another way.

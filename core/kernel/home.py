@@ -1,7 +1,7 @@
-"""Where caches lie, and whom they may be trusted to.
+"""Where caches lie, and who can be trusted with them.
 
-What is kept there is run as machine code. So a directory counts only if nobody but this user, or root, can have written
-to it; what is made new is made for this user alone.
+What is kept there is run as machine code. So a directory is used only if no one but this user, or root, can have
+written to it; new directories are made for this user alone.
 """
 
 import os
@@ -50,12 +50,12 @@ def make(directory: Path) -> None:
 
 
 def why_not(path: Path) -> str | None:
-    """Why a file or directory must not be used; None if it may be, or is not there.
+    """Why a file or directory must not be used; None if it may be, or does not exist.
 
     Args:
         path: links are followed.
     """
-    if not hasattr(os, "geteuid"):  # Windows tells rights in another way
+    if not hasattr(os, "geteuid"):  # Windows reports rights in another way
         return None
     try:
         found = os.stat(path)
@@ -67,7 +67,7 @@ def why_not(path: Path) -> str | None:
 
 
 def _trusted(directory: Path) -> Path | None:
-    """The directory, if it may be used; else says once why not."""
+    """The directory, if it may be used; else reports once why not."""
     why = why_not(directory)
     if why is None:
         return directory

@@ -1,13 +1,13 @@
 """Arithmetic on numbers side by side: LLVM's vectors, written as ordinary expressions within intrinsics.
 
-LLVM makes of them what the processor has, from two words per instruction to all of them; the results are the same.
+LLVM turns them into what the processor has, from two words per instruction to all of them; the results are the same.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 COUNT = 8
-"""Words side by side, if nothing else is said."""
+"""Words side by side, by default."""
 
 
 class Lanes:

@@ -32,12 +32,12 @@ _C_LIBRARY = frozenset(
     "hypot hypotf erf erff erfc erfcf lgamma tgamma".split()
 )
 _FREES_ARRAYS = "NRT_MemInfo_call_dtor"
-"""Numba's, named wherever a helper is given an array; code that makes no array, only views, never comes there."""
+"""Numba's, named wherever a helper is given an array; code that makes only views and no arrays never gets there."""
 _engines: list[Any] = []  # they own the code
 
 
 def enabled() -> bool:
-    """Whether the store is used: on Linux, where alone it was tried, unless `HUTCH_OBJECT_STORE=0` turns it off."""
+    """Whether the store is used: on Linux, where alone it was tested, unless `HUTCH_OBJECT_STORE=0` turns it off."""
     return sys.platform == "linux" and os.environ.get("HUTCH_OBJECT_STORE", "") != "0"
 
 
@@ -130,7 +130,7 @@ def _link(code: bytes, description: dict[str, Any]) -> int | None:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _engines.append(engine)  # one for each object: functions put in line elsewhere may share a name, but not the code
+    _engines.append(engine)  # one for each object: inlined functions may share a name, but not the code
     return int(engine.get_function_address(description["symbol"]))
 
 

@@ -40,6 +40,6 @@ def pass_sensitivity(layer, example, label, importance, offset):
 
 @kernel
 def missing(layer, example, label, importance, offset):
-    """Stands for a kernel that a layer has not; notes the layer for the engine, which says so after the batch."""
+    """Stands for a kernel that a layer lacks; notes the layer for the engine, which says so after the batch."""
     uint64s_at(layer_of(layer).missed, uint64(1))[0] = layer
     return np.float32(np.nan)

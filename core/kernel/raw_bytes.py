@@ -1,7 +1,7 @@
-"""Bytes at addresses: loads of words and the search for delimiters, the instructions of which the text parser is made.
+"""Bytes at addresses: loads of words and the search for delimiters, the instructions that the text parser is made of.
 
 Addresses, bytes and counts are int64, words uint64, so that plain literals mix with the former and bit tricks stay in
-the latter. Nothing is checked; whoever calls keeps padding around the text.
+the latter. Nothing is checked; the caller keeps padding around the text.
 """
 
 from collections.abc import Callable

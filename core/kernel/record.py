@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Addressed(Protocol):
-    """What lies at an address as long as the object lives: another record, a buffer, a kernel."""
+    """What stays at one address as long as the object lives: another record, a buffer, a kernel."""
 
     @property
     def address(self) -> int:

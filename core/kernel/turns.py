@@ -13,7 +13,7 @@ def turn(path: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Be the only process inside, among those that name the same file.
 
     A process that ends, however it ends, gives up its turn. Where there are no such locks, or the file cannot be
-    written, everybody goes in.
+    written, every process goes in.
 
     Args:
         path: of a file that need not exist; it is removed afterwards.

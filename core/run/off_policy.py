@@ -5,8 +5,8 @@ was chosen, the probability π(a) that the chain gives it, and w = π(a) / p, ov
 
 * ips: the mean of w c, without bias;
 * snips: Σ w c / Σ w, which costs in a narrow range far from 0 do not blow up; its bias falls with 1 / n;
-* dr: the mean of Σ_b π(b) x(b) + w (c - x(a)), x the costs that a regression says which has seen the decisions before:
-  without bias, and the better x is the narrower.
+* dr: the mean of Σ_b π(b) x(b) + w (c - x(a)), x the costs predicted by a regression that has seen the decisions
+  before: without bias, and the narrower the better x is.
 
 Intervals are normal ones, for snips by the delta method. Sources: D. Horvitz, D. Thompson, JASA 1952; A. Swaminathan,
 T. Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li,
@@ -84,7 +84,7 @@ def evaluate(
         chain: takes logged decisions; without a layer that explores it chooses the action with the lowest score.
         estimator: see `estimator_of`; it learns in any case.
         batches: the log, whole decisions.
-        learn: the chain learns each decision after it was judged by it; False judges it as it is.
+        learn: the chain is judged on each decision before it learns it; False judges it as it is.
         confidence: of the intervals, between 0 and 1.
 
     Raises:

@@ -1,7 +1,7 @@
 """One example at a time: what a batch needs is made once and filled again.
 
 The kernels are those that batches go through, so the results are theirs to the bit. Whatever is unusual (a malformed
-line, an infinite value, a label that the chain is not made for) is left to the way of batches, which reports it.
+line, an infinite value, a label that the chain is not made for) is left to batches, which report it.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from hutch.core.text.parser import LineParser
 from hutch.core.text.state import FIELDS_OF_SEEN
 
 LONGEST_LINE = 1 << 14
-"""Longer lines go the way of batches; what is made for each call counts little beside them."""
+"""Longer lines are run as batches; what is made for each call matters little beside them."""
 _KNOWN_LABELS = 1 << 12
 
 
@@ -99,7 +99,7 @@ class OneExample:
                 return False
             if len(self._usual) < _KNOWN_LABELS:
                 self._usual.add(label)
-            return self._engine.doubtful_labels() is None  # else it is told of, once
+            return self._engine.doubtful_labels() is None  # else it is reported, once
         return True
 
     def _drive(self, single: "_Single", learn: bool) -> Outputs:
@@ -112,7 +112,7 @@ class OneExample:
 
 
 class _Single:
-    """A batch of one example in arrays that are used again; each is cut to its length when somebody asks for it.
+    """A batch of one example in arrays that are used again; each is cut to its length when it is asked for.
 
     Args:
         engine: the chain.

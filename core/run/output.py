@@ -33,7 +33,7 @@ def open_output(path: str) -> Iterator[BinaryIO]:
 
 
 def write_now(file: BinaryIO, data: bytes | memoryview) -> None:
-    """Write what somebody at the other end of a pipe may wait for."""
+    """Write what a reader at the other end of a pipe may be waiting for."""
     file.write(data)
     file.flush()
 

@@ -19,7 +19,7 @@ class Holdout:
     """Which examples of a pass are only tested; VW's rule.
 
     Attributes:
-        period: those whose number, counted from 1, divides by this; 0: none.
+        period: those whose number, counted from 1, is divisible by this; 0: none.
         after: all after this many, `period` then does not count; 0: none.
         patience: stop after so many passes in a row in which the loss on them did not fall.
         keeps_last: the chain ends as it was after the best pass only if it stopped early, as in VW; else always.
@@ -79,7 +79,7 @@ def run_passes(
 
     Args:
         engine: the chain.
-        batches: can be iterated once a pass.
+        batches: can be iterated once per pass.
         progress: reports on the run; made for this engine.
         passes: how many at most.
         learn: False only predicts.
@@ -109,7 +109,7 @@ def run_passes(
             break
         loss = (progress.statistics - before).holdout_loss
         waited += 1
-        loss = math.inf if math.isnan(loss) else loss  # as in VW, to test nothing is as bad as can be
+        loss = math.inf if math.isnan(loss) else loss  # as in VW, testing nothing counts as the worst
         if holdout and not loss >= best_loss:
             best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
         if holdout and waited >= holdout.patience:

@@ -218,5 +218,5 @@ class Progress:
 
 
 def event_json(event: ProgressEvent) -> str:
-    """An event as one line of JSON; a loss that is not there is null, see `hutch.core.strict_json`."""
+    """An event as one line of JSON; a missing loss is null, see `hutch.core.strict_json`."""
     return dumps(asdict(event))

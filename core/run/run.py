@@ -53,10 +53,10 @@ class RunOptions:
     fresh: bool = False
 
     def check(self) -> None:
-        """Find out before the chain is built whether the files are there, and whether those to come can be written.
+        """Check before the chain is built that the input files exist and that the output files can be written.
 
         Raises:
-            HutchError: one that is not, or cannot be.
+            HutchError: a file does not exist or cannot be written.
         """
         check_sources(self.data)
         for path in (self.model, self.predictions, self.raw, self.events):
@@ -102,10 +102,10 @@ class Outcome:
 
 
 class Notes:
-    """The way to whoever watches: standard error, or whatever a reporter puts in its place.
+    """Messages to the user: standard error, or whatever a reporter puts in its place.
 
     Attributes:
-        say: tells people a line.
+        say: shows a line.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Notes:
 
     @staticmethod
     def print(text: str) -> None:
-        """Tell people something on stderr."""
+        """Tell the user something on stderr."""
         print(text, file=sys.stderr)
 
 
@@ -123,7 +123,7 @@ class Reporter:
     Attributes:
         scores: whether it needs the scores of all classes.
         problems: how many it has found in the data.
-        lost: whether what it writes goes nowhere any more; None if it writes no results.
+        lost: whether what it writes no longer reaches anyone; None if it writes no results.
     """
 
     scores = False
@@ -188,7 +188,7 @@ class Run:
         self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
         self._reporters, self._save = list(reporters), save
         self._interruption = Interruption()
-        self._useless = False  # predictions that nobody reads any more are not made
+        self._useless = False  # once nobody reads the predictions any more, no more are made
 
     def __call__(self) -> Outcome:
         """Run, save, and report; a signal ends the run early, and what was learned is saved."""

@@ -88,7 +88,7 @@ _BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "pow
 
 
 def table_head(run: Run) -> str:
-    """What VW prints before its rows, as far as it has a meaning for this chain."""
+    """What VW prints before its rows, where it has a meaning for this chain."""
     options, engine = run.options, run.engine
     base = engine.layers[-1].parameters
     lines = [

@@ -13,7 +13,7 @@ from hutch.core.chain.reduction import Labels
 class Unexpected:
     """Gathers the labels that a chain is not made for, and the namespaces that it names and no example has.
 
-    Each is told once.
+    Each is reported once.
 
     Args:
         engine: the chain.
@@ -34,7 +34,7 @@ class Unexpected:
 
     @property
     def watches_namespaces(self) -> bool:
-        """Whether some namespace is still looked out for."""
+        """Whether some namespace is still being looked for."""
         return self._named is not None
 
     def see(self, batch: Batch) -> None:
@@ -49,7 +49,7 @@ class Unexpected:
         self._seen += len(batch)
 
     def about_missing_labels(self) -> Iterator[str]:
-        """What to tell people of examples of which none had a label, unless a layer learns from such, too."""
+        """What to say about examples of which none had a label, unless a layer learns from those, too."""
         seen = self._engine.statistics
         without = any(layer.statistics for layer in self._engine.layers)
         if seen.examples and not seen.weighted_labeled and not without and not self._told_missing:
@@ -57,25 +57,27 @@ class Unexpected:
             yield "no example had a label: nothing was learned"
 
     def about_labels(self) -> Iterator[str]:
-        """What to tell people of the labels."""
+        """What to say about the labels."""
         if self.first is not None and not self._told:
             self._told = True
-            such = f"{self.labels} labels such as {self.first:g} (example {self._example})"
-            yield f"{such}: this chain is not made for them, and learned from them all the same{self._wanted()}"
+            such = f"label {self.first:g}" if self.labels == 1 else f"{self.labels} labels such as {self.first:g}"
+            them = "it" if self.labels == 1 else "them"
+            what = f"this chain is not made for {them}, but learned from {them} all the same"
+            yield f"{such} (example {self._example}): {what}{self._wanted()}"
         doubt = self._engine.doubtful_labels()
         if doubt and not self._doubted:
             self._doubted = True
             yield doubt
 
     def _wanted(self) -> str:
-        """What labels of classes are wanted, if these are."""
+        """Which classes are wanted, if labels are classes."""
         first, classes = self._engine.layers[0].first_class % 2, self._engine.layers[0].classes
         if self._engine.takes is not Labels.MULTICLASS or classes is None:
             return ""
         return f", wanted classes from {first} to {first + classes - 1}"
 
     def about_namespaces(self) -> Iterator[str]:
-        """What to tell people of namespaces, a sentence each."""
+        """What to say about namespaces, a sentence each."""
         if self._named is not None:
             missing, self._named = self._named.missing(), None
             yield from missing

@@ -55,7 +55,7 @@ def _next_part(at, stop):
 
 @helper
 def _read_number(start, stop):
-    """A part as a number, NaN if it is none."""
+    """A part as a number, NaN if it is not one."""
     value, used = read_float(start, stop)
     good = used == stop - start and has_digit(start, stop) and abs(value) < np.inf
     return value if good else float32(np.nan)

@@ -1,7 +1,7 @@
-"""Names and numbers of eight features at once, where a run of features is written alike: `a:0.5 b:1.25 …` or `a b …`.
+"""Names and numbers of eight features at once, where a run of features has the same form: `a:0.5 b:1.25 …` or `a b …`.
 
-What comes out is what `text_words` makes of each token by itself; a lane that holds anything unusual is said to be of
-no use, and is left to the functions there. Positions are those that `text_scan` finds: token k lies between the
+What comes out is what `text_words` makes of each token by itself; a lane that holds anything unusual is marked
+unusable, and is left to the functions there. Positions are those that `text_scan` finds: token k lies between the
 delimiter number `first + step · k` and the next. A token of up to 7 bytes is read as one word that ends with the
 delimiter behind it, a longer one of up to 15 as two.
 """
@@ -20,7 +20,7 @@ from hutch.core.text.words import EXACT, HIGH_HALVES, SIXES, ZEROS
 Place = tuple[int, int]
 """Number of the delimiter before the first token, and of delimiters from one token to the next."""
 NAMES, VALUES, PLAIN_NAMES = (0, 2), (1, 2), (0, 1)
-"""Names and values by turns, names alone."""
+"""Names and values alternating, names alone."""
 SHORT, LONG = 7, 15
 """The most bytes of a token that is read as one word, and as two."""
 _FEED, _BLANK, _COLON = 0x0A, 0x20, 0x3A
@@ -282,12 +282,12 @@ def eight_valued(text, positions, seed, numbers, mask, indices, values):
         seed: hash of the namespace.
         numbers: 255 if names of digits are numbers, 0 if they are hashed.
         mask: of the indices.
-        indices, values: addresses where eight are written, whatever they are.
+        indices, values: addresses where eight are written in any case.
 
     Returns:
         Three times eight bits, the first feature's lowest: 1 if name and value are good and the value is not zero; 1 if
         they are followed as usual, the value by a blank or the end of the line; 1 if it is by that. The latter are
-        known early, so that whoever believes in the former need not wait for the arithmetic.
+        known early, so that a caller who guesses the former need not wait for the arithmetic.
     """
     if _longer_names(positions) == uint64(0):
         usable = _short_names(text, positions, seed, numbers, mask, indices)

@@ -1,4 +1,4 @@
-"""The second stage: from delimiter to delimiter, for all lines that are written as usual.
+"""The second stage: from delimiter to delimiter, for all lines in the usual form.
 
 A line with anything unusual (control characters, a value that a bar follows, a namespace in several pieces, malformed
 places) is left to `text_slow`.
@@ -27,7 +27,7 @@ BLANK, TAB, RETURN, FEED, COLON, BAR = 32, 9, 13, 10, 58, 124
 DONE, NEEDS_ROOM, NEEDS_LINE, NEEDS_LABEL = range(4)
 EIGHT = uint64(8)
 FEW, PATIENCE, ALL = uint64(3), uint64(64), uint64(1 << 63)
-"""If fewer of eight are alike, so many are read one by one before eight are tried again."""
+"""If fewer of eight have the same form, this many are read one by one before eight are tried again."""
 MANY_NAMESPACES = 16
 """More in one line are looked up by the slow parser's hash table instead of one by one."""
 
@@ -67,8 +67,8 @@ def parse_eight(state, k, features, namespace_hash):
 def parse_features(state, k, features, namespace_hash, namespace_value):
     """Read the features from delimiter `k`, a blank, to the next delimiter that no feature or value ends with.
 
-    Eight at once where they are written alike. Put in line with the loop over all lines, which so finds the constants
-    of that in their registers; a function of its own would fetch them for each namespace.
+    Eight at once where they have the same form. Inlined into the loop over all lines, so that the loop's constants
+    stay in their registers; a separate function would fetch them for each namespace.
 
     Returns:
         Number of the last delimiter read, number of features then, whether all of it was usual.

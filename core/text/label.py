@@ -58,7 +58,7 @@ def read_number(state, start, stop, kind):
 
 @helper
 def read_integer(start, stop, largest):
-    """A word of digits, perhaps after a `+`, as an int64; -1 if it is none or above `largest`."""
+    """A word of digits, perhaps after a `+`, as an int64; -1 if it is not one or is above `largest`."""
     if start < stop and byte_at(start) == PLUS:
         start += 1
     if start == stop:
@@ -161,5 +161,5 @@ def read_label(state, start, stop):
 
 @piece_kernel
 def parse_label(state, start, stop):
-    """`read_label`, for whoever has only its address."""
+    """`read_label`, for callers that have only its address."""
     read_label(state, start, stop)

@@ -18,7 +18,7 @@ class NamedFeature:
     Attributes:
         namespace: full name, empty for the anonymous one.
         name: as in the line; the counted place (`0`, `1`, …) of a feature without a name.
-        text_value: the value, if it is text and so part of the hash; None else.
+        text_value: the value, if it is text and so part of the hash; else None.
         index: below 2^bits.
     """
 

@@ -1,7 +1,7 @@
 """Numbers as VW reads them, bit for bit.
 
 VW accumulates the digits in float32 and multiplies by a power of ten from a table made by repeated float32
-multiplication or division. The result is often one unit in the last place beside the correctly rounded number, and
+multiplication or division. The result is often one unit in the last place off the correctly rounded number, and
 models depend on it. Only what that reader does not understand (`+3`, `1e+2`, `0x10`, `inf`, `nan`) goes to the C
 library's `strtof`.
 """
@@ -30,7 +30,7 @@ def _powers() -> NDArray[np.float32]:
 
 POWERS = _powers()
 MAX_DECIMALS = 35
-"""Digits after the point beyond this many are read over."""
+"""Digits after the point beyond this many are skipped."""
 SMALLEST_POWER, LARGEST_POWER = -128, 127
 """Powers of ten that VW's reader does not wrap around."""
 

@@ -155,7 +155,7 @@ class TextParser:
             padded: `PADDING` bytes on both sides of the data may be read, so that it need not be copied.
 
         Returns:
-            A batch whose arrays are valid until the next call, or as many calls as batches shall stay `valid`.
+            A batch whose arrays are valid until the next call, or as many calls as batches are to stay `valid`.
 
         Raises:
             DataError: at the first malformed place, if the options are strict; if the text has 4 GiB or more.
@@ -168,10 +168,10 @@ class TextParser:
         return self.take(self._parsed, text)
 
     def fill(self, number: int, text: NDArray[np.uint8]) -> None:
-        """The part of `parse` that threads may do for several texts at a time.
+        """The part of `parse` that threads may run for several texts at a time.
 
         Args:
-            number: of the text, from 0; `number - valid` must have been let go.
+            number: of the text, from 0; `number - valid` must have been released.
             text: whole lines, the last line feed included, between `PADDING` bytes that may be read.
         """
         if len(text) >= LARGEST_TEXT:

@@ -1,4 +1,4 @@
-"""What a line can have wrong: the kinds, where they stand, and how they are told to people.
+"""What a line can have wrong: the kinds, where they stand, and how they are reported.
 
 Kernels count the problems of a piece of text by kind and keep the places of the first few of each kind; `Problems` adds
 up the pieces and turns places into text.
@@ -150,7 +150,7 @@ class Problems:
         return int(self.counts.sum()) - self.errors
 
     def summary(self) -> list[str]:
-        """One sentence a kind, the most frequent first: `3 x bad label, first at train.vw:12:1`."""
+        """One sentence per kind, the most frequent first: `3 x bad label, first at train.vw:12:1`."""
         order = sorted(range(len(KINDS)), key=lambda kind: -self.counts[kind])
         first = {problem.kind: problem for problem in reversed(self.kept)}
         return [

@@ -15,9 +15,9 @@ from hutch.core.text.state import SPARE, state_at
 
 @inlined
 def write_some(positions, found, block, mask, count):
-    """Write the places of the `count` lowest bits and clear them; if there are fewer, the rest is rubbish.
+    """Write the places of the `count` lowest bits and clear them; if there are fewer, the rest is garbage.
 
-    What comes next overwrites it. A loop over the bits there are would be left at a place that cannot be predicted.
+    What comes next overwrites it. A loop over only the set bits would exit at an unpredictable point.
     """
     for i in range(count):
         positions[found + uint64(i)] = uint32(block + trailing_zeros(mask))

@@ -42,7 +42,7 @@ def read_name(at, stop):
 
 @helper
 def string_value(at, stop):
-    """Bounds of a value that is no number: the next word, bars and colons included; empty if only blanks follow."""
+    """Bounds of a value that is not a number: the next word, bars and colons included; empty if only blanks follow."""
     first = at
     while first < stop and (byte_at(first) == BLANK or byte_at(first) == TAB or byte_at(first) == RETURN):
         first += 1

@@ -54,7 +54,7 @@ STATE = np.dtype(
     [(name, "i8") for name in (*_COUNTERS, *_OPTIONS, "text", "room", "problem_counts", "problem_places")]
     + [(name, "u8") for name in ("parse_line", "parse_label", *_COLUMNS)]
 )
-"""Counters are of one text but `serial`, of which no two lines have the same; `cursor` is the number of the delimiter
+"""Counters are of one text except `serial`, which no two lines share; `cursor` is the number of the delimiter
 to go on from. `text` is the address of its first byte, `room` the length of the arrays; `parse_line` and `parse_label`
 are addresses of kernels, 0 until a line needs them: compiling them takes as long as compiling all the rest."""
 

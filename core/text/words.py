@@ -70,7 +70,7 @@ def digits_value(word):
 
 @inlined
 def scaled(number, decimals, negative):
-    """An integer divided by a power of ten as VW reads it; and whether it is exact, and no negative zero."""
+    """An integer divided by a power of ten as VW reads it; and whether it is exact and not a negative zero."""
     return float32(int64(number)) * _SCALES[decimals + _SIGNS * negative], number - uint64(negative) < EXACT
 
 
@@ -150,7 +150,7 @@ def short_hash(start, stop, seed):
 
 @inlined
 def murmur_short(start, length, seed):
-    """`murmur3_32` up to 16 bytes without a loop, for words change their length in a way that cannot be predicted."""
+    """`murmur3_32` up to 16 bytes without a loop, since the length of words cannot be predicted."""
     h = uint64(seed)
     for i in range(3):
         mixed = murmur_mix(h, half_at(start + 4 * i))

@@ -10,7 +10,7 @@ from hutch.core.errors import DataError, at
 def triples(data: bytes, name: str) -> Iterator[tuple[str, str, str]]:
     """The (worker, task, label) of each choice or rating in an export.
 
-    Cancelled annotations and results of other kinds (regions, texts) are passed over.
+    Cancelled annotations and results of other kinds (regions, texts) are skipped.
 
     Args:
         data: the export.

@@ -332,7 +332,7 @@ def read_rows(
     for role, count in enumerate(counts.tolist()):
         known = _names(data, places[role, :count], lengths[role, :count], name, line)
         distinct = list(dict.fromkeys(known))
-        if len(distinct) < count:  # the same name with its quotes doubled and, in a field without quotes, not
+        if len(distinct) < count:  # one name with its quotes doubled and, in an unquoted field, not
             codes[:, role] = recoded(codes[:, role], known, distinct)
         names.append(distinct)
     return codes, names

@@ -18,7 +18,7 @@ _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 def _code(text, start, end, doubled, slots, hashes, places, lengths, count):
     """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new.
 
-    `doubled`: its quotes are doubled, so that it differs from a name of the same bytes whose are not.
+    `doubled`: its quotes are doubled, so that it differs from a name of the same bytes whose quotes are not.
     """
     value = _OFFSET ^ np.uint64(doubled)
     for i in range(start, end):
@@ -102,7 +102,7 @@ def group_by_item(workers, items, labels, item_count, worker_count, anonymous):
     Args:
         workers, items, labels: int32 (rows), codes in the order read.
         item_count, worker_count: how many codes there are.
-        anonymous: code of the worker whose repetitions are no duplicates, -1 for none.
+        anonymous: code of the worker whose repetitions are not duplicates, -1 for none.
 
     Returns:
         item_ptr (int64, items + 1), workers, labels (int32), duplicates dropped, contradictions kept.

@@ -30,7 +30,7 @@ HABIT, OWN, NEIGHBOUR = 2.0, 2.0, 30.0
 
 @dataclass(frozen=True)
 class Judging:
-    """What is known of the judges.
+    """What is known about the judges.
 
     Attributes:
         counts: float64 (judges, labels, classes), people's votes on what a judge labelled.

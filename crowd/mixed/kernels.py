@@ -39,7 +39,7 @@ def slopes(item_ptr, judges, labels, folds, items, left_out, lifts, log_prior, t
 
     Args:
         folds: int64 (items), where each item's lifts are found.
-        items: int64, the items to read; those of the fold `left_out` and those without targets are passed over.
+        items: int64, the items to read; those of the fold `left_out` and those without targets are skipped.
         lifts: float64 (folds, judges, labels, classes).
         log_prior: float64 (folds, classes).
         targets: float64 (items, classes), people's votes.

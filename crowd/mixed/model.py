@@ -127,7 +127,7 @@ class Mixed(CrowdModel):
     def confusions(self, state: State) -> Array:
         """Expected labels of every worker under the posteriors, smoothed.
 
-        What the model reckons with is less: channels predict people's labels, and a person's row leaves the label at
+        What the model itself uses is less: channels predict people's labels, and a person's row leaves the label at
         hand out, so both hold errors of other people.
         """
         rows = forecast.channels(state.workers["expected"], state.workers["said"], ordered=False)
@@ -200,7 +200,7 @@ def matches(names: list[str], patterns: tuple[str, ...]) -> NDArray[np.bool_]:
 def check_both(
     names: list[str], patterns: tuple[str, ...], reference: NDArray[np.bool_], people: int, judges: int
 ) -> None:
-    """Raise UsageError if a pattern is no worker's, or there are no people or no judges."""
+    """Raise UsageError if a pattern matches no worker, or if there are no people or no judges."""
     for pattern in patterns:
         if not matches(names, (pattern,)).any():
             raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, names)}")
@@ -221,7 +221,7 @@ def targets(people: Labels) -> Array:
 
 
 def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
-    """How far people are right by themselves: high where forecasts explain little of what they say.
+    """How often people are right by themselves: high where forecasts explain little of what they say.
 
     Explained is the mean of f_i[h_i] - sum_k pi_k f_i[k], less one standard error, over 1 - sum_k pi_k^2.
 
@@ -275,7 +275,7 @@ def _grown_state(labels: Labels, history: State | None) -> State:
 
 
 def _judging(state: State, judges: NDArray[np.bool_]) -> forecast.Judging:
-    """What a state knows of the judges; new ones start from the design effect of all."""
+    """What a state knows about the judges; new ones start from the design effect of all."""
     workers, shared = state.workers, state.shared
     start = forecast.fresh(int(judges.sum()), len(state.classes))
     exponents, precision = start.exponents, start.precision

@@ -43,9 +43,9 @@ class State:
     Attributes:
         classes: names of the classes, by code.
         worker_names: whose rows the worker arrays hold, by code; empty if the rows are hashed slots.
-        workers: arrays with one row a worker: what is carried over to the next run.
+        workers: arrays with one row per worker: what is carried over to the next run.
         shared: arrays of the whole crowd, carried over too.
-        items: arrays with one row an item of the present labels; never saved, as is `scratch`.
+        items: arrays with one row per item of the present labels; never saved, as is `scratch`.
         scratch: whatever else a run needs.
     """
 
@@ -97,7 +97,7 @@ class CrowdModel(ABC):
     parameters: Any
 
     def __init__(self, **parameters: Any) -> None:
-        from pydantic import ValidationError  # not at the top: whoever only reads labels checks nothing
+        from pydantic import ValidationError  # not at the top: reading labels alone checks nothing
 
         from hutch.core.config.adapter import adapter
 
@@ -143,7 +143,7 @@ class CrowdModel(ABC):
         """P(class) (classes)."""
 
     def informative(self, state: State) -> Array:
-        """How much a label of each item depends on its class, 0 to 1; 1 where the model knows no difficulty."""
+        """How much a label of each item depends on its class, 0 to 1; 1 where the model has no difficulty."""
         return np.ones(len(self.posterior(state)))
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
@@ -172,7 +172,7 @@ class CrowdModel(ABC):
         return self.improve(labels, self.start(labels, history))
 
     def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
-        """Iterate until nothing changes any more, or as often as allowed.
+        """Iterate until nothing changes any more, or the limit is reached.
 
         Args:
             labels: as in `fit`.

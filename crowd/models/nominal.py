@@ -44,7 +44,7 @@ class Nominal(CrowdModel):
 
         alpha_w[k, k] = 0,   alpha_w[k, l] ~ N(gamma[k, l], 1),   gamma[k, l] ~ N(1, 1),   log beta_j ~ N(1, 1)
 
-    EM over the classes with the maximum of alpha, beta and gamma. The history of a worker is a Gaussian at his former
+    EM over the classes with the maximum of alpha, beta and gamma. The history of a worker is a Gaussian at their former
     alpha with the curvature found then. See `nominal_kernels` for sources.
     """
 

@@ -44,7 +44,7 @@ def label_row(alpha, class_, beta, row):
 
 @inlined
 def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q):
-    """Posterior of an item at a given log beta, and the way uphill in log beta.
+    """Posterior of an item at a given log beta, and the direction of ascent in log beta.
 
     Args:
         first, last: the item's labels are those at these places.
@@ -111,7 +111,7 @@ def fit_item(first, last, workers, labels, gold, prior, alpha, log_beta, steps, 
 
 @helper
 def most_ratings(item_ptr):
-    """Labels of the item that has most."""
+    """The number of labels of the item that has the most."""
     most = 0
     for item in range(len(item_ptr) - 1):
         most = max(most, item_ptr[item + 1] - item_ptr[item])

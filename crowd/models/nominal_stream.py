@@ -26,7 +26,7 @@ GHOST, DISTANCES, SQUARES = range(3)
 
 @compiled
 def advance(prior, workers, elapsed):
-    """Move the ghosts of all label pairs on by `elapsed`."""
+    """Advance the ghosts of all label pairs by `elapsed`."""
     shrink = math.exp(-elapsed)
     for k in range(prior.shape[1]):
         for label in range(prior.shape[1]):
@@ -107,7 +107,7 @@ def learn_items(
         fixed_prior: P(class), or empty if learned.
         prior, distance, touched: the workers, see `read_worker`; changed in place.
         met: float64 (slots), labels met, of all passes; changed in place.
-        class_counts, counters: what else the stream knows, changed in place.
+        class_counts, counters: the rest of what the stream knows, changed in place.
         schedule: learning_rate, initial_t, decay, largest step of a slot times the root of its labels.
         items: prior strength: how many items the prior of the workers is shared among.
         steps: EM steps of an item at most.

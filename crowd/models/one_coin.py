@@ -26,7 +26,7 @@ class OneCoinParameters(Parameters):
 class OneCoin(CrowdModel):
     """A worker gives the right label with probability r_w and any other with (1 - r_w) / (K - 1).
 
-    For few labels a worker; it fails where workers confuse particular classes. Demartini et al., WWW 2012 (ZenCrowd).
+    For few labels per worker; it fails where workers confuse particular classes. Demartini et al., WWW 2012 (ZenCrowd).
     """
 
     name = "one_coin"

@@ -78,7 +78,7 @@ class TwoLevel(CrowdModel):
 
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
         against the truth, so the posteriors of `DawidSkene` are tried as well; the start that predicts labels better
-        goes on. A history settles both.
+        is continued. A history settles both.
         """
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:

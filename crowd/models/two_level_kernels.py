@@ -1,6 +1,6 @@
 """The arithmetic of the two-level model, item by item, on flat arrays.
 
-An item has a class and a level. A clear item is answered from the worker's confusion row, a murky one mostly from his
+An item has a class and a level. A clear item is answered from the worker's confusion row, a murky one mostly from their
 habit:
 
     p(x = l | z = k, d, w) = g_d c_w[k, l] + (1 - g_d) h_w[l],    g_clear = 1,  g_murky = clarity
@@ -29,7 +29,7 @@ _TINY, _HUGE = 1e-100, 1e100
 
 
 class Crowd(NamedTuple):
-    """What is known of the workers; all float64, one-dimensional.
+    """What is known about the workers; all float64, one-dimensional.
 
     Attributes:
         counts: expected labels [slot, label, class].

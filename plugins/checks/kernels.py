@@ -17,7 +17,7 @@ def evaluate(address, predictions, labels, scales, norm, loss, out):
 
 @compiled
 def budgets(predictions, targets, labels, loss, out):
-    """Importance times rate times norm that carries each prediction to its target; inf where it never gets there."""
+    """Importance times rate times norm that carries each prediction to its target; inf where it never arrives."""
     for i in range(len(out)):
         out[i] = budget_to(predictions[i], targets[i], labels[i], loss)
 

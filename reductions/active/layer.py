@@ -60,7 +60,7 @@ class ActiveParameters(Parameters):
         rule: `budget`, `iwal`, `margin`, `random` or `vw`.
         budget: labels to buy: up to 1 a fraction of the examples, above 1 a number of labels; 0.1 if neither it nor
             mellowness is given.
-        horizon: how many examples are expected; needed for a budget that is a number.
+        horizon: how many examples are expected; needed for a budget that is a number of labels.
         mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
         floor: least probability; None: a fifth of the budget (0.001 with mellowness). Not for margin and vw.
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
@@ -206,8 +206,8 @@ def predict(layer, example, label, importance, offset):
 class Active(Reduction):
     """Asks for the labels that would change the prediction.
 
-    Above a layer that predicts classes there is one decision an example, from the smallest importance that would change
-    the predicted class.
+    Above a layer that predicts classes there is one decision per example, from the smallest importance that would
+    change the predicted class.
 
     Raises:
         ConfigError: the layer below cannot say what the rule needs.
@@ -321,7 +321,7 @@ class Active(Reduction):
         return found
 
     def pool_probabilities(self, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """With which probability to ask for each example of a pool, so that they add up to a number of labels.
+        """The probability of asking for each example of a pool, so that they add up to a number of labels.
 
         Args:
             scores: as `trace` records them, float64 (examples).
@@ -344,7 +344,7 @@ class Active(Reduction):
         return tuple(float(p[name]) for name in ("covered", "errors", "spread", "weight", "excess"))  # type: ignore[return-value]
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """What decides how the stream goes on: counters, the latest scores, the examples to replay."""
+        """What decides how the stream continues: counters, the latest scores, the examples to replay."""
         counters = {name: self.progress[name] for name in PROGRESS.names or ()}
         memory = {f"memory.{name}": array for name, array in self._memory.saved().items()}
         return {**counters, "scores": self._scores, **memory}

@@ -1,4 +1,4 @@
-"""Rules that say with which probability a label is asked for.
+"""Rules that give the probability with which a label is asked for.
 
 All rules but VW's are one function of the example's `score` and of a `cutoff`. The score is h_min, the smallest
 importance of a label that would change the prediction (for `margin` the distance to the threshold). The probability
@@ -8,7 +8,7 @@ here sees a label.
     budget   max(floor, min(1, (cutoff / score)^4)): the loss estimate is unbiased, every probability is at least floor
     iwal     Beygelzimer, Hsu, Langford, Zhang, "Agnostic active learning without constraints", NIPS 2010, with
              G = score / seen (Karampatziakis, Langford, UAI 2011): trained with importance 1 / P it is consistent
-    margin   1 if score ≤ cutoff: no guarantee, nothing can be estimated
+    margin   1 if score ≤ cutoff: no guarantees, nothing can be estimated
     random   the cutoff itself, whatever the example
 
 `vw_probability` is Vowpal Wabbit's variant, for comparison.

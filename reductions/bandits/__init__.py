@@ -1,1 +1,1 @@
-"""Decisions: layers that choose one of several actions, learn from what the choice has cost, and explore."""
+"""Decisions: layers that choose one of several actions, learn from the cost of the choice, and explore."""

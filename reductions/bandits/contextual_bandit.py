@@ -6,8 +6,9 @@ With cost c of the chosen action a, probability p with which it was chosen, and 
   actions learned from so far. (Bietti, Agarwal, Langford, "A contextual bandit bake-off", JMLR 2021, section 3.)
 * `ips` (inverse propensity scores): a costs c / q, all others 0.
 * `dm` (direct method, as VW has it for actions with features): a costs c, all others 0.
-* `dr` (doubly robust): a second model, taught c of the chosen actions with importance 1 / p, says x; each action costs
-  its x, a in addition (c - x) / q. (Dudík, Langford, Li, "Doubly robust policy evaluation and learning", ICML 2011.)
+* `dr` (doubly robust): a second model, taught c of the chosen actions with importance 1 / p, predicts x; each action
+  costs its x, a in addition (c - x) / q.
+  (Dudík, Langford, Li, "Doubly robust policy evaluation and learning", ICML 2011.)
 * `sm` (softmax): costs and importances follow the gradient of the cost of a softmax policy over the scores.
 
 Source of rules and order of arithmetic: VW 9.11.9, `--cb_adf`.
@@ -86,7 +87,7 @@ def regressor_below(layer):
 
 @helper
 def regress(layer, example, k, offset, learns):
-    """What the regressor says an action costs; it then learns if the action is the chosen one and `learns`."""
+    """What the regressor predicts an action costs; it then learns if the action is the chosen one and `learns`."""
     d, below = decision_of(example), regressor_below(layer)
     show_action(example, d, k, False)
     if learns and d.chosen == int64(k):
@@ -123,7 +124,7 @@ def _set_one_weight(state, d, offset, step):
 
 @helper
 def _regress_all(layer, example, state, offset, estimates):
-    """dr: the regressor learns, and says what each action costs."""
+    """dr: the regressor learns, and predicts what each action costs."""
     d, step = decision_of(example), layer_of(layer).step
     costs = float32s_at(d.costs, d.count)
     for k in range(d.count):

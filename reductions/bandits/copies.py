@@ -2,7 +2,7 @@
 
 The rows of class a are those of the example with the low bits cleared, as many as K sub-models of the layers below
 need, plus a times the width of those layers. Interactions are made from the rows. That is how VW 9.11.9 makes actions
-of `--cb`, `--cb_explore` and `--cbify`; neighbouring hashes fall together, so the table is as if it were so much
+of `--cb`, `--cb_explore` and `--cbify`; neighbouring hashes fall together, so the table acts as if it were that much
 smaller.
 """
 

@@ -115,7 +115,7 @@ class ExploreBag(Explorer):
 
     @classmethod
     def width(cls, parameters: ExploreBagParameters) -> int:
-        """One sub-model a policy."""
+        """One sub-model per policy."""
         return parameters.policies
 
     @property

@@ -1,8 +1,9 @@
-"""RegCB: actions whose cost may be the lowest are chosen, all alike or only the most promising.
+"""RegCB: actions whose cost may be the lowest are chosen, all equally or only the most promising.
 
 The range of each action's cost is as in `cost_ranges`. With the method `elimination` the actions whose lowest cost is
-no higher than the least of the highest costs share all probability alike; with `optimism` the action with the least
-lowest cost has it all. Several with equal lowest costs then have probability 1 each, as in VW, unless `first_only`.
+no higher than the least of the highest costs share all probability equally; with `optimism` the action with the
+smallest lowest cost has it all. Several with equal lowest costs then have probability 1 each, as in VW, unless
+`first_only`.
 
 Source: D. Foster, A. Agarwal, M. Dudík, H. Luo, R. Schapire, "Practical contextual bandits with regression oracles",
 ICML 2018; VW 9.11.9, `--cb_explore_adf --regcb [--regcbopt]`. As there, the chosen action is learned as if its

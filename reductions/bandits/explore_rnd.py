@@ -1,4 +1,4 @@
-"""Random network distillation: where models fitted to noise have not yet learned it, little is known of an action.
+"""Random network distillation: where models fitted to noise have not yet learned it, little is known about an action.
 
 Beside the policy there are `models` that each learn a random function of the features plus noise of size `alpha`. What
 a model has not learned yet of it is the bonus b of an action, the root of the mean square over the models; its score
@@ -68,7 +68,7 @@ own_of = state_of(STATE)
 
 @helper
 def _set_targets(state, layer, example, i, targets):
-    """What the random function of model i says of each action."""
+    """The value of the random function of model i for each action."""
     d, e, features = decision_of(example), example_of(example), example_of(example).features
     place = i * layer_of(layer).step * state.width  # the width counts twice, as in VW
     for k in range(d.count):
@@ -144,7 +144,7 @@ def learn(layer, example, label, importance, offset):
 
 
 class ExploreRnd(Explorer):
-    """Prefers actions of which models of noise know little."""
+    """Prefers actions about which models of noise know little."""
 
     name: ClassVar[str] = "explore_rnd"
     Parameters: ClassVar[type[Parameters]] = ExploreRndParameters

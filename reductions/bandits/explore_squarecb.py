@@ -44,7 +44,7 @@ class ExploreSquareCbParameters(Parameters):
     Attributes:
         scale: gamma after one decision.
         exponent: how gamma grows with the number of decisions.
-        epsilon: least probability of all actions together; does not count with `eliminate`.
+        epsilon: least probability of all actions together; has no effect with `eliminate`.
         eliminate: never choose an action that cannot be the best.
         mellowness: how wide the ranges of costs are.
         lowest_cost, highest_cost: of all costs.

@@ -1,4 +1,4 @@
-"""Numbers that a layer keeps while it works on one decision: columns as long as the decision has actions."""
+"""Numbers that a layer keeps while it works on one decision: columns with one entry per action of the decision."""
 
 from numpy import uint64
 

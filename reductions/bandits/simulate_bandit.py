@@ -1,4 +1,4 @@
-"""Classes as a test of bandits: the chain chooses a class, and learns only from what that choice has cost.
+"""Classes as a test of bandits: the chain chooses a class, and learns only from the cost of that choice.
 
 The class is drawn from the probabilities that the explorer below gives. If it is the label's, or if the label names
 its cost, the loss goes from `right` to `wrong`; that, and the probability of the draw, is all that the layers below
@@ -103,9 +103,9 @@ class SimulateBandit(Reduction):
     predicts = Predictions.CLASS
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
     known_failures = {
-        "predict_changes_nothing": "every prediction is a draw, and the next one goes on from there",
-        "shuffled_features": "rounding moves the border between two draws",
-        "loss": "of two predictions of the same example each is drawn anew",
+        "predict_changes_nothing": "every prediction is a draw, and the next one continues from there",
+        "shuffled_features": "rounding moves the boundary between two draws",
+        "loss": "each prediction of the same example is drawn anew",
     }
 
     def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:

@@ -6,7 +6,7 @@ Several stored tables are kept, since skills may return; they are mixed by how w
 (fixed share, Herbster and Warmuth 1998). The kernels of the two-level model still read one table: labels since the
 boundary, and the mixture.
 
-A boundary touches nobody: a worker's rows are renewed when an item that they labelled is next learned.
+A boundary itself changes no worker: a worker's rows are renewed when an item that they labelled is next learned.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from hutch.crowd.models.two_level_stream import retained
 from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 
 CAP = 5.0
-"""Labels that a stored row counts for at most, unless a beta is given."""
+"""The most labels that a stored row counts for, unless a beta is given."""
 _SHARE = 0.01
 _UNTOUCHED = 1e-12
 """Labels met since a boundary, before the first: none, but the worker is known to the estimate of the population."""
@@ -33,7 +33,7 @@ _TINY = 1e-300
 ANCHORS = np.dtype(
     [
         ("constraint", "u8"),  # address of the CONSTRAINT record of the layer above
-        ("stored", "i8"),  # tables kept of a worker
+        ("stored", "i8"),  # tables kept per worker
         ("tables", "u8"),  # address of float64[slots, stored, table]: see `table_size`
         ("shares", "u8"),  # address of float64[slots, stored]: of each stored table in the mixture, 0 if there is none
         ("epochs", "u8"),  # address of int64[slots]: boundaries that were heeded
@@ -54,7 +54,7 @@ class Anchors:
     Args:
         constraint: the CONSTRAINT record of the layer above.
         slots, classes: of the worker table.
-        stored: tables kept of a worker, ≥ 1.
+        stored: tables kept per worker, ≥ 1.
     """
 
     def __init__(self, constraint: NDArray[Any], slots: int, classes: int, stored: int) -> None:
@@ -155,7 +155,7 @@ def _capped(crowd, slot, classes, cap, table):
 
 @helper
 def _mix(anchors, crowd, slot, classes, factor):
-    """Add `factor` times the mixture of a worker's stored tables to his table."""
+    """Add `factor` times the mixture of a worker's stored tables to their table."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
     for r in range(anchors.stored):
@@ -171,7 +171,7 @@ def _cap(anchors):
 
 @helper
 def _anchor_ahead(anchors, crowd, slot, classes, table):
-    """What a worker's table becomes at a boundary: the mixture of his capped table and of the stored ones that stay.
+    """What a worker's table becomes at a boundary: the mixture of their capped table and of the stored ones that stay.
 
     Returns:
         how many stored tables there are then.
@@ -190,7 +190,7 @@ def _anchor_ahead(anchors, crowd, slot, classes, table):
 
 @helper
 def _renew(anchors, crowd, slot, classes, touches, seen, table):
-    """Store a worker's table and let him start anew from what is stored; `table` is scratch."""
+    """Store a worker's table and let them start afresh from what is stored; `table` is scratch."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
     used = _anchor_ahead(anchors, crowd, slot, classes, table)
@@ -205,7 +205,7 @@ def _renew(anchors, crowd, slot, classes, touches, seen, table):
 
 @helper
 def _is_stale(anchors, slot, touches):
-    """Whether a boundary came since a worker's last labels; one who had none since the boundary before stays."""
+    """Whether a boundary came since a worker's last labels; one who had none since the previous one stays."""
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_of(anchors.constraint).boundaries)
 
@@ -290,7 +290,7 @@ def put_aside(address, slots, crowd, classes):
 
 @helper
 def _weigh(anchors, crowd, slot, label, classes, q):
-    """Move the shares of a worker's stored tables on by how well each foresaw a label."""
+    """Update the shares of a worker's stored tables by how well each predicted a label."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
     first, second, total = crowd.strengths[POPULATION], crowd.strengths[COIN], 0.0
@@ -349,7 +349,7 @@ def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):
                 if slots[i] == slot:
                     _weigh(anchors, crowd, slot, labels[i], classes, q)
             _mix(anchors, crowd, slot, classes, 1.0)
-        elif seen[slot] > new:  # the first labels have nothing to be held to
+        elif seen[slot] > new:  # there is nothing yet to hold the first labels to
             # (S + β times the anchor) / (1 + β); the anchor stands for fewer labels, and is scaled to as many.
             for own in _parts_of(crowd, slot, classes):
                 for i in range(len(own)):

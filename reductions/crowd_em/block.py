@@ -50,7 +50,7 @@ def _teach(layer, s, learner, importance, offset):
 
 @helper
 def _opinion(layer, s, half, learning, offset):
-    """The learner's probabilities of the item's class, from no learner that has learned from the item's own labels."""
+    """Probabilities of the item's class, from a learner that has not learned from the item's own labels."""
     classes = uint64(s.classes)
     scores = float32s_at(s.scores, classes)
     shifted = float32s_at(s.shifted, classes)

@@ -1,7 +1,7 @@
 """Truth from several workers' labels of an item, together with a learner that sees the item's features.
 
 The lines of one item lie together, each `label |worker w |item features...`, and an empty line ends the block. On its
-last line the learner below predicts the item's class from the features, the labels are weighed by what is known of
+last line the learner below predicts the item's class from the features, the labels are weighed by what is known about
 their workers (the two-level model of `hutch.crowd`, in a stream), and the posterior teaches both the crowd and the
 learner. The prediction of a block is its most probable class; the lines before the last one have none (NaN).
 """
@@ -44,17 +44,18 @@ class CrowdEMParameters(Parameters):
         gold: the worker whose labels are true.
         slots: rows of the worker table; two workers in one row are treated as one.
         passes: passes over the data that infer. 1 is a stream: nothing is kept of an item, and each pass counts as new
-            labels. With more, what learning an item did to its own scores is kept (4 bytes a class and item) and taken
-            out again when the item is met in the next pass; passes after these teach a fresh learner the posteriors.
+            labels. With more, what learning an item did to its own scores is kept (4 bytes per class and item) and
+            taken out again when the item is met in the next pass; passes after these teach a fresh learner the
+            posteriors.
         crossfit: instead, learn two more copies, each from half of the items, and judge every item by the other half's.
-        powers: of the learner's probabilities in the prior of an item, weighed by how they foresee labels.
+        powers: of the learner's probabilities in the prior of an item, weighed by how well they predict labels.
         vote_share: share of the votes in what the learner is taught, after the warm-up.
         warm_up: items until posteriors weigh as much as votes in what crowd and learner are taught.
         decay: a label moves its worker by (labels of the worker)^-decay.
         clarity: share of answers to a murky item that its class decides.
         habit_strength: pseudo-counts of a worker's habit.
         class_anchor: weight of the vote shares in the class prior.
-        stored_rows: below `nat_oem`: tables kept of a worker whose skills change, for they may return.
+        stored_rows: below `nat_oem`: tables kept per worker whose skills change, since skills may return.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 10)]
@@ -102,7 +103,7 @@ class CrowdEM(Reduction):
 
     Raises:
         ConfigError: the layer below has no scores of the classes.
-        DataError: while learning, a label that is no class.
+        DataError: while learning, a label that is not a class.
     """
 
     name: ClassVar[str] = "crowd_em"
@@ -178,24 +179,24 @@ class CrowdEM(Reduction):
 
     @property
     def crowd(self) -> Crowd:
-        """What is known of the workers, by slot."""
+        """What is known about the workers, by slot."""
         return Crowd(*(self._memory.learned[name] for name in TABLES))
 
     def constrain(self, constraint: NDArray[Any]) -> None:
         """Hold the workers' rows near anchors: see `hutch.reductions.crowd_em.anchor`."""
         p = self.parameters
         if p.passes > 1:
-            raise ConfigError(f"crowd_em.passes: got {p.passes}; anchors in time want a stream, 1")
+            raise ConfigError(f"crowd_em.passes: got {p.passes}; anchors in time need a stream, 1")
         if constraint["form"][0] != KL:
             raise ConfigError(
-                "nat_oem.form: rows of probabilities, as crowd_em learns, want kl: the Fisher forms implicit and "
+                "nat_oem.form: rows of probabilities, as crowd_em learns, need kl: the Fisher forms implicit and "
                 "literal leave the simplex (pulled from (0, 0, 1) to (.9, .05, .05), the second entry turns negative)"
             )
         self._anchors = Anchors(constraint, p.slots, p.classes, p.stored_rows)
         self.state["anchors"] = self._anchors.record
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Make room for the batch's items; refuse to learn labels that are no classes."""
+        """Make room for the batch's items; refuse to learn labels that are not classes."""
         labels, classes = batch.labels, self.parameters.classes
         if learn:
             known = labels != UNLABELED

@@ -1,8 +1,8 @@
 """What a learner's scores say of an item's class before its labels are read, and what the learner is taught.
 
 The learner's probabilities p and the crowd's class prior pi are mixed at several powers g, p^g pi^(1-g). Each power is
-weighed by how well it has foreseen the labels of the items so far: no gold and no step size are needed, power 0 is the
-prior of a crowd without learner, and powers above 1 make up for a learner that is timid, being taught soft labels.
+weighed by how well it has predicted the labels of the items so far: no gold and no step size are needed, power 0 is the
+prior of a crowd without a learner, and powers above 1 make up for a learner that is timid because its labels are soft.
 """
 
 import math
@@ -60,11 +60,11 @@ def temper(p, class_prior, powers, log_weights, by_power, prior):
 
 @compiled
 def weigh_evidence(by_power, likelihood, forget, log_weights):
-    """Move the powers' weights on by an item's labels: v_g <- forget v_g + log sum_k p_g(k) likelihood(k).
+    """Update the powers' weights by an item's labels: v_g <- forget v_g + log sum_k p_g(k) likelihood(k).
 
     Args:
         by_power: as `temper` left it, before the labels were read.
-        likelihood: float64 (classes), of the labels under each class, to any scale.
+        likelihood: float64 (classes), of the labels under each class, on any scale.
         forget: how much of the old weights stays, below 1.
         log_weights: float64 (powers), changed in place.
     """

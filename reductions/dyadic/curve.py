@@ -1,7 +1,7 @@
 """The curve on which every importance-aware step of a dyadic model moves, and its inverse.
 
 A dyadic model predicts p = a·b + w·x. Gradient descent with infinitesimal steps on any loss l(p, y) gives, with
-F = dl/dp, the flow a' = -F b, b' = -F a, w' = -F x. In s = ∫ F dh it is linear and does not know the loss, and in
+F = dl/dp, the flow a' = -F b, b' = -F a, w' = -F x. In s = ∫ F dh it is linear and independent of the loss, and in
 u = a + b, v = a - b it is diagonal: u(s) = u e^-s, v(s) = v e^s, w(s) = w - s x. So four numbers describe the
 prediction, U = |a + b|², V = |a - b|², X = x·x and w·x; with c = U / 4 and d = V / 4
 

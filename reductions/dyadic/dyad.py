@@ -1,6 +1,6 @@
 """The arithmetic of the dyadic importance-aware learner, on scalars and arrays.
 
-The model predicts p = a·b + w·x; its state, as far as one example sees it, is four numbers: U = |a + b|², V = |a - b|²,
+The model predicts p = a·b + w·x; its state, as one example sees it, is four numbers: U = |a + b|², V = |a - b|²,
 X = x·x and wx = w·x. `core.dyad_curve` derives the formulas; kernels use the scalar functions there and in
 `core.dyad_step`. Everything here is float64 and broadcasts; scalars in give a scalar out.
 
@@ -87,7 +87,7 @@ def step(
     *,
     dynamics: str = "exact",
 ) -> Any:
-    """The step s that a label y of importance h makes: as if the example had come h/n heavy n times, n without bound.
+    """The step s that a label y of importance h makes: as if it came n times with importance h/n, n without bound.
 
     Args:
         loss: a name, or an object with a `derivative`.
@@ -96,7 +96,7 @@ def step(
         eta: learning rate, ≥ 0.
         U, V, X, wx: as for `prediction`.
         tau: parameter of quantile and expectile, 0 to 1.
-        dynamics: "exact", or "fast": to three digits, which is how training goes unless it is asked for more.
+        dynamics: "exact", or "fast": to three digits, which is how training goes unless more is asked for.
 
     Raises:
         ConfigError: no such loss or dynamics.
@@ -137,7 +137,7 @@ def importance_to(
 
 
 def _resolve(loss: str | Derivative) -> tuple[int, int]:
-    """Kind of a loss, and the address of its derivative kernel where the kind says nothing."""
+    """Kind of a loss, and the address of its derivative kernel where the kind does not imply it."""
     if isinstance(loss, str):
         if loss not in _KINDS:
             raise ConfigError(f"no loss {loss!r}; {did_you_mean(loss, _KINDS)}")

@@ -21,7 +21,7 @@ from hutch.core.loss.kinds import (
     KIND_QUANTILE,
 )
 
-_HIGHEST, _FARTHEST = 600.0, 1e300  # a step stays finite whatever is asked of it
+_HIGHEST, _FARTHEST = 600.0, 1e300  # a step always stays finite
 
 
 @helper

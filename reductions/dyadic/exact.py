@@ -5,7 +5,7 @@ Panels of Gauss-Legendre nodes are marched until the budget E is spent, each acc
 the last panel is solved for its end. Nothing can cross the optimum, and a panel doubles wherever the integrand is dull,
 so the number of panels stays small over any range.
 
-Where the loss has its optimum at a finite end S of the way, the variable is t = ln(S / g) with the gap g = S - s: the
+Where the loss has its optimum at a finite end S of the path, the variable is t = ln(S / g) with the gap g = S - s: the
 logarithmic pole becomes a constant, and the prediction's distance from the optimum is summed from terms of one sign.
 """
 
@@ -21,13 +21,13 @@ from hutch.reductions.dyadic.dyad_linear import loss_slope
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PANELS = 200
-_LONGEST = 45.0  # e^-45 of the way: nothing that float64 could tell from its end
+_LONGEST = 45.0  # e^-45 of the path: nothing that float64 could tell from its end
 _INVISIBLE = 1e-17
 _FARTHEST = 1e36  # still finite in the float32 of a loss kernel
 
 
 class Way(NamedTuple):
-    """The way of a prediction towards its optimum, mirrored if need be so that s runs upwards and the curve falls.
+    """The path of a prediction towards its optimum, mirrored if need be so that s runs upwards and the curve falls.
 
     Attributes:
         kind, y, tau, loss: the loss, as `loss_slope` takes it.
@@ -162,7 +162,7 @@ def step_for_budget(way, budget, width, tolerance):
 
 @helper
 def budget_for_step(way, until):
-    """The budget that carries the way to t = `until`; inf if it never gets there."""
+    """The budget that carries the path to t = `until`; inf if it never gets there."""
     if not until > 0.0:
         return 0.0
     if not _integrand(way, until) < inf:
@@ -185,14 +185,14 @@ def budget_for_step(way, until):
 
 @helper
 def path_from(kind, y, tau, loss, sign, U, V, X, wx):
-    """The way from p(0) in the direction of `sign`, without an end."""
+    """The path from p(0) in the direction of `sign`, without an end."""
     c, d = (0.25 * U, 0.25 * V) if sign > 0.0 else (0.25 * V, 0.25 * U)
     return Way(kind, y, tau, loss, sign, c, d, X, sign * wx, inf, 0.0, 0.0, 0.0)
 
 
 @helper
 def way_to_(way, end, optimum):
-    """The same way with its optimum at s = `end`, where the true prediction is `optimum`."""
+    """The same path with its optimum at s = `end`, where the true prediction is `optimum`."""
     c, d = way.c, way.d
     c_end = c * exp(-2.0 * end) if c > 0.0 else 0.0
     d_end = d * exp(2.0 * end) if d > 0.0 else 0.0
@@ -201,7 +201,7 @@ def way_to_(way, end, optimum):
 
 @helper
 def way_to_zero_(way, bound):
-    """The same way, ended where F changes its sign before s = `bound`, if it does; for losses known by F alone."""
+    """The same path, ended where F changes its sign before s = `bound`, if it does; for losses known by F alone."""
     bound = min(bound, distance_(_FARTHEST, way.c, way.d, way.X, _FARTHEST - (way.c - way.d), PRECISE))
     if _steepness(way, bound) > 0.0:
         return way

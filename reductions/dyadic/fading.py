@@ -26,7 +26,7 @@ _0, _LATEST = np.float32(0), 1e37
 
 @helper
 def _exponents(state, learned, weights, at):
-    """By which powers of e a row's linear weight and factor are to shrink up to the present."""
+    """The powers of e by which a row's linear weight and factor are to shrink up to the present."""
     slot = at + uint64(state.head - TIME)
     elapsed = learned.clock - np.float64(weights[slot]) - np.float64(weights[slot + uint64(1)])
     due = -state.all_decay * max(elapsed, 0.0)
@@ -49,7 +49,7 @@ def fade(record, example, label, importance, offset):
 
 @kernel
 def settle(record, example, label, importance, offset):
-    """Move the clock on by half of an example, and shrink the weights of its features up to then."""
+    """Advance the clock by half of an example, and shrink the weights of its features up to then."""
     state = dyadic_of(record)
     weights, stride, rows, _, n = gathered(state, example)
     learned = learned_of(state, offset)

@@ -1,4 +1,4 @@
-"""Implicit features of the right side of a dyad: who rated an item says something of it, whatever the ratings were.
+"""Implicit features of the right side of a dyad: who rated an item says something about it, whatever the ratings were.
 
 Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + |N(i)|^-1/2 Σ Z_u. A
 step moves B_i and the Z_u as if they were features of one side, each by its posterior variance. Who rated what is

@@ -295,7 +295,7 @@ def _contestant(state, k):
 
 @helper
 def _name(state, offset):
-    """Tell the records which sub-models they are of; returns how many there are."""
+    """Tell the records which sub-models they belong to; returns how many there are."""
     state.offset = first_of(offset)
     if rival_offset(offset) < 0:
         return 1

@@ -44,11 +44,11 @@ class DyadicParameters(Parameters):
 
     Attributes:
         left, right: the two namespaces.
-        dyads: further pairs of namespaces; no namespace may stand in two.
+        dyads: further pairs of namespaces; no namespace may be in two.
         rank: numbers in a factor; 0 is a linear learner.
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
         dynamics: `fast` steps are good to three digits, `exact` ones to all; `gradient` makes plain gradient steps,
-            which know nothing of importance, for comparison.
+            which are not importance-aware, for comparison.
         rates: `posterior` (squared loss only, its default), `power` (default of the others) or `adaptive`.
         learning_rate: multiplies every rate.
         power_t, initial_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t, t0 being initial_t.

@@ -7,7 +7,7 @@ Rates within a factor must be equal, else the step has no closed form. Three kin
 * `adaptive`: learning_rate / √(1 + G), with G the sum of squared gradients of the weight or, averaged over the rank, of
   the factor (AdaGrad by blocks). A row holds both G.
 * `posterior`, for squared loss: the variance of the weight or factor given what it has seen, as a Kalman filter whose
-  covariance is one number a block. A row holds which part of the model it belongs to, and count and precision of this
+  covariance is one number per block. A row holds which part of the model it belongs to, and count and precision of this
   pass and of the one before. The partner's variance acts as decay: E[(y - a·b)²] over a posterior of b is
   (y - a·E[b])² + Var(b) |a|².
 
@@ -62,7 +62,7 @@ def rate_of(state, examples):
 
 @helper
 def _most(weights, at, slot):
-    """A sum of this pass or of the pass before, whichever is greater: rates must not jump when a pass begins."""
+    """A sum of this pass or of the previous one, whichever is greater: rates must not jump when a pass begins."""
     return np.float64(max(weights[at + uint64(slot)], weights[at + uint64(slot + 1)]))
 
 
@@ -202,7 +202,7 @@ def _add(weights, slot, amount):
 
 @kernel
 def observe(record, example, label, importance, offset):
-    """Count the example: what it says of the size of gradients, or of the certainty of weights.
+    """Count the example: what it says about the size of gradients, or the certainty of weights.
 
     The sides that the record holds are those before the step; `label` is the slope of the loss there.
     """

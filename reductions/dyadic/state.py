@@ -34,10 +34,10 @@ DYADIC = np.dtype(
         ("metric", "u8"),  # address of float64[pair_count, 2]: |x|² of each side, weighted by the rates
         ("balance", "u8"),  # address of float64[pair_count]: q, see `measure`
         ("sides", "u8"),  # address of float64[pair_count, 2, rank]: a and b
-        ("learned", "u8"),  # address of the LEARNED records, one a sub-model
+        ("learned", "u8"),  # address of the LEARNED records, one per sub-model
         ("rival", "u8"),  # address of a second DYADIC record, of the sub-model whose prediction is subtracted
         ("step", "u8"),  # address of the kernel that makes the step; see `dyadic_steps`
-        ("generic_step", "u8"),  # the same for labels that the closed form does not know
+        ("generic_step", "u8"),  # the same for labels without a closed form
         ("see", "u8"),  # addresses of the kernels of the rates, see `dyadic_rates`; 0 where there is nothing to do
         ("measure", "u8"),
         ("decay", "u8"),
@@ -180,7 +180,7 @@ def side_of(state, k):
 
 @helper
 def find_sides(state, example):
-    """Find the features of all sides; a pair of which the example lacks a side has no features at all."""
+    """Find the features of all sides; a pair with a side missing from the example has no features at all."""
     e = example_of(example)
     count = int64(e.namespace_count)
     ids = uint32s_at(e.namespace_ids, e.namespace_count)

@@ -33,7 +33,7 @@ Positive = Annotated[float, Within(gt=0)]
 
 
 class SumsParameters(Parameters):
-    """What the learners of this folder can be told in common.
+    """Parameters that the learners of this folder share.
 
     Attributes:
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
@@ -134,7 +134,7 @@ def learns(shared, label, importance):
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """Predict only; a label without importance still says what range labels have."""
+    """Predict only; a label without importance still widens the range of labels."""
     if not importance > _0:
         widen(shared_of(example_of(example).shared), label)
     return predicted(layer, example, label, importance, score(layer, example, offset))

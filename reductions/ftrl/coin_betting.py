@@ -44,7 +44,7 @@ class CoinBettingParameters(SumsParameters):
     """Parameters of `coin_betting`.
 
     Attributes:
-        alpha: what every feature has to bet with at first.
+        alpha: what every feature has to bet with at the start.
         beta: least slope that counts.
     """
 

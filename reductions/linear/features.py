@@ -1,9 +1,9 @@
 """The features a linear learner sees: those of the example, and the interactions of its namespaces, made in the kernel.
 
-The values of the example itself are read where they are all there is. Rows of the weight table, and otherwise values
-too, are written once into a buffer that grows when it must, and every pass over the features reads that. An interaction
-of features i and j has the index (FNV · i) xor j, one of three (FNV · ((FNV · i) xor j)) xor k, and so on; its value is
-the product of theirs, from left to right.
+The values of the example itself are read in place if there are no others. Rows of the weight table, and otherwise
+values too, are written once into a buffer that grows when it must, and every pass over the features reads that. An
+interaction of features i and j has the index (FNV · i) xor j, one of three (FNV · ((FNV · i) xor j)) xor k, and so on;
+its value is the product of theirs, from left to right.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at,
 FEATURES = np.dtype(
     [
         ("terms", "u8"),  # address of a TERMS record, 0 without interactions
-        ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces only their interactions are used of
+        ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces of which only the interactions are used
         ("left_out_count", "u8"),
         ("expand", "u8"),  # address of the kernel that gathers where the features are not simply the example's; else 0
         ("self", "u8"),  # address of this record
@@ -167,14 +167,14 @@ def fetch_some(features, shared, n):
 
 @inlined
 def fetch_one(ahead, i):
-    """Ask for the i-th of these rows: in between arithmetic on rows at hand that costs the least time."""
+    """Ask for the i-th of these rows: interleaved with arithmetic on rows at hand, that costs the least time."""
     if i < ahead[1]:
         _fetch(ahead, i)
 
 
 @inlined
 def fetch_rest(features, shared):
-    """Ask for all rows that the next example is likely to need and nobody has taken."""
+    """Ask for all rows that the next example is likely to need and that have not been taken."""
     ahead = fetch_some(features, shared, features.ahead_length)
     for i in range(ahead[1]):
         _fetch(ahead, i)
@@ -284,8 +284,8 @@ def _guess(features, e, place):
 def expand(features, example, label, importance, offset):
     """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
 
-    What was gathered while the example before had its turn is taken as it is. A kernel met by address, so that it is
-    compiled only for chains that need it.
+    What was gathered during the turn of the previous example is taken as it is. A kernel called by address, so that it
+    is compiled only for chains that need it.
     """
     features, e = features_of(features), example_of(example)
     shared = shared_of(e.shared)

@@ -1,4 +1,4 @@
-"""The kernels of the linear learner: predict, learn, and what active learning asks."""
+"""The kernels of the linear learner: predict, learn, and what active learning asks for."""
 
 import math
 
@@ -87,7 +87,7 @@ def _is_simple(features, e):
 
 @inlined
 def _take_features(features, e):
-    """Take the features of the example itself; their rows are not there yet."""
+    """Take the features of the example itself; their rows are not gathered yet."""
     n = e.length
     features.values, features.rows = e.values, buffer_of(features.table).address
     e.features, features.length = n, n
@@ -233,7 +233,7 @@ def _widen(shared, label):
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """Predict only; a label without importance still says what range labels have."""
+    """Predict only; a label without importance still widens the range of labels."""
     shared = shared_of(example_of(example).shared)
     if not importance > _0:
         _widen(shared, label)

@@ -200,7 +200,7 @@ class Linear(Reduction):
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
-        """Set the first weights and squared gradients; zeros are there, in memory that nobody has touched yet."""
+        """Set the first weights and squared gradients; zeros are already there, in memory not touched yet."""
         p, shared = self.parameters, self.context.shared[0]
         if p.initial_weight:
             weights[:, 0] = p.initial_weight
@@ -225,7 +225,7 @@ class Linear(Reduction):
         self._features.forget_guess()
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
-        """The features of the last example, for those who explain it; see `Features.gathered`."""
+        """The features of the last example, for explanations of it; see `Features.gathered`."""
         return self._features.gathered()
 
     def end_pass(self) -> None:

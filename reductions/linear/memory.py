@@ -15,7 +15,7 @@ BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
 
 buffer_of = record_of(BUFFER)
 
-# The raw allocator needs no interpreter lock and is found at one address on every platform.
+# The raw allocator does not need the GIL and is found at one address on every platform.
 _REALLOCATE = ctypes.cast(ctypes.pythonapi.PyMem_RawRealloc, ctypes.c_void_p).value
 _FREE = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
@@ -25,7 +25,7 @@ def _release(buffer: Record) -> None:
 
 
 class Buffer:
-    """An empty buffer; its memory is given back when this object dies.
+    """An empty buffer; its memory is freed when this object dies.
 
     Attributes:
         record: the BUFFER; kernels get its address.

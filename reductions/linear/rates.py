@@ -2,8 +2,8 @@
 
 A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
 example. `measure` updates G and N for one example, and returns what the invariant update needs, the change of the
-prediction per unit of update; `measure_default` does it for the default kind of rates. VW's float32 sums demand that
-terms are added in the order of the features, whatever else is done for many at once.
+prediction per unit of update; `measure_default` does it for the default kind of rates. VW's float32 sums require that
+terms be added in the order of the features, whatever else is done for many at once.
 
 Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
 J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
@@ -134,7 +134,7 @@ def _size_of(x):
 
 @inlined
 def _advance(weights, at, square, size, square_gradient, commit, kind, power):
-    """Move G and N of a feature of known x² and |x| on; returns G and N."""
+    """Update G and N of a feature with known x² and |x|; returns G and N."""
     adaptive, normalized, _ = kind
     gradient, scale, slot = _0, _1, at + uint64(1)
     if adaptive:
@@ -155,7 +155,7 @@ def _advance(weights, at, square, size, square_gradient, commit, kind, power):
 
 @inlined
 def _touch(weights, at, x, square_gradient, commit, kind, power):
-    """Move G and N of a feature on; returns x², G and N."""
+    """Update G and N of a feature; returns x², G and N."""
     square, size = _size_of(x)
     gradient, scale = _advance(weights, at, square, size, square_gradient, commit, kind, power)
     return square, gradient, scale
@@ -218,7 +218,7 @@ def _visit_few(weights, rows, values, square_gradient):
 
 @inlined
 def _visit_many(features, shared, weights, rows, values, square_gradient):
-    """The same in four walks: two are all arithmetic, one moves G and N on in the table, and the last one sums."""
+    """The same in four walks: two are all arithmetic, one updates G and N in the table, and the last one sums."""
     n = uint64(len(rows))
     squares, gradients, scales = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
     whole = n & ~(LANES - uint64(1))

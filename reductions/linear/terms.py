@@ -34,7 +34,7 @@ TERMS = np.dtype(
         ("wildcards", "u8"),  # 1 if a pattern has one
         ("letters", "u8"),  # 1: ids are first letters, and a wildcard stands for printable ones only
         ("permutations", "u8"),
-        ("duplicates", "u8"),  # 1: permutations of a term that is there stay
+        ("duplicates", "u8"),  # 1: permutations of an existing term stay
         ("ids", "u8"),  # BUFFER of uint32: namespaces of the example that the terms were found for
         ("id_count", "u8"),
         ("found", "u8"),  # BUFFER of int32[term_count, MAX_ORDER + 1]: length, then positions in the example

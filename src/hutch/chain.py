@@ -30,7 +30,7 @@ from hutch.core.text.parser import ParserOptions
 from hutch.core.text.problems import Problem
 from hutch.plugins.manager import Plugins, installed
 
-_ENOUGH = 100  # examples until a namespace that none of them has is spoken of
+_ENOUGH = 100  # examples until a namespace that none of them has is reported
 
 
 class Chain(OneByOne, Engine):
@@ -86,7 +86,7 @@ class Chain(OneByOne, Engine):
             overrides: `path=value` each, such as `dyadic.rank=3`.
 
         Raises:
-            ConfigError: with every mistake's place, one a line.
+            ConfigError: with every mistake's place, one per line.
         """
         document = chain_config.read_chain(source, overrides)
         plugins = installed(chain_config.blocked_plugins(document))
@@ -162,7 +162,7 @@ class Chain(OneByOne, Engine):
                 `hutch.core.data.roles.Roles`; None: as the chain says.
             passes: over the examples, which stay in memory if there are several.
             on_progress: called with a `hutch.plugin.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with the
-                hook `hutch_on_progress` then see it, too. None: nobody does.
+                hook `hutch_on_progress` then see it, too. None: no events.
 
         Returns:
             The prediction of each example made before it was learned (progressive), in the last pass, float32
@@ -170,7 +170,7 @@ class Chain(OneByOne, Engine):
 
         Raises:
             TypeError: examples of another kind.
-            ConfigError: columns that are not there.
+            ConfigError: columns that do not exist.
             DataError: examples that cannot be used, with their place.
 
         Warns:
@@ -305,7 +305,7 @@ class Chain(OneByOne, Engine):
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
-        """Read a chain back; it goes on exactly where it was saved.
+        """Read a chain back; it continues exactly where it was saved.
 
         Args:
             path: a model file.
@@ -334,7 +334,7 @@ class Chain(OneByOne, Engine):
             arrays, metadata: as `arrays()` and `metadata()` gave them.
             source: what messages call the model.
             overrides: as in `load`.
-            config: a chain to go on with instead of the model's own, of the same layers.
+            config: a chain to continue with instead of the model's own, of the same layers.
 
         Raises:
             ModelError, ConfigError: as `load`.

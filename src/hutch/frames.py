@@ -28,7 +28,7 @@ def as_table(X: Any, names: Any = None) -> Any:
         names: of a matrix's columns.
 
     Raises:
-        DataError: a column of several types, or of one that Arrow has not.
+        DataError: a column of several types, or of one that Arrow lacks.
     """
     pa = arrow()
     try:

@@ -1,8 +1,8 @@
-"""The one import of whoever writes a loss, a layer, a reader or a model: all that their modules need of Hutch.
+"""The one import for anyone who writes a loss, a layer, a reader or a model: all that their modules need of Hutch.
 
     from hutch.plugin import Kernels, Labels, Predictions, Reduction, hookimpl, kernel, learn_next, predict_next
 
-Each name is imported from where it is defined when it is first asked for, so a plugin pays for what it uses alone.
+Each name is imported from where it is defined when it is first asked for, so a plugin pays only for what it uses.
 """
 
 from importlib import import_module

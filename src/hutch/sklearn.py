@@ -68,7 +68,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return Chain.from_config(config)
 
     def _tuning(self) -> dict[str, Any]:
-        """The parameters of the base learner that stand on the estimator, as far as they are given."""
+        """The base learner's parameters that are set on the estimator."""
         names = ("loss", "learning_rate", "l2", "interactions")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
@@ -357,7 +357,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logistic function of the scores, over several classes divided by their sum, shape (rows, classes).
 
-        These are probabilities as far as the base learner's loss makes them so: `logistic` does, `hinge` does not.
+        These are probabilities only if the base learner's loss makes them so: `logistic` does, `hinge` does not.
         """
         scores = self.decision_function(X)
         upper = 0.5 * (1.0 + np.tanh(0.5 * scores))

@@ -115,7 +115,7 @@ def test_testing_uses_the_saved_model_and_ignores_new_classes(data, tmp_path):
     out, err = invoke(tmp_path / "new.tsv", "-i", tmp_path / "model", "-t", "-p", tmp_path / "p.tsv", "--json")
     found = json.loads(out)
     assert (found["tasks"], found["labels"], found["classes"], found["iterations"]) == (2, 3, 3, 0)
-    assert "1 labels of classes that the model does not know" in err
+    assert "ignored labels of classes that the model does not know: 1" in err
     assert (tmp_path / "model").read_bytes() == before
     assert "never_seen" not in (tmp_path / "p.tsv").read_text()
 
@@ -185,7 +185,7 @@ def test_a_stream_saves_the_model_of_all_at_once(data, tmp_path, simulated):
     ("options", "message"),
     [
         (["--stream"], "--method online"),
-        (["--stream", "--method", "online", "--next", "3"], "--next: a stream keeps no task"),
+        (["--stream", "--method", "online", "--next", "3"], "--next: a stream keeps no tasks"),
     ],
 )
 def test_what_a_stream_cannot_do(data, options, message):

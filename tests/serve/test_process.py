@@ -44,7 +44,7 @@ def test_malformed_requests() -> None:
     [
         (["missing"], "missing: cannot be"),
         (["model", "model"], "got two models named 'model', wanted NAME=model for one of them"),
-        (["model", "--host", "0.0.0.0"], "--host 0.0.0.0: others can reach it, so it wants a token"),
+        (["model", "--host", "0.0.0.0"], "--host 0.0.0.0: others can reach it, so it needs a token"),
         (["model", "--token", "a b"], "--token: wanted printable ASCII without blanks"),
         (["model", "--store", "model"], "model: .*not a (label )?store|cannot be used as a label store"),
     ],

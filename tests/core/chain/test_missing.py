@@ -101,8 +101,8 @@ def test_a_layer_may_find_h_min_by_itself() -> None:
 @pytest.mark.parametrize(
     ("chain", "message"),
     [
-        (["careless", "idle"], "chain[0].careless: called a kernel of 'idle' below it that is not there"),
-        (["careless", "knowing"], "chain[0].careless: called a kernel of 'knowing' below it that is not there"),
+        (["careless", "idle"], "chain[0].careless: called a kernel of 'idle' below it that does not exist"),
+        (["careless", "knowing"], "chain[0].careless: called a kernel of 'knowing' below it that does not exist"),
         (["mute", "careless", "knowing"], "chain[1].careless: called a kernel of 'knowing'"),
         (["bottomless"], "chain[0].bottomless: called a layer below it, but a base learner has none"),
         (["mute", "bottomless"], "chain[1].bottomless: called a layer below it, but a base learner has none"),

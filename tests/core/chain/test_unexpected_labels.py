@@ -23,13 +23,17 @@ from hutch import Chain
 )
 def test_a_label_that_does_not_fit_is_told_once(layers: list[object], line: str) -> None:
     chain = Chain.from_config({"weights": {"bits": 8}, "chain": layers})
-    with pytest.warns(
-        UserWarning, match=f"labels such as {line.split()[0]} .example 1.: this chain is not made for them"
-    ):
+    with pytest.warns(UserWarning, match=f"label {line.split()[0]} .example 1.: this chain is not made for it"):
         chain.learn([line])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         chain.learn([line])
+
+
+def test_labels_that_do_not_fit_are_counted() -> None:
+    chain = Chain.from_config({"weights": {"bits": 8}, "chain": [{"linear": {"loss": "hinge"}}]})
+    with pytest.warns(UserWarning, match="2 labels such as 3 .example 2.: this chain is not made for them"):
+        chain.learn(["1 |f a", "3 |f a", "4 |f a"])
 
 
 @pytest.mark.parametrize(

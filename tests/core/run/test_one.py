@@ -102,7 +102,7 @@ def test_what_is_unusual_is_reported_as_ever() -> None:
         chain.learn({"label": 1, "f": {"a": float("inf")}})
     with pytest.raises(DataError, match="<records>:1: label: got 'x', wanted a number"):
         chain.learn({"label": "x", "f": "a"})
-    with pytest.warns(UserWarning, match="such as 5 .*this chain is not made for"):
+    with pytest.warns(UserWarning, match=r"label 5 \(example \d+\): this chain is not made for it"):
         chain.learn("5 |f a")
     with pytest.warns(UserWarning, match="names the namespace 'nobody', which no example has"):
         named = Chain.from_config({"chain": [{"linear": {"interactions": [["f", "nobody"]]}}]})

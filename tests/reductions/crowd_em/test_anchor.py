@@ -168,7 +168,7 @@ def test_changed_workers_are_judged_better_with_an_anchor() -> None:
         ({"boundary": "label"}, {}, "boundary: got 'label'"),
         ({**KNOWN, "form": "implicit"}, {}, "leave the simplex"),
         ({"mode": "step", "form": "literal"}, {}, "leave the simplex"),
-        (KNOWN, {"passes": 2}, "crowd_em.passes: got 2; anchors in time want a stream, 1"),
+        (KNOWN, {"passes": 2}, "crowd_em.passes: got 2; anchors in time need a stream, 1"),
     ],
 )
 def test_what_a_crowd_cannot_be_held_by_is_refused(
