@@ -30,8 +30,8 @@ An option that Hutch does not have is refused by name, with what to use instead;
   `--quantile_tau 1.5`, `--l1 -1`, `-b 0`, `--min_prediction` above `--max_prediction`, `--passes 0`, and options
   whose main option is missing (`--mellowness` without `--active`).
 * Warnings go to standard error, not into the predictions on standard output.
-* `--passes` works without a cache; with `-c` a cache is used only while the data is what it was made of. A continued model counts passes and progress
-  anew.
+* `--passes` works without a cache; with `-c` a cache is used only while the data is what it was made of. A continued
+  model counts passes and progress anew.
 * In YAML, namespaces go by their full names. `hutch vw` goes by first letter, as VW does
   (`input: {namespaces: letter}`).
 
