@@ -31,6 +31,7 @@ MOVED = {
     "hutch.crowd.labels": "hutch.crowd.data.labels",
     "hutch.crowd.model": "hutch.crowd.models.model",
     "hutch.crowd.two_level": "hutch.crowd.models.two_level",
+    "hutch.em.counts": "hutch.em.base.counts",
     "hutch.em.model": "hutch.em.base.model",
     "hutch.em.natural": "hutch.em.constrained.natural",
     "hutch.em.natural_class": "hutch.em.constrained.natural_class",
