@@ -62,10 +62,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     >>> options = parse(["-q", "ab", "cd", "-l", "0.1", "train.vw"])
     >>> options.quadratic, options.learning_rate, options.files
     (['ab', 'cd'], 0.1, ['train.vw'])
-    >>> parse(["--ftrl"])
+    >>> parse(["--bfgs"])
     Traceback (most recent call last):
     ...
-    hutch.core.errors.UsageError: --ftrl is not supported: use the default learner, --sgd, or the `dyadic` layer
+    hutch.core.errors.UsageError: --bfgs is not supported: use the default learner, --sgd, or the `dyadic` layer
     """
     width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
     parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
