@@ -1,4 +1,4 @@
-"""Modules that stand elsewhere since version 0.2; the old names that documentation showed work for one version."""
+"""Modules that stand elsewhere now; the old names that documentation showed work until version 0.2."""
 
 import sys
 import warnings
@@ -46,7 +46,7 @@ def current(name: str) -> str:
 
 def _warn(old: str, new: str) -> None:
     """Warn the line that imports; Python passes over the frames of its own machinery."""
-    text = f"{old} is now {new}; plugins import hutch.plugin; the old name goes in version 0.3"
+    text = f"{old} is now {new}; plugins import hutch.plugin; the old name goes in version 0.2"
     warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
@@ -97,7 +97,7 @@ class DefinedIn:
     """
 
     def __init__(self, place: str) -> None:
-        text = f"DefinedIn({place!r}): import the class itself; DefinedIn goes in version 0.3"
+        text = f"DefinedIn({place!r}): import the class itself; DefinedIn goes in version 0.2"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         self._module, _, self._name = place.partition(":")
 

@@ -107,7 +107,7 @@ def parameters_of(kind: type[Any]) -> list[Parameter]:
     """The parameters that a class declares, in order.
 
     Args:
-        kind: a dataclass, or a pydantic model (until version 0.3).
+        kind: a dataclass, or a pydantic model (until version 0.2).
     """
     told = meanings(kind)
     if not is_dataclass(kind):

@@ -19,7 +19,7 @@ def adapter(kind: type[Any]) -> TypeAdapter[Any]:
         if issubclass(kind, BaseModel):
             name = f"{kind.__module__}.{kind.__qualname__}"
             text = (
-                f"{name} is a pydantic model; from version 0.3 on, parameters are a subclass of hutch.plugin.Parameters"
+                f"{name} is a pydantic model; from version 0.2 on, parameters are a subclass of hutch.plugin.Parameters"
             )
             warnings.warn(text, DeprecationWarning, stacklevel=2)
         _ADAPTERS[kind] = TypeAdapter(kind)

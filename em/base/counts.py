@@ -3,7 +3,7 @@
 For counts the form `kl` is a Dirichlet prior at the anchor, p_reg = (n + τ p*) / (Σ n + τ). A boundary of a crowd voids
 old counts (the worker changed), so the anchor never counts for more than a few labels: τ = min(N, 5), N the row's.
 
-Deprecated: `crowd_em` keeps its own rows; this class goes in version 0.3, with the name `hutch.em.counts`.
+Deprecated: `crowd_em` keeps its own rows; this class goes in version 0.2, with the name `hutch.em.counts`.
 """
 
 import numpy as np

@@ -171,7 +171,7 @@ def test_fields_of_pydantic_below_the_base_still_work() -> None:
 def test_a_class_in_another_module_can_still_be_named() -> None:
     from hutch.core.chain.reduction import DefinedIn
 
-    with pytest.warns(DeprecationWarning, match="DefinedIn goes in version 0.3"):
+    with pytest.warns(DeprecationWarning, match="DefinedIn goes in version 0.2"):
 
         class Elsewhere(Reduction):
             name = "elsewhere"
