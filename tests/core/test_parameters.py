@@ -122,7 +122,7 @@ class OldLayer(Reduction):
 
 def test_a_pydantic_model_still_works_and_is_said_to_be_old() -> None:
     registry = Registry(reductions={"old": OldLayer})
-    with pytest.warns(DeprecationWarning, match=r"Old is a pydantic model; from version 0\.3 on"):
+    with pytest.warns(DeprecationWarning, match=r"Old is a pydantic model; from version 0\.2 on"):
         config = load_chain({"chain": [{"old": {"classes": 3}}]}, registry)
     [layer] = config.chain
     assert layer.parameters == Old(classes=3) and values_of(layer.parameters) == {
