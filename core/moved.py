@@ -4,11 +4,10 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 KEPT = {"hutch.core.dyad": "hutch.reductions.dyadic.dyad"}
 """Names that stay, beside the place where the code is."""
@@ -62,7 +61,7 @@ def names_of(package: str, module: str) -> Callable[[str], Any]:
     return find
 
 
-class _Alias(Loader):
+class _Alias:  # a loader; importlib.abc, whose classes say so, takes long to import
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(current(spec.name))
         self._own = module.__spec__
@@ -73,7 +72,7 @@ class _Alias(Loader):
         module.__spec__ = self._own
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -81,7 +80,7 @@ class _Finder(MetaPathFinder):
             _warn(fullname, MOVED[fullname])
         elif fullname not in KEPT:
             return None
-        return spec_from_loader(fullname, _Alias())
+        return spec_from_loader(fullname, cast(Any, _Alias()))
 
 
 def install() -> None:

@@ -24,6 +24,7 @@ from hutch.core.text.parser import ParserOptions
 
 KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many")
 _ADDRESSES = ("weights",)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
@@ -146,6 +147,17 @@ def _check_calls(layer: Reduction, position: int) -> None:
             )
 
 
+def spread(count: int, bits: int) -> NDArray[np.uint64]:
+    """Numbers of rows spread evenly over a table of 2^bits, by multiples of the golden ratio (Fibonacci hashing).
+
+    `numpy.random` would do as well, but takes longer to import than a short run takes to learn.
+
+    >>> spread(4, 3).tolist()
+    [0, 4, 1, 6]
+    """
+    return np.asarray(np.arange(count, dtype=np.uint64) * _GOLDEN >> np.uint64(64 - bits))
+
+
 class Engine:
     """A built chain: layers, weight table, shared state, and the loop over batches.
 
@@ -208,8 +220,7 @@ class Engine:
         self.weights = _table(1 << bits, base.stride)
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
-        probe = np.random.default_rng(0).integers(0, 1 << bits, 64)
-        self.begins_with_zeros = not self.weights[probe].any()
+        self.begins_with_zeros = not self.weights[spread(64, bits)].any()
         self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
         self._missed = np.zeros(1, np.uint64)
         self._link_layers()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hutch.core.chain.engine import Engine
+from hutch.core.chain.engine import Engine, spread
 
 _SAMPLE = 1 << 17
 _CROWDED = 0.5
@@ -23,7 +23,7 @@ def share_used(engine: Engine) -> float | None:
     rows = len(engine.weights)
     table = engine.weights
     if rows > _SAMPLE:
-        table = table[np.random.default_rng(0).integers(0, rows, _SAMPLE)]
+        table = table[spread(_SAMPLE, rows.bit_length() - 1)]
     reachable = float(np.prod([layer.width(layer.parameters) for layer in engine.layers]))
     touched = float(table.any(axis=1).mean()) * float(engine.shared["multiplier"][0]) / reachable
     return min(touched, 1.0)
