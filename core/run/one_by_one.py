@@ -1,5 +1,6 @@
 """A chain's methods for one example at a time, named as River's."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from hutch.core.loss.losses import LossChoice, LossLabels
 from hutch.core.run.one import OneExample, as_record
 
 
-class OneByOne(Engine):
+class OneByOne(Engine, ABC):
     """An engine that learns and predicts one mapping of features at a time, in 10 µs or so.
 
     `x` maps names to numbers or words, which go to the anonymous namespace, and names of namespaces to mappings of
@@ -25,17 +26,17 @@ class OneByOne(Engine):
 
     config: Any
 
+    @abstractmethod
     def learn(self, *arguments: Any, **named: Any) -> Any:
         """See `hutch.chain.Chain.learn`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predict(self, *arguments: Any, **named: Any) -> Any:
         """See `hutch.chain.Chain.predict`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scores(self, *arguments: Any, **named: Any) -> Any:
         """See `hutch.chain.Chain.scores`."""
-        raise NotImplementedError
 
     @cached_property
     def _one(self) -> OneExample:
