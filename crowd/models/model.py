@@ -82,7 +82,7 @@ class CrowdModel(ABC):
     """One explanation of how labels come about; subclasses are final.
 
     A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
-    rest. State lives in `State`, never in the model. See docs/crowd.md for a complete model of a third party.
+    rest. State lives in `State`, never in the model. See docs/crowd/index.md for a complete model of a third party.
 
     Args:
         **parameters: fields of `Parameters`.

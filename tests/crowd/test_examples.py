@@ -23,7 +23,7 @@ def test_examples_in_docstrings_run(name):
     assert found.failed == 0
 
 
-@pytest.mark.parametrize("page", ["crowd.md", "mixed-crowds.md"])
+@pytest.mark.parametrize("page", ["crowd/index.md", "crowd/mixed.md"])
 def test_examples_in_the_docs_run(page):
     found = doctest.testfile(str(Path(__file__).parents[2] / "docs" / page), module_relative=False)
     assert found.attempted > 0

@@ -1,4 +1,4 @@
-"""Published crowds, where they are at hand: the figures in docs/crowd.md."""
+"""Published crowds, where they are at hand: the figures in docs/crowd/index.md."""
 
 from dataclasses import replace
 from pathlib import Path
