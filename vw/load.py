@@ -4,10 +4,9 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from numpy.typing import NDArray
-
 from hutch.chain import Chain
-from hutch.core.chain.model_file import load_model
+from hutch.core.chain.model_of_chain import load_chain_model
+from hutch.core.chain.stored import Stored
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.translate import chain_of, linear_parameters
@@ -26,14 +25,14 @@ def load_chain(options: Namespace) -> Chain:
         HutchError: no model, or options that contradict it.
     """
     path = options.initial_regressor
-    arrays, metadata = load_model(path)
+    arrays, metadata = load_chain_model(path)
     asked, chain = chain_of(options), metadata["chain"]
     bits = chain["weights"]["bits"]
     if options.bit_precision not in (None, bits):
         raise UsageError(f"-b: got {options.bit_precision}, but the model has {bits}")
     for name in ("hash", "hash_seed"):
-        if name in asked["input"] and asked["input"][name] != chain["input"][name]:
-            raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'][name]}")
+        if name in asked["input"] and asked["input"][name] != chain["input"].get(name):
+            raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'].get(name)}")
     layers = [*chain["chain"]]
     for layer in asked["chain"][:-1]:
         _check_or_add(layer, layers)
@@ -81,7 +80,7 @@ def _check_or_add(layer: Any, layers: list[Any]) -> None:
     layers.insert(below[0] if below else len(layers) - 1, layer)
 
 
-def _moved(arrays: dict[str, NDArray[Any]], before: list[Any], after: list[Any]) -> dict[str, NDArray[Any]]:
+def _moved(arrays: dict[str, Stored], before: list[Any], after: list[Any]) -> dict[str, Stored]:
     """The arrays of a model, under the places that its layers have now."""
     if len(before) == len(after):
         return arrays
@@ -89,8 +88,8 @@ def _moved(arrays: dict[str, NDArray[Any]], before: list[Any], after: list[Any])
     found = {}
     for name, array in arrays.items():
         head, _, rest = name.partition(".")
-        if head == "layer":
-            place, _, rest = rest.partition(".")
+        place, _, rest = rest.partition(".") if head == "layer" else ("", "", "")
+        if place.isascii() and place.isdecimal() and int(place) < len(before):
             name = f"layer.{places[id(before[int(place)])]}.{rest}"
         found[name] = array
     return found

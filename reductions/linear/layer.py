@@ -1,12 +1,13 @@
 """The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, Batch
+from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -219,6 +220,10 @@ class Linear(Reduction):
             "learning_rate": self.state["learning_rate"],
             "multiplier": self._rates["multiplier"],
         }
+
+    def limits(self) -> Mapping[str, Limits]:
+        """All are sums or factors."""
+        return dict.fromkeys(("norms", "regularization", "learning_rate", "multiplier"), POSITIVE)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Forget what was gathered for an example of the batch before."""
