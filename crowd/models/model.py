@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core import parameters
-from hutch.core.errors import ConfigError, UsageError, at, did_you_mean
+from hutch.core.errors import ConfigError, ModelError, UsageError, at, did_you_mean
 from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
 
@@ -230,9 +230,15 @@ def without_own(labels: Labels, posterior: Array, likelihood: Array) -> Array:
 
 
 def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:
-    """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none."""
+    """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none.
+
+    Raises:
+        ModelError: it does not fit into the shape.
+    """
     result = np.full(shape, fill)
     if array is not None:
+        if array.ndim != len(shape) or any(have > room for have, room in zip(array.shape, shape, strict=True)):
+            raise ModelError(f"the crowd model holds an array of shape {array.shape}, wanted at most {shape}")
         result[tuple(slice(n) for n in array.shape)] = array
     return result
 
