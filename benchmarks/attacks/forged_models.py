@@ -306,7 +306,7 @@ def _case(models: dict[str, tuple[bytes, Use]], number: int, seed: int) -> tuple
     for _ in range(20):
         try:
             changed, said = mutated(models[name][0], dice)
-        except (ValueError, KeyError, TypeError, OverflowError, AttributeError, UnicodeError):
+        except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError):
             continue  # what cannot be written is no file
         if changed != models[name][0]:
             return name, changed, said
