@@ -1,6 +1,5 @@
 """The text parser: grammar, labels, numbers, problems, buffers; indices and values as VW prints them."""
 
-import doctest
 import re
 from dataclasses import fields
 from pathlib import Path
