@@ -22,7 +22,7 @@ from hutch.core.kernel.record import address_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
-KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many")
+KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
 _ADDRESSES = ("weights",)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
@@ -250,7 +250,7 @@ class Engine:
         self._records["missed"] = self._missed.ctypes.data
         for k, layer in enumerate(self.layers):
             record, kernels = self._records[k], kernels_of(layer)
-            for name in wanted:
+            for name in wanted if kernels.rewrite is None else {*wanted, "rewrite"}:
                 if layer.lacking(name) is None:
                     record[name] = getattr(kernels, name).address
             record["next"], record["state"], record["step"] = (
