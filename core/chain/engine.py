@@ -217,7 +217,13 @@ class Engine:
             _check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
-        self.weights = _table(1 << bits, base.stride)
+        try:
+            self.weights = _table(1 << bits, base.stride)
+        except MemoryError:
+            size = 4 * base.stride * 2**bits / 2**30
+            raise ConfigError(
+                f"weights.bits: got {bits}, but there is no memory for a table of {size:.0f} GiB"
+            ) from None
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
         self.begins_with_zeros = not self.weights[spread(64, bits)].any()
