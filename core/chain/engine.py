@@ -256,9 +256,11 @@ class Engine:
         self._records["missed"] = self._missed.ctypes.data
         for k, layer in enumerate(self.layers):
             record, kernels = self._records[k], kernels_of(layer)
-            for name in wanted if kernels.rewrite is None else {*wanted, "rewrite"}:
+            for name in wanted:
                 if layer.lacking(name) is None:
                     record[name] = getattr(kernels, name).address
+            if kernels.rewrite is not None:
+                record["rewrite"] = kernels.rewrite.address
             record["next"], record["state"], record["step"] = (
                 first + (k + 1) * size,
                 address_of(layer.state),
