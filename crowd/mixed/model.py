@@ -12,6 +12,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed import forecast, kernels
+from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 from hutch.crowd.models.confusion_kernels import add_labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown, without_own
 
@@ -84,6 +85,9 @@ class Mixed(CrowdModel):
             log_forecast, after = forecast.learn(compact, targets(people), before, ordered, seed)
             _store(state, ~reference, after)
             state.shared["guard"][0] = guard(people, log_forecast, state.shared["guard"][0])
+            state.scratch["least_guard"] = state.shared["guard"].copy()
+            squared = squared_skill(people, compact, targets(people), after.counts, after.targets)
+            state.scratch["squared_skill"] = np.array([squared])
             np.add.at(state.workers["said"], (people.workers, people.labels), 1.0)
         else:
             log_forecast = forecast.apply(compact, before, ordered)
@@ -103,6 +107,9 @@ class Mixed(CrowdModel):
         counts[reference] = state.scratch["counts"][reference]
         others = self._others(people, state)
         kernels.count_people(people.workers, people.labels, others, counts)
+        rows = skill_of_rows(self._pooled(state), self.class_prior(state))
+        missing = (state.scratch["squared_skill"] - rows) / max(1 - rows, 1e-9)
+        state.shared["guard"][...] = np.clip(missing, state.scratch["least_guard"], MOST)
         state.scratch["said"] = self._said(people, state, others)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
