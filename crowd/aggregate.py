@@ -15,7 +15,7 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.two_level import TwoLevel
 
 Method = Literal["batch", "online"]
@@ -95,10 +95,10 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
-        fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
-        confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
+        fit = run(stream, labels, 0 if options.test else options.passes, report)
+        confusions = stream.confusions(stream.slots_of(labels.worker_names))
         prior = stream.class_prior()
-        others = partial(stream.others, in_slots(labels, options.slots))
+        others = partial(stream.others, stream.in_slots(labels))
     else:
         fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)

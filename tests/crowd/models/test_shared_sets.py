@@ -32,7 +32,7 @@ def test_batch_and_online_reach_their_means():
             + [calibration_error(cooked, truth)]
         )
         online = [
-            accuracy(run(TwoLevel().stream(labels.classes, SLOTS), labels, SLOTS, n).posterior, truth) for n in (1, 5)
+            accuracy(run(TwoLevel().stream(labels.classes, SLOTS), labels, n).posterior, truth) for n in (1, 5)
         ]
         differences.append(np.array(online) - scores[-1][0])
     found = np.mean(scores, axis=0)
