@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.mixed import forecast, kernels
+from hutch.crowd.mixed import forecast, kernels, panel
 from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 from hutch.crowd.models.confusion_kernels import add_labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown, without_own
@@ -77,17 +77,21 @@ class Mixed(CrowdModel):
         return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
 
     def _start(self, labels: Labels, history: State | None, learn: bool) -> State:
-        if not self.parameters.reference:
-            raise UsageError(NO_REFERENCE)
         reference = matches(labels.worker_names, self.parameters.reference)
         people, judges = part(labels, reference[labels.workers]), part(labels, ~reference[labels.workers])
-        if history is None and len(labels):
+        alone = not self.parameters.reference
+        if history is None and len(labels) and not alone:
             check_both(labels.worker_names, self.parameters.reference, reference, len(people), len(judges))
         state = _grown_state(labels, history)
         before = _judging(state, ~reference)
         compact = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
         ordered = self.ordered(labels.classes)
-        if learn and len(labels):
+        if alone:
+            log_forecast = panel.forecast(labels, state, history, learn)
+            state.scratch |= {"least_guard": state.shared["guard"].copy(), "squared_skill": np.zeros(1)}
+            if learn:
+                np.add.at(state.workers["said"], (labels.workers, labels.labels), 1.0)
+        elif learn and len(labels):
             seed = self.parameters.seed
             log_forecast, after = forecast.learn(compact, targets(people), before, ordered, seed)
             _store(state, ~reference, after)
@@ -160,6 +164,8 @@ class Mixed(CrowdModel):
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """The posterior over each label's own factor: P(label | class), to the power in which it counts."""
+        if not self.parameters.reference:
+            return without_own(labels, self.posterior(state), np.exp(state.scratch["factor"][labels.workers, labels.labels]))
         reference = self._reference(state)
         lifts = forecast.lift(state.workers["counts"], state.workers["said"], self.ordered(state.classes))
         factor = np.exp(state.workers["exponent"][labels.workers, None] * lifts[labels.workers, labels.labels])

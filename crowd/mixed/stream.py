@@ -108,7 +108,8 @@ class MixedStream(Stream):
         shared, factor = self.state.shared, np.empty((len(labels), len(self.state.classes)))
         judge = labels.workers >= self.slots
         places = labels.workers[judge] - self.slots
-        lifts = forecast.lift(shared["judge_counts"], shared["judge_said"], self._ordered)
+        lifts = np.empty_like(shared["judge_counts"])
+        stream_kernels.lifts(self._judges(), self._ordered, CONSTANTS, lifts)
         factor[judge] = np.exp(shared["exponents"][1 + places, None] * lifts[places, labels.labels[judge]])
         people = model.part(labels, ~judge)
         rate = 1 / (1 + self._parameters.people_rho * (np.diff(people.item_ptr)[people.label_items] - 1))

@@ -372,6 +372,14 @@ def score_items(
 
 
 @compiled
+def lifts(judges, ordered, constants, out):
+    """log P(label | class) / P(label) of every judge (judges, labels, classes)."""
+    for judge in range(len(out)):
+        for label in range(out.shape[1]):
+            lift(judge, label, judges, ordered, constants, out[judge, label])
+
+
+@compiled
 def log_said_all(workers, labels, people, constants, guard, said):
     """log P(label | class) of people's labels (labels, classes)."""
     for i in range(len(workers)):
