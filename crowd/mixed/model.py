@@ -165,7 +165,9 @@ class Mixed(CrowdModel):
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """The posterior over each label's own factor: P(label | class), to the power in which it counts."""
         if not self.parameters.reference:
-            return without_own(labels, self.posterior(state), np.exp(state.scratch["factor"][labels.workers, labels.labels]))
+            return without_own(
+                labels, self.posterior(state), np.exp(state.scratch["factor"][labels.workers, labels.labels])
+            )
         reference = self._reference(state)
         lifts = forecast.lift(state.workers["counts"], state.workers["said"], self.ordered(state.classes))
         factor = np.exp(state.workers["exponent"][labels.workers, None] * lifts[labels.workers, labels.labels])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.errors import UsageError
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State, without_own
 
@@ -39,7 +40,11 @@ class Stream(ABC):
 
     def __init__(self, model: CrowdModel, classes: list[str], slots: int, history: State | None) -> None:
         self.model, self.slots = model, slots
-        self.state = self.start(classes, slots, history)
+        try:
+            self.state = self.start(classes, slots, history)
+        except MemoryError:
+            size = f"{slots} tables of {len(classes)} x {len(classes)} numbers"
+            raise UsageError(f"--slots: no memory for {size}; wanted fewer slots, or --method batch") from None
 
     @abstractmethod
     def start(self, classes: list[str], slots: int, history: State | None) -> State:
@@ -93,9 +98,7 @@ def hash_workers(names: Iterable[str], slots: int) -> NDArray[np.int32]:
     return np.array([zlib.crc32(name.encode()) % slots for name in names], np.int32)
 
 
-def run(
-    stream: Stream, labels: Labels, passes: int, report: Callable[[Labels, Progress], None] | None = None
-) -> Fit:
+def run(stream: Stream, labels: Labels, passes: int, report: Callable[[Labels, Progress], None] | None = None) -> Fit:
     """Learn from labels in one or more passes, then score them all.
 
     Args:

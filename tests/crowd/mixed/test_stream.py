@@ -143,4 +143,6 @@ def test_what_cannot_be_is_refused():
         aggregate(labels, Mixed(reference=("*",)), ONLINE)
     with pytest.raises(UsageError, match="learns in one pass"):
         aggregate(labels, PEOPLE, replace(ONLINE, passes=2))
+    with pytest.raises(UsageError, match="no memory for 1048576 tables of 3000 x 3000"):
+        PEOPLE.stream([str(k) for k in range(3000)], 1 << 20)
     assert aggregate(from_triples([]), PEOPLE, ONLINE).probability.shape == (0, 0)
