@@ -96,7 +96,7 @@ class ShardedSteps:
         crowd, named = self._crowd(), self._engine.put(measure)
         shards = zip(self._pieces, self._held, strict=True)
         parts = [self._engine.submit(_total, self._model, crowd, *shard, named)[0] for shard in shards]
-        return sum(self._engine.get(part) for part in parts)
+        return float(sum(self._engine.get(part) for part in parts))
 
     def collect(self) -> None:
         """See `Steps`."""
