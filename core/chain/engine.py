@@ -22,7 +22,7 @@ from hutch.core.kernel.record import address_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
-KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many")
+KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
 _ADDRESSES = ("weights",)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
@@ -259,6 +259,8 @@ class Engine:
             for name in wanted:
                 if layer.lacking(name) is None:
                     record[name] = getattr(kernels, name).address
+            if kernels.rewrite is not None:
+                record["rewrite"] = kernels.rewrite.address
             record["next"], record["state"], record["step"] = (
                 first + (k + 1) * size,
                 address_of(layer.state),
