@@ -47,7 +47,7 @@ class LineReader:
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
                 if self._labels:
-                    line = self._with_number(line, parser.source_name, number)
+                    line = self.with_number(line, parser.source_name, number)
                 block.append(line + b"\n")
                 if not self._blocks or line in (b"", b"\r"):
                     yield from self._parsed(block, parser)
@@ -65,8 +65,12 @@ class LineReader:
                 see(names, batch)
         yield batch
 
-    def _with_number(self, line: bytes, source: str, number: int) -> bytes:
-        """The line with its label's number in place of its name."""
+    def with_number(self, line: bytes, source: str, number: int) -> bytes:
+        """The line with its label's number in place of its name.
+
+        Raises:
+            DataError: no class has that name.
+        """
         label, bar, features = line.partition(b"|")
         words = label.split()
         if not words or (len(words) == 1 and not label.endswith(b" ")) or words[0].startswith(b"'"):
