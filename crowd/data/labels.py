@@ -220,7 +220,8 @@ def read_labels(
     piece = reader.read(data, reader.start, reader.line, name)
     del data
     truth = {**piece.gold, **(gold or {})}
-    labels = from_codes(piece.codes, *piece.names, classes, workers, truth)  # type: ignore[misc]
+    people, tasks, answers = piece.names
+    labels = from_codes(piece.codes, people, tasks, answers, classes, workers, truth)
     return replace(labels, problems=piece.problems, form=reader.sheet.describe() if reader.sheet.tool else "")
 
 

@@ -3,11 +3,14 @@
 import io
 import json
 import re
+import struct
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
+
+from zstandard import ZstdDecompressor, ZstdError
 
 from hutch.core.errors import DataError, at
 from hutch.crowd.exports.found import Columns, Found
@@ -15,6 +18,8 @@ from hutch.crowd.exports.found import Columns, Found
 Record = dict[str, Any]
 
 _LARGEST_ARCHIVE = 1 << 32
+_ZSTANDARD = 93
+"""The compression method's number in the ZIP format."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,10 @@ def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
             if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_ARCHIVE:
                 raise DataError(at(source, None, None, "got an archive of more than 4 GiB, wanted a smaller one"))
             if samples := [name for name in names if name.startswith("samples/")]:
-                return [("", {"eval": {}, "samples": [json.loads(archive.read(name)) for name in samples]}, "sample")]
-            texts = {name: archive.read(name) for name in names}
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, RuntimeError) as error:
+                values = [json.loads(_content(archive, name, data)) for name in samples]
+                return [("", {"eval": {}, "samples": values}, "sample")]
+            texts = {name: _content(archive, name, data) for name in names}
+    except (zipfile.BadZipFile, ZstdError, NotImplementedError, ValueError, OSError, RuntimeError) as error:
         hint = "wanted its files unpacked, or as JSON"
         raise DataError(at(source, None, None, f"got an archive that cannot be read ({error}), {hint}")) from None
     if not names:
@@ -106,6 +112,17 @@ def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
         if text.strip()
         for value, unit in [_parsed(text, f"{source}/{name}")]
     ]
+
+
+def _content(archive: zipfile.ZipFile, name: str, data: bytes) -> bytes:
+    """A file of an archive; Zstandard, which Inspect packs with, is newer than Python's own module."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != _ZSTANDARD:
+        return archive.read(name)
+    name_length, extra_length = struct.unpack_from("<HH", data, entry.header_offset + 26)
+    start = entry.header_offset + 30 + name_length + extra_length
+    unpacker = ZstdDecompressor().decompressobj()
+    return unpacker.decompress(data[start : start + entry.compress_size])
 
 
 def _parsed(data: bytes, source: str) -> tuple[Any, str]:

@@ -73,6 +73,6 @@ def place_of(name: str, fields: Sequence[str], role: str, source: str) -> int:
         DataError: there is no such column, or there are two.
     """
     if (count := list(fields).count(name)) != 1:
-        got = f"column {name!r} is there twice" if count else f"no column {name!r}; {did_you_mean(name, fields)}"
-        raise DataError(at(source, 1, 1, f"{got}; wanted one for the {role}"))
+        missing = f"no column {name!r} for the {role}; {did_you_mean(name, fields)}"
+        raise DataError(at(source, 1, 1, f"column {name!r} is there twice, wanted one {role}" if count else missing))
     return list(fields).index(name)

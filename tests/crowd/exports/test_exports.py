@@ -104,7 +104,8 @@ DOCCANO_USERS = lines(
 )
 ARGILLA = [
     {"id": "r1", "fields": {"text": "one"}, "metadata": {}, "suggestions": {}, "vectors": {}, "status": "completed",
-     "responses": {"animal": [{"value": "cat", "user_id": "u1"}, {"value": "dog", "user_id": "u2"}]}, "_server_id": "s1"},
+     "_server_id": "s1",
+     "responses": {"animal": [{"value": "cat", "user_id": "u1"}, {"value": "dog", "user_id": "u2"}]}},
     {"id": "r2", "fields": {"text": "two"}, "metadata": {}, "suggestions": {}, "vectors": {}, "status": "pending",
      "responses": {"animal": [{"value": ["cat", "dog"], "user_id": "u1"}]}, "_server_id": "s2"},
     {"id": "r3", "fields": {"text": "three"}, "metadata": {}, "suggestions": {}, "vectors": {}, "status": "pending",
@@ -116,12 +117,13 @@ INSPECT = {
     "samples": [
         {"id": "s1", "epoch": 1, "input": "x", "target": "y",
          "scores": {"gpt": {"value": "C", "answer": "y"}, "claude": {"value": "I"}}},
-        {"id": 2, "epoch": 1, "input": "x", "target": "y", "scores": {"gpt": {"value": 1.0}, "claude": {"value": {"a": 1}}}},
+        {"id": 2, "epoch": 1, "input": "x", "target": "y",
+         "scores": {"gpt": {"value": 1.0}, "claude": {"value": {"a": 1}}}},
     ],
 }  # fmt: skip
 PROMPTFOO = {
     "evalId": "e", "config": {}, "results": {"version": 3, "timestamp": "2026", "prompts": [], "results": [
-        {"testIdx": 0, "promptIdx": 1, "success": True, "gradingResult": {"pass": True, "score": 1, "componentResults": [
+        {"testIdx": 0, "promptIdx": 1, "success": True, "gradingResult": {"pass": True, "componentResults": [
             {"pass": True, "score": 1, "assertion": {"type": "llm-rubric", "value": "is polite"}},
             {"pass": False, "score": 0, "assertion": {"type": "human"}},
             {"pass": True, "score": 1, "assertion": {"type": "g-eval", "value": "x", "metric": "tone"}}]}},
