@@ -11,7 +11,8 @@ from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
 
-_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
+_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
+         "named_labels")  # fmt: skip
 _SILENT = ("merge_namespaces", "ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {
@@ -102,13 +103,12 @@ def _sums_lines(chain: Chain) -> list[str]:
 
 
 def kept_options(given: Namespace) -> str:
-    """The options that VW writes into a model."""
+    """The options that VW writes into a model, by name."""
     words = []
-    for option in OPTIONS:
-        value = getattr(given, option.name, None)
-        if option.name in _KEPT and value:
-            values = value if isinstance(value, list) else [value]
-            words += [f"--{option.name}" if v is True else f"--{option.name} {v}" for v in values]
+    for name in sorted(_KEPT):
+        value = getattr(given, name, None)
+        for each in value if isinstance(value, list) else [value]:
+            words += [] if each in (None, False) else [f"--{name}" if each is True else f"--{name} {each}"]
     return " ".join(words)
 
 

@@ -13,7 +13,7 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed import forecast, kernels
 from hutch.crowd.models.confusion_kernels import add_labels
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown, without_own
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown, without_own
 
 _MAGIC = re.compile(r"[*?\[]")  # what makes a pattern a glob
 ROW, RIGHT, PERSON = 5.0, 0.7, 10.0
@@ -90,35 +90,41 @@ class Mixed(CrowdModel):
         state.items = {"forecast": log_forecast, "posterior": np.exp(log_forecast)}
         classes = len(labels.classes)
         coins = np.log(RIGHT * np.eye(classes) + (1 - RIGHT) / max(classes, 1))
-        state.scratch |= {"said": coins[people.labels], "counts": state.workers["counts"].copy()}
-        state.scratch["expected"] = state.workers["expected"].copy()
-        state.scratch["class_counts"] = state.shared["class_counts"].copy()
+        state.labels["said"] = coins[labels.labels]
+        state.scratch["counts"] = state.workers["counts"].copy()
         state.scratch["reference"] = reference.astype(np.float64)
         return state
 
-    def maximise(self, labels: Labels, state: State) -> None:
+    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = Whole) -> Fit:
+        """As of every model; then what each worker is expected to say under the last posteriors."""
+        fit = super().improve(labels, state, done, over)
+        if fit.iterations > done:
+            q = state.items["posterior"]
+            state.shared["class_counts"] += q.sum(axis=0)
+            add_labels(labels.item_ptr, labels.workers, labels.labels, q, state.workers["expected"])
+        return fit
+
+    def count(self, labels: Labels, state: State) -> Sums:
         """Rows of people, counted with the posteriors that leave each label out."""
-        people, reference = self._people(labels, state)
-        counts = state.workers["counts"]
-        counts[reference] = state.scratch["counts"][reference]
-        others = self._others(people, state)
-        kernels.count_people(people.workers, people.labels, others, counts)
-        state.scratch["said"] = self._said(people, state, others)
+        people, mine = self._people(labels, state)
+        counts = np.zeros_like(state.workers["counts"])
+        kernels.count_people(people.workers, people.labels, self._others(people, mine, state), counts)
+        return {"counts": counts}
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """Rows of the history plus these."""
+        reference = state.scratch["reference"] > 0
+        state.workers["counts"][reference] = state.scratch["counts"][reference] + sums["counts"][reference]
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
-        people, _ = self._people(labels, state)
-        said = state.scratch["said"] if learned else self._said(people, state, None)
-        state.scratch["said"] = said
-        q = state.items["posterior"]
-        objective, change = kernels.expect(
-            people.item_ptr, labels.gold, state.items["forecast"], said, self.parameters.people_rho, q
-        )
-        if learned:
-            state.shared["class_counts"][...] = state.scratch["class_counts"] + q.sum(axis=0)
-            state.workers["expected"][...] = state.scratch["expected"]
-            add_labels(labels.item_ptr, labels.workers, labels.labels, q, state.workers["expected"])
-        return objective, change
+        people, mine = self._people(labels, state)
+        said = self._said(people, state, self._others(people, mine, state) if learned else None)
+        state.labels["said"][mine] = said
+        return kernels.expect(  # type: ignore[no-any-return]
+            people.item_ptr, labels.gold, state.items["forecast"], said, self.parameters.people_rho,
+            state.items["posterior"],
+        )  # fmt: skip
 
     def posterior(self, state: State) -> Array:
         """The posteriors."""
@@ -147,7 +153,7 @@ class Mixed(CrowdModel):
         people = part(labels, mine)
         ratings = np.diff(people.item_ptr)[people.label_items]
         rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))
-        factor[mine] = np.exp(rate[:, None] * state.scratch["said"])
+        factor[mine] = np.exp(rate[:, None] * state.labels["said"][mine])
         return without_own(labels, self.posterior(state), factor)
 
     def _ordered(self, classes: list[str]) -> bool:
@@ -157,14 +163,15 @@ class Mixed(CrowdModel):
         return matches(state.worker_names, self.parameters.reference)
 
     def _people(self, labels: Labels, state: State) -> tuple[Labels, NDArray[np.bool_]]:
-        reference = state.scratch["reference"] > 0
-        return part(labels, reference[labels.workers]), reference
+        """The labels of people, and which of all labels these are."""
+        mine = (state.scratch["reference"] > 0)[labels.workers]
+        return part(labels, mine), mine
 
-    def _others(self, people: Labels, state: State) -> Array:
+    def _others(self, people: Labels, mine: NDArray[np.bool_], state: State) -> Array:
         others = np.empty((len(people), len(state.classes)))
         kernels.leave_out(
-            people.item_ptr, people.gold, state.items["forecast"], state.scratch["said"], self.parameters.people_rho,
-            others,
+            people.item_ptr, people.gold, state.items["forecast"], state.labels["said"][mine],
+            self.parameters.people_rho, others,
         )  # fmt: skip
         return others
 

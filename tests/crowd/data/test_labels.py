@@ -190,7 +190,7 @@ def test_columns_are_named(tmp_path):
     columns = "worker=who,task=thing,label=verdict"
     assert as_triples(read_labels(path, columns=columns)) == [("ann", "t1", "cat"), ("bob", "t1", "dog")]
     assert read_labels(path, columns=columns + ",gold=sure").gold.tolist() == [1]
-    with pytest.raises(DataError, match="no column 'verdct'; did you mean 'verdict'"):
+    with pytest.raises(DataError, match="no column 'verdct' for the label; did you mean 'verdict'"):
         read_labels(path, columns="worker=who,task=thing,label=verdct")
 
 

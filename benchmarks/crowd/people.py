@@ -1,6 +1,6 @@
 """Crowd models beside crowd-kit on published label sets, in one run.
 
-    python benchmarks/crowd.py DATA_DIR [--peers PYTHON] [--sim N] [--slow]
+    python benchmarks/crowd/people.py DATA_DIR [--peers PYTHON] [--sim N] [--slow]
 
 DATA_DIR holds one folder a set, with labels.tsv (worker TAB task TAB label) and gold.tsv (task TAB label). PYTHON is an
 interpreter in whose environment `pip install crowd-kit` was run; without it no peers are measured. --sim adds one

@@ -1,6 +1,6 @@
 """People and judges on the same items: the model `mixed` beside one person, all workers alike, and single judges.
 
-    python benchmarks/crowd_mixed.py DATA_DIR [--seeds N] [--shuffled]
+    python benchmarks/crowd/mixed.py DATA_DIR [--seeds N] [--shuffled]
 
 DATA_DIR holds one folder per set, with one.tsv (person TAB item TAB label), judges.tsv (judge TAB item TAB label) and
 truth.tsv (item TAB label), which only scores. Log-loss clips at 1e-6; that of one person is of .8 on their label. Seeds
