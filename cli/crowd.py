@@ -253,7 +253,7 @@ def _stream(
         pieces = chain([first], blocks) if first and not number else blocks
         last = posteriors if number + 1 == options.passes else None
         with open_output(last) if last else nullcontext() as file:
-            totals = run_blocks(learner, pieces, options.slots, None if options.test else number == 0, table, file)
+            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file)
     table.finish()
     for line in problems.lines(path):
         notice(line)

@@ -16,7 +16,7 @@ from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report as worker_report
 
@@ -135,10 +135,10 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
-        fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
-        confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
+        fit = run(stream, labels, 0 if options.test else options.passes, report)
+        confusions = stream.confusions(stream.slots_of(labels.worker_names))
         prior = stream.class_prior()
-        others = partial(stream.others, in_slots(labels, options.slots))
+        others = partial(stream.others, stream.in_slots(labels))
     else:
         if options.test and history:
             fit = model.infer(labels, history)

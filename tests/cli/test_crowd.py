@@ -233,8 +233,10 @@ def test_reference_and_kind_declare_people(tmp_path):
     [
         (["--reference", "anm"], "did you mean 'ann'"),
         (["--reference", "ann", "--model", "two_level"], "wanted mixed"),
-        (["--reference", "ann", "--method", "online"], "mixed has no online form"),
-        (["--model", "mixed"], "--reference"),
+        (["--reference", "ann", "--method", "online", "--passes", "2"], "learns in one pass"),
+        (["--reference", "anm", "--method", "online"], "no worker is 'anm'"),
+        (["--reference", "anm", "--method", "online", "--stream"], "no worker is 'anm'"),
+        (["--model", "mixed"], "--reference NAME"),
     ],
 )
 def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
