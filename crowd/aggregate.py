@@ -1,6 +1,7 @@
 """From labels to what is true and who labels well, in one call."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,20 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hutch.core.chain.limits import Limits, check_values
+from hutch.core.chain.limits import FINITE, Limits, check_values
 from hutch.core.chain.model_file import load_compact, save_model
-from hutch.core.chain.stored import Stored, dense, parts_of
+from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.parameters import values_of
+from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
-from hutch.crowd.models.model import Array, CrowdModel, Fit, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.report import report as worker_report
 
 Method = Literal["batch", "online"]
-_FEW = 8  # numbers that the whole crowd has, such as strengths, beside those by class
+_FEW = 64
 _LARGEST = 1e15
 
 
@@ -34,12 +37,14 @@ class Options:
         passes: online: over the labels.
         slots: online: rows of the worker table.
         test: learn nothing, only score.
+        shards: batch: into how many the items are cut.
     """
 
     method: Method = "batch"
     passes: int = 1
     slots: int = DEFAULT_SLOTS
     test: bool = False
+    shards: int = 1
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Aggregate:
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
+        votes: the frame that the labels came from; None if they came otherwise.
     """
 
     labels: Labels
@@ -61,25 +67,55 @@ class Aggregate:
     confusions: Array
     class_prior: Array
     others: Callable[[], Array]
+    votes: FrameVotes | None = None
+
+    def tasks(self) -> Any:
+        """A frame of the library that the labels came from (else Arrow's): a row per task.
+
+        Columns: `task label confidence ratings`, and the probability of each class under `q:` and its name; in pandas
+        the task is the index.
+        """
+        votes = self.votes or FrameVotes()
+        labels, classes = self.labels, [votes.originals[2].get(name, name) for name in self.labels.classes]
+        best = self.probability.argmax(axis=1) if len(classes) else np.zeros(labels.items, np.int64)
+        columns: dict[str, Any] = {
+            "task": [votes.originals[1].get(name, name) for name in labels.item_names],
+            "label": [classes[k] for k in best.tolist()],
+            "confidence": self.probability.max(axis=1, initial=0.0),
+            "ratings": np.diff(labels.item_ptr),
+        }
+        columns |= {f"q:{name}": self.probability[:, k] for k, name in enumerate(labels.classes)}
+        return votes.frame("task", columns)
+
+    def workers(self) -> Any:
+        """A frame as of `tasks`: `worker labels accuracy low high spam`, a row per worker."""
+        votes = self.votes or FrameVotes()
+        found = worker_report(self.labels, self.others(), self.confusions, self.class_prior)
+        names = [votes.originals[0].get(name, name) for name in self.labels.worker_names]
+        columns: dict[str, Any] = {"worker": names, "labels": found.labels, "accuracy": found.accuracy}
+        return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})
 
 
 def aggregate(
-    labels: Labels,
+    labels: Labels | Any,
     model: CrowdModel | None = None,
     options: Options | None = None,
     history: State | None = None,
     report: Callable[[Labels, Progress], None] | None = None,
     reference: Sequence[str] = (),
+    over: Over = Whole,
 ) -> Aggregate:
     """Infer the class of every item and the confusions of every worker.
 
     Args:
-        labels: if there is a history, read with its classes and workers.
+        labels: if there is a history, read with its classes and workers; or a frame of pandas, polars or Arrow with the
+            columns `worker`, `task` and `label`, as crowd-kit has them.
         model: the explanation of the labels; None: `Mixed` if there is a reference, else `TwoLevel`.
         options: batch by default.
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
         reference: names or globs of the workers whose labels define the classes, if the others are judges.
+        over: batch: where the steps of EM are made.
 
     Raises:
         UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
@@ -91,6 +127,11 @@ def aggregate(
     >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]
     ['cat', 'dog']
     """
+    votes = read_frame(labels) if not isinstance(labels, Labels) and is_frame(labels) else None
+    if votes:
+        labels = from_triples(
+            votes.triples, history.classes if history else (), history.worker_names if history else ()
+        )
     options = options or Options()
     if model is None:
         model = Mixed(reference=tuple(reference)) if reference else TwoLevel()
@@ -102,16 +143,19 @@ def aggregate(
         _check_history(model, options, history)
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
-        fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
-        confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
+        fit = run(stream, labels, 0 if options.test else options.passes, report)
+        confusions = stream.confusions(stream.slots_of(labels.worker_names))
         prior = stream.class_prior()
-        others = partial(stream.others, in_slots(labels, options.slots))
+        others = partial(stream.others, stream.in_slots(labels))
     else:
-        fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
+        if options.test and history:
+            fit = model.infer(labels, history)
+        else:
+            fit = model.fit(labels, history) if over is Whole else model.fit(labels, history, over)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior, others)
+    return Aggregate(labels, fit, probability, confusions, prior, others, votes)
 
 
 def _check_history(model: CrowdModel, options: Options, history: State) -> None:
@@ -137,6 +181,7 @@ def _check_history(model: CrowdModel, options: Options, history: State) -> None:
             if name not in own or own[name].shape != shape:
                 got = own[name].shape if name in own else "nothing"
                 raise ModelError(f"{part}.{name} of the crowd model: got {got}, wanted shape {shape}")
+            check_values(f"{part}.{name} of the crowd model", own[name], model.limits.get(name, FINITE))
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
@@ -153,6 +198,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
         "parameters": values_of(model.parameters),
         "method": options.method,
         "slots": options.slots,
+        "shards": options.shards,
         "classes": state.classes,
     }
     save_model(path, arrays, metadata, kind="crowd")
@@ -174,7 +220,7 @@ def load(path: str) -> tuple[dict[str, Any], State]:
         for name, array in arrays.items():
             part, _, key = name.partition(".")
             kept = {"workers": state.workers, "shared": state.shared}[part]
-            _check(name, array, len(state.classes), rows if part == "workers" else None)
+            _check(name, array, len(state.classes), rows)
             kept[key] = dense(array)
         if not isinstance(metadata["model"], str) or not isinstance(metadata["parameters"], dict):
             raise ModelError("the crowd model has no name, or no parameters")
@@ -193,15 +239,16 @@ def _texts(name: str, found: Any) -> list[str]:
     return found
 
 
-def _check(name: str, array: Stored, classes: int, rows: int | None) -> None:
-    """Check an array of a crowd: numbers by worker, class and label, or some numbers by class.
+def _check(name: str, array: Stored, classes: int, rows: int) -> None:
+    """Check that an array is not larger than tables of all workers, and holds numbers; its shape is checked later.
 
     Raises:
-        ModelError: it is none of these, or not finite.
+        ModelError: it is larger than what is stored of it and than such tables, or not finite.
     """
-    axes = array.shape if rows is None else array.shape[1:]
-    fits = array.shape[:1] == (rows,) if rows is not None else True
-    few = 0 if rows is not None else _FEW
-    if array.dtype != np.float64 or not fits or not all(size == classes or size <= few for size in axes):
-        raise ModelError(f"{name}: got {array.dtype} of shape {array.shape}, which are no numbers of {classes} classes")
+    if array.dtype != np.float64:
+        raise ModelError(f"{name}: got numbers of type {array.dtype}, wanted float64")
+    if isinstance(array, RowsInUse) and math.prod(array.shape) > max(rows, _FEW) * max(classes, _FEW) ** 2:
+        raise ModelError(
+            f"{name}: got shape {array.shape}, wanted at most a table of {classes} classes for each worker"
+        )
     check_values(name, parts_of(array), Limits(-_LARGEST, _LARGEST))

@@ -88,13 +88,13 @@ def _forgeries(bench: Bench, sound: dict[str, NDArray[Any]]) -> Iterator[tuple[s
         for value in _WHOLE if kind in "iu" else _REAL if kind == "f" else ():
             for place in (-1, slice(None)) if array.size > 1 else (-1,):
                 forgery = array.copy()
-                with np.errstate(all="ignore"):
-                    forgery.reshape(-1)[place] = (
-                        np.array(value).astype(array.dtype) if kind == "f" else _wrapped(value, array.dtype)
-                    )
+                forgery.reshape(-1)[place] = _as(value, array.dtype)
                 yield name, forgery
 
 
-def _wrapped(value: int, dtype: np.dtype[Any]) -> Any:
-    """The integer whose bits are the lowest of a number's."""
-    return np.array([value % (1 << 8 * dtype.itemsize)], np.uint64).astype(f"u{dtype.itemsize}").view(dtype)[0]
+def _as(value: float, dtype: np.dtype[Any]) -> Any:
+    """The number in this dtype; of an integer its lowest bits."""
+    if dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.array(value).astype(dtype)
+    return np.array([int(value) % (1 << 8 * dtype.itemsize)], np.uint64).astype(f"u{dtype.itemsize}").view(dtype)[0]

@@ -233,7 +233,8 @@ class CrowdEM(Reduction):
         """Counts of labels, which rounding may leave a little below 0, and places in the data."""
         p = self.parameters
         found = {**dict.fromkeys(LEARNED, COUNTED), "log_weights": FINITE, "clock": Limits(0, MOST_LABELS)}
-        found |= dict.fromkeys(("skill", "population", "habit_prior", "strengths", "touches", "seen"), POSITIVE)
+        found |= dict.fromkeys(("strengths", "touches", "seen"), POSITIVE)
+        found |= dict.fromkeys(("skill", "population", "habit_prior"), Limits(0, 1 + 1e-6))
         found |= dict.fromkeys(("item", "items", "taught"), COUNT)
         found["pass_number"] = Limits(1, 1 if p.passes == 1 else (1 << 31) - 1)
         found["shifts"] = Limits(grows=True)
