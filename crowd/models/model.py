@@ -139,7 +139,7 @@ Over = Callable[["CrowdModel", Labels, State], Steps]
 class CrowdModel(ABC):
     """One explanation of how labels come about; subclasses are final.
 
-    `limits` say what the arrays of a saved state may hold, by name: what its kernels rely on; any finite numbers without.
+    `limits` say what arrays of a saved state may hold, by name: what its kernels rely on; without, any finite numbers.
 
     A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
     rest. State lives in `State`, never in the model. See docs/crowd/index.md for a complete model of a third party.
