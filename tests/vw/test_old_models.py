@@ -125,7 +125,7 @@ def test_convert(capsys):
     assert not app(["predict", "data.vw", "-i", "new", "--quiet"], standalone_mode=False)
     assert capsys.readouterr().out.split() == ["0.250000", "-0.250000"]
     for words, message in (
-        (["predict", "data.vw", "-i", "old"], "`hutch convert old NEW` makes one of Hutch"),
+        (["predict", "data.vw", "-i", "old"], "`hutch convert` makes one of Hutch"),
         (["convert", "data.vw", "other"], "data.vw: got another file, wanted a model of VW 9"),
         (["convert", "nothing", "other"], "nothing: No such file or directory"),
     ):
