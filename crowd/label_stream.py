@@ -60,9 +60,9 @@ def _pieces(path: str | Path, chunk_bytes: int) -> Pieces:
                 line += lines
                 continue
             layout, start, first = found
-            yield read_rows(data, start, line + first - 1, layout, chunk.source, ROLES, "worker")
+            yield read_rows(data, start, line + first - 1, layout, chunk.source, ROLES, ("worker",))
         else:
-            yield read_rows(data, start, line, layout, chunk.source, ROLES, "worker")
+            yield read_rows(data, start, line, layout, chunk.source, ROLES, ("worker",))
         line += lines
 
 

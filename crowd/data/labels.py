@@ -218,7 +218,7 @@ def read_labels(
         from hutch.crowd.data.label_studio import triples
 
         return from_triples(triples(data, name), classes, workers, gold)
-    codes, (people, tasks, answers) = read_table(data, name, ROLES, optional="worker")
+    codes, (people, tasks, answers) = read_table(data, name, ROLES, optional=("worker",))
     del data
     return from_codes(codes, people, tasks, answers, classes, workers, gold)
 
@@ -245,7 +245,7 @@ def _read(path: str | Path) -> tuple[bytes, str]:
 
 
 def read_table(
-    data: bytes, name: str, roles: Sequence[str], optional: str = ""
+    data: bytes, name: str, roles: Sequence[str], optional: Sequence[str] = ()
 ) -> tuple[NDArray[np.int32], list[list[str]]]:
     """Code the wanted columns of a separated text.
 
@@ -253,7 +253,7 @@ def read_table(
         data: the text, UTF-8.
         name: what errors call it.
         roles: the columns wanted, in the order in which they stand when no header names them.
-        optional: the role that may be empty.
+        optional: the roles that may be empty.
 
     Returns:
         codes (rows, roles) and the distinct names of each role.
@@ -305,7 +305,13 @@ def read_layout(data: bytes, name: str, roles: Sequence[str]) -> tuple[Layout, i
 
 
 def read_rows(
-    data: bytes, start: int, line: int, layout: Layout, name: str, roles: Sequence[str], optional: str = ""
+    data: bytes,
+    start: int,
+    line: int,
+    layout: Layout,
+    name: str,
+    roles: Sequence[str],
+    optional: Sequence[str] = (),
 ) -> tuple[NDArray[np.int32], list[list[str]]]:
     """Code the rows of a text from `start`, on line `line`; see `read_table`."""
     line -= data.count(b"\n", 0, start)
@@ -316,7 +322,7 @@ def read_rows(
     codes, slots = np.empty((rows, len(roles)), np.int32), np.zeros((len(roles), size), np.int32)
     hashes, places = np.empty((len(roles), rows), np.uint64), np.empty((len(roles), rows), np.int64)
     lengths, counts = np.empty((len(roles), rows), np.int32), np.zeros(len(roles), np.int64)
-    may_be_empty = list(roles).index(optional) if optional else -1
+    may_be_empty = np.array([role in optional for role in roles])
     read, status, place, found = scan.scan(
         text, start, ord(layout.separator), layout.columns, layout.width, may_be_empty, codes, slots, hashes,
         places, lengths, counts,
