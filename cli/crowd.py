@@ -87,6 +87,15 @@ def crowd(
             "--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."
         ),
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Batch: cut the tasks into N shards, counted in processes.", show_default="1"
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Count the shards on this Ray cluster; auto, local.")
+    ] = None,
     classes: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
     ] = None,
@@ -135,6 +144,8 @@ def crowd(
     from hutch.crowd.mixed.model import matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
+    from hutch.distributed.crowd import Sharded
+    from hutch.distributed.where import check_places, engine_for
 
     def notice(text: str) -> None:
         if not quiet:
@@ -152,7 +163,7 @@ def crowd(
     if ask_of and not next_:
         raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
     declared = tuple(reference or ()) or reference_workers(labels)
-    chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [], declared)
+    chosen, options, history = _model(method, model, initial, test, passes, slots, shards, set_ or [], declared)
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
         for option, given in (("--workers", workers), ("--next", next_), ("--score", score)):
@@ -174,7 +185,13 @@ def crowd(
             notice(f"{labels}: ignored labels of classes that the model does not know: {dropped}")
 
     table = Table(notice) if options.method == "online" else None
-    result = aggregation.aggregate(data, chosen, options, history, table)
+    check_places(options.shards, ray)
+    if options.shards > 1 and not options.test:
+        with engine_for(options.shards, ray) as engine:
+            over = Sharded(engine, options.shards)
+            result = aggregation.aggregate(data, chosen, options, history, table, over=over)
+    else:
+        result = aggregation.aggregate(data, chosen, options, history, table)
     if table:
         table.finish()
     if posteriors:
@@ -247,7 +264,7 @@ def _stream(
         pieces = chain([first], blocks) if first and not number else blocks
         last = posteriors if number + 1 == options.passes else None
         with open_output(last) if last else nullcontext() as file:
-            totals = run_blocks(learner, pieces, options.slots, None if options.test else number == 0, table, file)
+            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file)
     table.finish()
     if final:
         aggregation.save(final, model, options, learner.state)
@@ -265,11 +282,12 @@ def _model(
     test: bool,
     passes: int,
     slots: int | None,
+    shards: int | None,
     settings: list[str],
     reference: tuple[str, ...],
 ) -> tuple[CrowdModel, Options, State | None]:
     """The model, how to run it and what it knows already; a saved model settles what is not given."""
-    from hutch.crowd.aggregate import Options, load
+    from hutch.crowd.aggregate import Method, Options, load
     from hutch.crowd.models.online import DEFAULT_SLOTS
 
     parameters: dict[str, Any] = {}
@@ -280,6 +298,7 @@ def _model(
             if given is not None and given != saved[option]:
                 raise UsageError(f"--{option}: got {given}, but {initial} was made with {saved[option]}")
         method, model, slots, parameters = saved["method"], saved["model"], saved["slots"], saved["parameters"]
+        shards = shards or saved.get("shards", 1)
     elif test:
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     method = method or "batch"
@@ -292,8 +311,13 @@ def _model(
         model, settled = "mixed", {"reference": reference} | settled
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
+    if method == "online" and (shards or 1) > 1:
+        raise UsageError(
+            "--shards: wanted --method batch; one stream learns more from the same labels than shards of it"
+        )
     chosen = _create(model, parameters | settled)
-    return chosen, Options("online" if method == "online" else "batch", passes, slots or DEFAULT_SLOTS, test), history
+    kind: Method = "online" if method == "online" else "batch"
+    return chosen, Options(kind, passes, slots or DEFAULT_SLOTS, test, shards or 1), history
 
 
 def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:

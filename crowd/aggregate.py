@@ -14,8 +14,8 @@ from hutch.core.parameters import values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
-from hutch.crowd.models.model import Array, CrowdModel, Fit, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.two_level import TwoLevel
 
 Method = Literal["batch", "online"]
@@ -30,12 +30,14 @@ class Options:
         passes: online: over the labels.
         slots: online: rows of the worker table.
         test: learn nothing, only score.
+        shards: batch: into how many the items are cut.
     """
 
     method: Method = "batch"
     passes: int = 1
     slots: int = DEFAULT_SLOTS
     test: bool = False
+    shards: int = 1
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def aggregate(
     history: State | None = None,
     report: Callable[[Labels, Progress], None] | None = None,
     reference: Sequence[str] = (),
+    over: Over = Whole,
 ) -> Aggregate:
     """Infer the class of every item and the confusions of every worker.
 
@@ -76,6 +79,7 @@ def aggregate(
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
         reference: names or globs of the workers whose labels define the classes, if the others are judges.
+        over: batch: where the steps of EM are made.
 
     Raises:
         UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
@@ -95,12 +99,15 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
-        fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
-        confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
+        fit = run(stream, labels, 0 if options.test else options.passes, report)
+        confusions = stream.confusions(stream.slots_of(labels.worker_names))
         prior = stream.class_prior()
-        others = partial(stream.others, in_slots(labels, options.slots))
+        others = partial(stream.others, stream.in_slots(labels))
     else:
-        fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
+        if options.test and history:
+            fit = model.infer(labels, history)
+        else:
+            fit = model.fit(labels, history) if over is Whole else model.fit(labels, history, over)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
@@ -121,6 +128,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
         "parameters": values_of(model.parameters),
         "method": options.method,
         "slots": options.slots,
+        "shards": options.shards,
         "classes": state.classes,
     }
     save_model(path, arrays, metadata, kind="crowd")

@@ -12,7 +12,7 @@ from hutch.core.data.chunks import CHUNK_BYTES, Chunks
 from hutch.core.errors import DataError, at
 from hutch.crowd.data.labels import ROLES, Labels, Layout, from_codes, known_first, read_layout, read_rows, recoded
 from hutch.crowd.models.calibration import calibrate
-from hutch.crowd.models.online import Stream, Table, in_slots
+from hutch.crowd.models.online import Stream, Table
 from hutch.crowd.output import posterior_header, posterior_rows
 
 Pieces = Iterator[tuple[NDArray[np.int32], list[list[str]]]]
@@ -110,14 +110,13 @@ class Totals:
 
 
 def run_blocks(
-    stream: Stream, blocks: Iterable[Labels], slots: int, first_pass: bool | None, table: Table, file: BinaryIO | None
+    stream: Stream, blocks: Iterable[Labels], first_pass: bool | None, table: Table, file: BinaryIO | None
 ) -> Totals:
     """Learn block after block, and write each task's posterior as it was before the task was learned.
 
     Args:
         stream: the model.
         blocks: of whole tasks.
-        slots: rows of the worker table.
         first_pass: these labels are new; None: nothing is learned.
         table: the progress table.
         file: takes the posteriors, header first.
@@ -126,7 +125,7 @@ def run_blocks(
     if file:
         file.write(posterior_header(stream.state.classes))
     for labels in blocks:
-        hashed = in_slots(labels, slots)
+        hashed = stream.in_slots(labels)
         if first_pass is None:
             posterior, _, objective = stream.score(hashed)
         else:
@@ -138,4 +137,6 @@ def run_blocks(
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks
         if file:
             posterior_rows(file, labels, calibrate(posterior, np.diff(labels.item_ptr), rho))
+    if totals.labels and first_pass is not None:
+        stream.check()
     return totals

@@ -42,15 +42,19 @@ class LineReader:
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
                 if self._labels:
-                    line = self._with_number(line, parser.source_name, number)
+                    line = self.with_number(line, parser.source_name, number)
                 batch = parser.parse(line + b"\n")
                 if len(batch):
                     for see in self.watchers:
                         see(line.decode(errors="replace").removesuffix("\r"), batch)
                     yield batch
 
-    def _with_number(self, line: bytes, source: str, number: int) -> bytes:
-        """The line with its label's number in place of its name."""
+    def with_number(self, line: bytes, source: str, number: int) -> bytes:
+        """The line with its label's number in place of its name.
+
+        Raises:
+            DataError: no class has that name.
+        """
         label, bar, features = line.partition(b"|")
         words = label.split()
         if not words or (len(words) == 1 and not label.endswith(b" ")) or words[0].startswith(b"'"):

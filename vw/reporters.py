@@ -44,13 +44,15 @@ class LogLoss(Reporter):
 
 
 def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Importance times -log of the probability of the right class; 999 where that is 0, 0 without label."""
-    classes = np.where(batch.labels == UNLABELED, -1, batch.labels).astype(np.int64) - smallest
-    known = (classes >= 0) & (classes < outputs.scores.shape[1])
-    chance = np.zeros(len(batch))
-    chance[known] = outputs.scores[known, classes[known]]
+    """Importance times -log of the probability of the right class; 999 where that is 0, 0 without label.
+
+    Of a label beyond the classes VW takes the remainder by their number, as a whole number of 32 bits.
+    """
+    labeled = batch.labels != UNLABELED
+    classes = np.where(labeled, batch.labels, 1).astype(np.int64) - smallest
+    chance = outputs.scores[np.arange(len(batch)), (classes & 0xFFFFFFFF) % outputs.scores.shape[1]].astype(np.float64)
     losses = np.where(chance > 0, -np.log(np.maximum(chance, 1e-300)) * batch.importance, 999.0)
-    return np.where(known, losses, 0.0)
+    return np.where(labeled, losses, 0.0)
 
 
 class Audit(Reporter):

@@ -91,6 +91,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if given.named_labels:
         chain.remarks[_NAMED_LABELS] = given.named_labels
     labels = given.named_labels.split(",") if given.named_labels else []
+    if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
+        classes.state["early"] = 1  # VW judges the scores once it knows the label
     notes = Notes()
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}
     reporters = list(_reporters(chain, options, given))

@@ -57,7 +57,7 @@ class Labels:
     @property
     def items(self) -> int:
         """How many items there are."""
-        return len(self.item_names)
+        return len(self.item_ptr) - 1
 
     @cached_property
     def by_worker(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:

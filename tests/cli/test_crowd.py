@@ -233,8 +233,10 @@ def test_reference_and_kind_declare_people(tmp_path):
     [
         (["--reference", "anm"], "did you mean 'ann'"),
         (["--reference", "ann", "--model", "two_level"], "wanted mixed"),
-        (["--reference", "ann", "--method", "online"], "mixed has no online form"),
-        (["--model", "mixed"], "--reference"),
+        (["--reference", "ann", "--method", "online", "--passes", "2"], "learns in one pass"),
+        (["--reference", "anm", "--method", "online"], "no worker is 'anm'"),
+        (["--reference", "anm", "--method", "online", "--stream"], "no worker is 'anm'"),
+        (["--model", "mixed"], "--reference NAME"),
     ],
 )
 def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
@@ -267,3 +269,25 @@ def test_what_was_learned_as_gold_is_not_scored(tmp_path, hutch):
     assert found["score"]["accuracy"] is None
     done = hutch("crowd", tmp_path / "labels.tsv", "--gold", tmp_path / "some.tsv", "--score", tmp_path / "gold.tsv")
     assert "left out of the score: 1 tasks that are also in" in done.err and "accuracy" in done.out
+
+
+def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, data):
+    whole, _ = invoke(data, "--json", "-p", tmp_path / "one.tsv")
+    parts, _ = invoke(data, "--json", "-p", tmp_path / "many.tsv", "--shards", 3, "-f", tmp_path / "model")
+    assert (tmp_path / "one.tsv").read_text() == (tmp_path / "many.tsv").read_text()
+    assert json.loads(whole)["iterations"] == json.loads(parts)["iterations"]
+    assert load_model(tmp_path / "model", kind="crowd")[1]["shards"] == 3
+    invoke(data, "-i", tmp_path / "model", "-f", tmp_path / "next", "--shards", 2)
+    assert load_model(tmp_path / "next", kind="crowd")[1]["shards"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ray", "auto"], "--ray: says only where shards are computed; wanted --shards N"),
+        (["--shards", "2", "--method", "online"], "--shards: wanted --method batch"),
+    ],
+)
+def test_shards_that_make_no_sense_are_refused(data, options, message):
+    with pytest.raises(UsageError, match=message):
+        invoke(data, *options)
