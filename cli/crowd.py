@@ -125,7 +125,7 @@ def crowd(
 
         others = {
             "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,
-            "--set": set_, "--passes": passes > 1,
+            "--set": set_, "--passes": passes > 1, "--shards": shards, "--ray": ray,
         }  # fmt: skip
         for option, given in others.items():
             if given:
