@@ -51,7 +51,7 @@ def scan(text, start, separator, columns, width, optional, codes, slots, hashes,
         separator: byte between fields.
         columns: int64 (roles), which field holds each role.
         width: fields a row must have.
-        optional: bool (roles), which of them may be empty.
+        optional: bool (roles), which may be empty.
         codes: out, int32 (rows, roles).
         slots: int32 (roles, power of two above twice the rows), zeros: open-addressing tables of code + 1.
         hashes, places, lengths: out, (roles, rows): of each distinct name.

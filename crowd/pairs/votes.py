@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.cells import BYTE_ORDER_MARK, first_record
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
-from hutch.crowd.data.labels import HEADERS, Layout, read_rows
+from hutch.crowd.data.rows import Layout, first_line, read_rows
+from hutch.crowd.exports.headers import HEADERS
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
 
 Codes = NDArray[np.int32]
@@ -155,13 +155,10 @@ def _key(field: str) -> str:
 
 def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
     """Where the columns stand, and where the rows begin."""
-    start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
-    first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
+    first = first_line(data, name, 3)
     if first is None:
         return _Columns(Layout("\t", np.arange(4), 4), list(COLUMNS), [], len(data), 1)
-    separator = "\t" if first.group().count(b"\t") >= 2 else ","
-    line = data.count(b"\n", 0, first.start()) + 1
-    fields, size = first_record(data[first.start() :], separator, name, line)
+    fields, separator, line = first.fields, first.separator, first.line
     keys = [_key(field) for field in fields]
     places = {role: [i for i, key in enumerate(keys) if key in known] for role, known in COLUMNS.items()}
     found = {role: sorted(here, key=lambda i: keys[i] not in COLUMNS) for role, here in places.items()}
@@ -171,7 +168,7 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
             raise DataError(at(name, line, 1, f"got {len(fields)} fields, {wanted}"))
         if features:
             raise UsageError(f"--features: {name} has no header that could name {', '.join(features)}")
-        return _Columns(Layout(separator, np.arange(4), 4), list(COLUMNS), [], first.start(), line)
+        return _Columns(Layout(separator, np.arange(4), 4), list(COLUMNS), [], first.start, line)
     for role in ("left", "right", "winner"):
         if not found[role]:
             text = f"the header names no {role} column, got {', '.join(fields)}; {did_you_mean(role, keys)}"
@@ -187,22 +184,21 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
             raise UsageError(f"--features: {name} has no column {feature!r}; {did_you_mean(feature, others)}")
     chosen = others if features is None else list(features)
     columns = np.array([found[role][0] for role in roles] + [fields.index(each) for each in chosen])
-    begin = first.start() + size
-    after = line + data.count(b"\n", first.start(), begin)
-    return _Columns(Layout(separator, columns, len(fields)), roles, chosen, begin, after)
+    return _Columns(Layout(separator, columns, len(fields)), roles, chosen, first.rows, first.rows_line)
 
 
 def _read(data: bytes, found: _Columns, name: str, start: int, line: int) -> Votes:
     """The votes of a text from `start`, on line `line`."""
     roles = [*found.roles, *found.features]
-    codes, names = read_rows(data, start, line, found.layout, name, roles, ("worker", *found.features))
+    rows = read_rows(data, start, line, found.layout, name, roles, ("worker", *found.features))
+    codes, names = rows.codes, rows.names
     if "worker" not in roles:
         codes, names = np.insert(codes, 0, 0, axis=1), [[""], *names]
 
     def place(row: int) -> tuple[str, int | None]:
         reader = csv.reader(StringIO(data[start:].decode(errors="replace"), ""), delimiter=found.layout.separator)
-        rows = (line + reader.line_num - 1 for cells in reader if cells)
-        return name, next((number for k, number in enumerate(rows) if k == row), None)
+        lines = (line + reader.line_num - 1 for cells in reader if cells)
+        return name, next((number for k, number in enumerate(lines) if k == row), None)
 
     return _votes(codes, names, found.features, place)
 
