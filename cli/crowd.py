@@ -103,6 +103,17 @@ def crowd(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
     ] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner; infer strengths.")
+    ] = False,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="With --pairs: columns that say in which context a vote was given.",
+            show_default="all further columns",
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +128,21 @@ def crowd(
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
+    if pairs:
+        from hutch.cli.pairs import PairOptions, run
+
+        others = {
+            "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,
+            "--set": set_, "--passes": passes > 1, "--shards": shards, "--ray": ray, "--columns": columns,
+        }  # fmt: skip
+        for option, given in others.items():
+            if given:
+                raise UsageError(f"{option}: does not go with --pairs")
+        method = method or ("online" if stream else None)
+        run(PairOptions(labels, features, method, model, score, next_, posteriors, workers, initial, final, test, json))
+        return
+    if features is not None:
+        raise UsageError("--features: goes with --pairs")
     from hutch.core.atomic import check_writable
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd import aggregate as aggregation
