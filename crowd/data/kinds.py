@@ -16,6 +16,18 @@ JUDGE = ("judge", "model", "llm")
 """Kinds of all others."""
 
 
+def columns_of(path: str | Path, column: str) -> bytes | None:
+    """The text of a file whose header names workers and that column; None for other files and standard input."""
+    if str(path) == "-":
+        return None
+    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
+    data = next(pieces, b"")
+    first = data.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
+    fields = first.split("\t") if "\t" in first else next(csv.reader(StringIO(first)), [])
+    keys = {re.sub(r"[\s_-]", "", field.lower()) for field in fields}
+    return data + b"".join(pieces) if column in keys and keys & HEADERS["worker"] else None
+
+
 def reference_workers(path: str | Path) -> tuple[str, ...]:
     """The patterns of the workers that a column `kind` declares as reference; none without such a column.
 
@@ -25,16 +37,9 @@ def reference_workers(path: str | Path) -> tuple[str, ...]:
     Raises:
         DataError: a kind is unknown, or a worker has two.
     """
-    if str(path) == "-":
+    data = columns_of(path, "kind")
+    if data is None:
         return ()
-    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
-    data = next(pieces, b"")
-    first = data.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
-    fields = first.split("\t") if "\t" in first else next(csv.reader(StringIO(first)), [])
-    keys = {re.sub(r"[\s_-]", "", field.lower()) for field in fields}
-    if "kind" not in keys or not keys & HEADERS["worker"]:
-        return ()
-    data += b"".join(pieces)
     codes, (workers, kinds) = read_table(data, str(path), ("worker", "kind"))
     found: dict[str, bool] = {}
     for worker, kind in sorted(set(map(tuple, codes.tolist()))):

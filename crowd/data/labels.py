@@ -19,6 +19,7 @@ HEADERS = {
     "worker": {"worker", "workerid", "annotator", "annotatorid", "rater", "user", "userid", "labeler", "labeller"},
     "task": {"task", "taskid", "item", "itemid", "example", "question", "image", "unit", "unitid"},
     "kind": {"kind"},
+    "price": {"price"},
     "label": {"label", "answer", "class", "response", "rating", "category", "truth", "gold"},
 }
 """Names by which a header line is known, without case, blanks, `-` and `_`."""
