@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.core.errors import ConfigError, DataError, UsageError, at, did_you_mean
+from hutch.core.errors import ConfigError, DataError, UsageError, at, counted, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _METHODS = ("batch", "online")
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
-    "contradictions", "ties", "krippendorff_alpha", "gold",
+    "contradictions", "left_out", "ties", "krippendorff_alpha", "gold",
 )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def crowd(
     labels: Annotated[
         str,
         typer.Argument(
-            metavar="LABELS", help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is standard input."
+            metavar="LABELS",
+            help="Labels: worker TAB task TAB label, CSV, or the export of a labelling tool; - is standard input.",
         ),
     ],
     method: Annotated[
@@ -109,6 +110,13 @@ def crowd(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=NAME,...",
+            help="Names of columns or fields: worker, task, label, gold. Labels with globs: one column per worker.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress table and no notices.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -146,23 +154,28 @@ def crowd(
             check_writable(path)
     if ask_of and not next_:
         raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
-    declared = tuple(reference or ()) or reference_workers(labels)
+    declared = tuple(reference or ()) or reference_workers(labels, columns)
     chosen, options, history = _model(method, model, initial, test, passes, slots, shards, set_ or [], declared)
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
         for option, given in (("--workers", workers), ("--judges", judges), ("--next", next_), ("--score", score)):
             if given:
                 raise UsageError(f"{option}: a stream keeps no tasks and no workers; leave out --stream")
-        show(_stream(labels, known, chosen, options, history, gold, posteriors, final, notice))
+        show(_stream(labels, columns, known, chosen, options, history, gold, posteriors, final, notice))
         return
     if judges and not (isinstance(chosen, Mixed) and chosen.parameters.reference and options.method == "batch"):
         raise UsageError("--judges: wanted a reference (--reference) and --method batch")
-    prices = read_prices(labels) if judges or next_ else {}
-    data = read_labels(labels, known, history.worker_names if history else (), read_gold(gold) if gold else None)
+    prices = read_prices(labels, columns) if judges or next_ else {}
+    truth_given = read_gold(gold) if gold else None
+    data = read_labels(labels, known, history.worker_names if history else (), truth_given, columns)
+    if data.form:
+        notice(f"{labels}: read as {data.form}")
+    for line in data.problems.lines(labels):
+        notice(line)
     if not len(data):
         notice(f"{labels}: no labels")
     if data.unmatched_gold:
-        notice(f"{gold}: {data.unmatched_gold} tasks have no labels")
+        notice(f"{gold or labels}: gold without labels: {counted(data.unmatched_gold, 'task')}")
     for path in (gold, score):
         if path:
             _check_classes(path, read_gold(path), data, known, notice)
@@ -200,7 +213,7 @@ def crowd(
     if score:
         truth = _truth(data, read_gold(score))
         if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
-            notice(f"{score}: left out of the score: {learned} tasks that are also in {gold}, which is learned from")
+            notice(f"{score}: left out of the score: {counted(learned, 'task')} also in {gold}, which is learned from")
             truth[data.gold >= 0] = -1
         summary["score"] = output.score(result, truth)
     if next_:
@@ -212,6 +225,7 @@ def crowd(
 
 def _stream(
     path: str,
+    columns: str | None,
     known: list[str],
     model: CrowdModel,
     options: Options,
@@ -228,6 +242,7 @@ def _stream(
     from hutch.core.run.output import open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd.data.labels import read_gold
+    from hutch.crowd.exports.found import Problems
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
     from hutch.crowd.models.online import Table
 
@@ -235,8 +250,8 @@ def _stream(
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
     if options.passes > 1 and path == "-":
         raise UsageError("--passes: the labels are read anew in each pass: wanted a file, got standard input")
-    truth, table, totals = read_gold(gold) if gold else None, Table(notice), Totals()
-    blocks = label_blocks(path, known, truth)
+    truth, table, totals, problems = read_gold(gold) if gold else None, Table(notice), Totals(), Problems()
+    blocks = label_blocks(path, known, truth, columns=columns, problems=problems)
     first = next(blocks, None)
     if first is None:
         notice(f"{path}: no labels")
@@ -245,18 +260,20 @@ def _stream(
     for number in range(options.passes):
         if number:
             learner.end_pass()
-            blocks = label_blocks(path, known, truth)
+            blocks = label_blocks(path, known, truth, columns=columns)
         pieces = chain([first], blocks) if first and not number else blocks
         last = posteriors if number + 1 == options.passes else None
         with open_output(last) if last else nullcontext() as file:
             totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file)
     table.finish()
+    for line in problems.lines(path):
+        notice(line)
     if final:
         aggregation.save(final, model, options, learner.state)
     return {
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
         "class_names": known, "class_prior": learner.class_prior().tolist(), "iterations": options.passes,
-        "objective": totals.objective,
+        "objective": totals.objective, "left_out": problems.total,
     }  # fmt: skip
 
 

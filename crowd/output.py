@@ -90,6 +90,7 @@ def summary(result: Aggregate) -> dict[str, Any]:
         "converged": result.fit.converged,
         "duplicates": labels.duplicates,
         "contradictions": labels.contradictions,
+        "left_out": labels.problems.total,
         "ties": int(np.sum(np.sum(probability >= top - 1e-12, axis=1) > 1)),
         "krippendorff_alpha": _defined(krippendorff_alpha(labels)),
         "gold": int(np.sum(gold >= 0)),

@@ -113,6 +113,15 @@ _RARE = (
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
     ),
     (
+        "a line of JSON that cannot be used, or has a decision without actions",
+        "Hutch reports and passes over it; VW stops, or takes it into the next decision",
+    ),
+    (
+        "a label in JSON after `_multi`",
+        "Hutch gives it to the action that `_labelIndex` names; VW to the shared features",
+    ),
+    ("a number in JSON beyond float32", "Hutch reports the line; VW learns infinity"),
+    (
         "the feature count at the end of `--cb_adf`",
         "VW counts shared features once per decision, Hutch with every action",
     ),

@@ -24,7 +24,17 @@ from hutch.vw.run import build_chain, run_options, run_vw
 
 Lines = str | Example | Sequence[str] | Sequence[Example]
 
-_NEED_DATA = ("predictions", "raw_predictions", "audit", "cache", "cache_file", "invert_hash", "daemon")
+_NEED_DATA = (
+    "predictions",
+    "raw_predictions",
+    "audit",
+    "cache",
+    "cache_file",
+    "invert_hash",
+    "daemon",
+    "json",
+    "dsjson",
+)
 _COUNTED = ("time", "features")
 """The first and the last of the counters to which an example adds when VW is told that it is finished."""
 _LABELS = {

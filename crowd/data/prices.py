@@ -6,34 +6,34 @@ from pathlib import Path
 import numpy as np
 
 from hutch.core.errors import DataError, at
-from hutch.crowd.data.kinds import columns_of
-from hutch.crowd.data.labels import read_table
+from hutch.crowd.data.kinds import beside_workers
 
 
-def read_prices(path: str | Path) -> dict[str, float]:
+def read_prices(path: str | Path, columns: str | None = None) -> dict[str, float]:
     """The mean price of a label by worker; empty without a column `price`.
 
     Args:
         path: separated text with a header; standard input is not looked at.
+        columns: as in `read_labels`; only the worker's counts.
 
     Raises:
         DataError: a price is no number above 0.
     """
-    data = columns_of(path, "price")
-    if data is None:
+    rows = beside_workers(path, "price", columns)
+    if rows is None:
         return {}
-    codes, (workers, prices) = read_table(data, str(path), ("worker", "price"), optional="worker")
-    values = np.array([_price(text, str(path)) for text in prices])
-    totals = np.bincount(codes[:, 0], values[codes[:, 1]], len(workers))
-    counts = np.bincount(codes[:, 0], minlength=len(workers))
+    workers, prices = rows.names
+    values = np.array([_value(text) for text in prices])
+    if len(wrong := np.flatnonzero(~(np.isfinite(values) & (values > 0)))):
+        place, text = rows.place(1, int(wrong[0])), prices[wrong[0]]
+        raise DataError(at(str(path), *place, f"price: got {text!r}, wanted a number above 0"))
+    totals = np.bincount(rows.codes[:, 0], values[rows.codes[:, 1]], len(workers))
+    counts = np.bincount(rows.codes[:, 0], minlength=len(workers))
     return dict(zip(workers, (totals / counts).tolist(), strict=True))
 
 
-def _price(text: str, name: str) -> float:
+def _value(text: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise DataError(at(name, None, None, f"price: got {text!r}, wanted a number above 0"))
-    return value
+        return math.nan

@@ -125,7 +125,7 @@ def test_gold_clamps(data, tmp_path):
     out, err = invoke(data, "--gold", tmp_path / "some.tsv", "-p", tmp_path / "p.tsv", "--set", "rho=0", "--json")
     assert (tmp_path / "p.tsv").read_text().splitlines()[1].split("\t")[1:3] == ["c2", "1"]
     assert (json.loads(out)["gold"], json.loads(out)["gold_without_labels"]) == (1, 1)
-    assert "1 tasks have no labels" in err
+    assert "gold without labels: 1 task\n" in err
 
 
 def test_empty_input_is_said_and_written(tmp_path):
@@ -295,7 +295,44 @@ def test_what_was_learned_as_gold_is_not_scored(tmp_path, hutch):
     )  # fmt: skip
     assert found["score"]["accuracy"] is None
     done = hutch("crowd", tmp_path / "labels.tsv", "--gold", tmp_path / "some.tsv", "--score", tmp_path / "gold.tsv")
-    assert "left out of the score: 1 tasks that are also in" in done.err and "accuracy" in done.out
+    assert "left out of the score: 1 task also in" in done.err and "accuracy" in done.out
+
+
+def test_an_export_is_read_and_what_is_left_out_is_said(tmp_path):
+    answers = [("ann", "t1", ["x"]), ("bob", "t1", ["y"]), ("ann", "t2", ["x", "y"]), ("bob", "t2", [])]
+    export = [
+        {"id": task, "annotations": [
+            {"completed_by": {"email": worker}, "ground_truth": worker == "bob" and task == "t1",
+             "result": [{"type": "choices", "from_name": "q", "value": {"choices": label}}]}
+            for worker, where, label in answers if where == task]}
+        for task in ("t1", "t2")
+    ]  # fmt: skip
+    path = tmp_path / "export"
+    path.write_text(json.dumps(export))
+    out, err = invoke(path, "--json")
+    found = json.loads(out)
+    assert (found["labels"], found["left_out"], found["gold"]) == (1, 2, 1)
+    assert err.splitlines() == [
+        f"{path}: read as Label Studio",
+        f"{path}: left out: 1 with two labels at once (first: task t2)",
+        f"{path}: left out: 1 without a label (first: task t2)",
+    ]
+
+
+@pytest.mark.parametrize("more", [[], ["--method", "online", "--stream"]])
+def test_columns_are_named_on_the_command_line(tmp_path, more):
+    path = tmp_path / "votes.csv"
+    path.write_text("who,kind,thing,verdict\nann,human,t1,x\njim,llm,t1,\nann,human,t2,y\njim,llm,t2,y\n")
+    options = ["--columns", "worker=who,task=thing,label=verdict", "--json", *more]
+    if more:
+        options += ["--model", "two_level", "--classes", "x,y"]
+        path.write_text(path.read_text().replace("kind", "sort"))
+    out, err = invoke(path, *options)
+    assert (json.loads(out)["labels"], json.loads(out)["left_out"]) == (3, 1)
+    assert json.loads(out)["model"] == ("two_level" if more else "mixed")
+    assert f"{path}: left out: 1 without a label (first: line 3)" in err
+    with pytest.raises(UsageError, match="no role 'wrker'; did you mean 'worker'"):
+        invoke(path, "--columns", "wrker=who")
 
 
 def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, data):

@@ -17,5 +17,5 @@ def test_the_mean_price_of_each_worker(tmp_path):
 def test_what_is_no_price_is_refused(tmp_path, price):
     path = tmp_path / "labels.tsv"
     path.write_text(f"worker\ttask\tlabel\tprice\nann\tt1\tx\t{price}\n")
-    with pytest.raises(DataError, match=f"price: got '{price}', wanted a number above 0"):
+    with pytest.raises(DataError, match=f"labels.tsv:2:10: price: got '{price}', wanted a number above 0"):
         read_prices(path)
