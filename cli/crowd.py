@@ -13,7 +13,7 @@ from hutch.core.strict_json import dumps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hutch.crowd.aggregate import Options
+    from hutch.crowd.aggregate import Aggregate, Options
     from hutch.crowd.data.labels import Labels
     from hutch.crowd.models.model import CrowdModel, State
 
@@ -77,6 +77,15 @@ def crowd(
             metavar="FILE", help="With a reference: write what each judge is good for here; - is standard output."
         ),
     ] = None,
+    report_: Annotated[
+        str | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write how good the labels are: a page if it ends in .html, else text."
+        ),
+    ] = None,
+    suspects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
+    ] = None,
     initial: Annotated[
         str | None, typer.Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
     ] = None,
@@ -110,6 +119,17 @@ def crowd(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
     ] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner; infer strengths.")
+    ] = False,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="With --pairs: columns that say in which context a vote was given.",
+            show_default="all further columns",
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -124,7 +144,23 @@ def crowd(
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
+    if pairs:
+        from hutch.cli.pairs import PairOptions, run
+
+        others = {
+            "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,
+            "--set": set_, "--passes": passes > 1, "--shards": shards, "--ray": ray, "--columns": columns,
+        }  # fmt: skip
+        for option, given in others.items():
+            if given:
+                raise UsageError(f"{option}: does not go with --pairs")
+        method = method or ("online" if stream else None)
+        run(PairOptions(labels, features, method, model, score, next_, posteriors, workers, initial, final, test, json))
+        return
+    if features is not None:
+        raise UsageError("--features: goes with --pairs")
     from hutch.core.atomic import check_writable
+    from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
@@ -145,11 +181,14 @@ def crowd(
 
     def show(summary: dict[str, Any]) -> None:
         text = dumps(summary) if json else "\n".join(_lines(summary))
-        print(text, file=sys.stderr if any(map(is_stdout, (posteriors, workers, judges))) else sys.stdout)
+        print(text, file=sys.stderr if any(map(is_stdout, written.values())) else sys.stdout)
 
-    if sum(map(is_stdout, (posteriors, workers, judges))) > 1:
-        raise UsageError("-p, --workers, --judges: got standard output for more than one, wanted files for the others")
-    for path in (posteriors, workers, judges, final):
+    written = {"-p": posteriors, "--workers": workers, "--judges": judges, "--report": report_, "--suspects": suspects}
+    if len(several := [option for option, path in written.items() if is_stdout(path)]) > 1:
+        raise UsageError(f"{', '.join(several)}: got standard output for all, wanted files but for one")
+    if report_ and report_.endswith(".html"):
+        require_matplotlib()
+    for path in (*written.values(), final):
         if path and not is_stdout(path):
             check_writable(path)
     if ask_of and not next_:
@@ -158,7 +197,15 @@ def crowd(
     chosen, options, history = _model(method, model, initial, test, passes, slots, shards, set_ or [], declared)
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
-        for option, given in (("--workers", workers), ("--judges", judges), ("--next", next_), ("--score", score)):
+        kept = {
+            "--workers": workers,
+            "--judges": judges,
+            "--report": report_,
+            "--suspects": suspects,
+            "--next": next_,
+            "--score": score,
+        }
+        for option, given in kept.items():
             if given:
                 raise UsageError(f"{option}: a stream keeps no tasks and no workers; leave out --stream")
         show(_stream(labels, columns, known, chosen, options, history, gold, posteriors, final, notice))
@@ -204,6 +251,8 @@ def crowd(
     if judges and isinstance(chosen, Mixed):
         with open_output(judges) as file:
             write_judges(file, judges_report(result, chosen, prices))
+    if report_ or suspects:
+        _write_quality(result, labels, report_, suspects)
     if final:
         aggregation.save(final, chosen, options, result.fit.state)
 
@@ -221,6 +270,24 @@ def crowd(
         summary["next"] = output.next_rows(result, scores, next_, people, prices)
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(next_))
     show(summary)
+
+
+def _write_quality(result: Aggregate, source: str, report: str | None, suspects: str | None) -> None:
+    """Write how good the labels are, and those that are probably wrong."""
+    from hutch.core.run.output import open_output
+    from hutch.crowd.quality.page import write_page
+    from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
+
+    quality = quality_of(result)
+    if suspects:
+        with open_output(suspects) as file:
+            write_suspects(file, quality.suspects, result)
+    if report:
+        with open_output(report) as file:
+            if report.endswith(".html"):
+                write_page(file, quality, f"Labels of {source}")
+            else:
+                file.write("".join(f"{line}\n" for line in text_lines(quality)).encode())
 
 
 def _stream(

@@ -355,3 +355,16 @@ def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, 
 def test_shards_that_make_no_sense_are_refused(data, options, message):
     with pytest.raises(UsageError, match=message):
         invoke(data, *options)
+
+
+def test_the_report_is_text_or_a_page(data, tmp_path):
+    out, _ = invoke(data, "--report", "-", "--suspects", tmp_path / "s.tsv", "--quiet")
+    assert "pairs of workers, the least agreement first" in out
+    suspects = list(csv.DictReader((tmp_path / "s.tsv").read_text().splitlines(), delimiter="\t"))
+    assert list(suspects[0]) == ["task", "worker", "label", "suggested", "wrong", "gold"]
+    invoke(data, "--report", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(UsageError, match="--report, --suspects: got standard output for all"):
+        invoke(data, "--report", "-", "--suspects", "-")
+    with pytest.raises(UsageError, match="--report: a stream keeps no tasks"):
+        invoke(data, "--report", "-", "--stream", "--method", "online")
