@@ -116,9 +116,9 @@ def implicit_step(p, reach, y, loss):
     if not at_end * at_near < 0.0:
         return end
     side = 0
-    for _ in range(_STEPS):  # the secant's zero between two ends, of which the one that stays loses half its weight
+    for step in range(_STEPS):  # the secant's zero between two ends, of which the one that stays loses half its weight
         middle = (near * at_end - end * at_near) / (at_end - at_near)
-        if not min(near, end) < middle < max(near, end):
+        if step % 4 == 3 or not min(near, end) < middle < max(near, end):  # halves, too: the slope may jump
             middle = 0.5 * (near + end)
         value = middle - p + reach * slope_at(middle, y, loss)
         if value * at_near > 0.0:
@@ -129,10 +129,10 @@ def implicit_step(p, reach, y, loss):
             end, at_end = middle, value
             at_near *= 0.5 if side == 2 else 1.0
             side = 2
-        if value == 0.0 or abs(end - near) <= 1e-14 * max(abs(near), abs(end)):
-            break
         if abs(value) <= 1e-12 * abs(middle - p):
             return middle
+        if abs(end - near) <= 1e-14 * max(abs(near), abs(end)):
+            break
     return 0.5 * (near + end)
 
 
@@ -164,7 +164,9 @@ def posterior(p, q, importance, y, loss):
     steps = abs(mode - p)
     bend = max(importance * abs(slope_at(p, y, loss)) - steps / q, 0.0) / steps if steps > 0.0 else 0.0
     added = _curvature(mode, y, 0.5 / math.sqrt(1.0 / q + bend), importance, loss)
-    if not added * q > _NEGLIGIBLE:
+    wide = 3.0 * math.sqrt(q)  # a kink may lie far from the mode
+    bend = importance * (slope_at(mode + wide, y, loss) - slope_at(mode - wide, y, loss)) / (2.0 * wide)
+    if not max(added, bend) * q > _NEGLIGIBLE:
         return mode, added
     width = 1.0 / math.sqrt(1.0 / q + added)
     at_mode, highest = loss_at(mode, y, loss), -math.inf
@@ -194,8 +196,8 @@ def _log_density(k, p, q, mode, width, at_mode, importance, y, loss):
 
 @helper
 def _excess(p, q, importance, way, y, loss):
-    """Logarithm of how far an importance moves the mean, over how far it should."""
-    return math.log(max(abs(posterior(p, q, importance, y, loss)[0] - p), 1e-300) / way)
+    """Logarithm of how far an importance moves the mean, over how far it should; the way has a sign."""
+    return math.log(max((posterior(p, q, importance, y, loss)[0] - p) / way, 1e-300))
 
 
 @helper
@@ -217,7 +219,7 @@ def importance_for(p, q, target, y, loss):
     kind = loss_of(loss).kind
     if kind == KIND_SQUARED or kind == KIND_CLASSIC:
         return high
-    way, low = abs(target - p), high
+    way, low = target - p, high
     above = below = _excess(p, q, high, way, y, loss)
     for _ in range(_STEPS):
         if above >= 0.0:

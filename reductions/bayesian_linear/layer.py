@@ -99,6 +99,7 @@ class BayesianLinear(Reduction):
     predicts = Predictions.SCALAR
     is_base = True
     exact_updates = True
+    one_pass = True
     _set_range = Linear._set_range
 
     def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
