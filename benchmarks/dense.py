@@ -3,8 +3,8 @@
     python benchmarks/dense.py [--seeds 10] [--peers] [--active] [--speed]
 
 Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
-digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers` adds
-River's logistic regression and the Bayesian generalised linear model of `bayesianbandits`, where these are installed.
+digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`
+adds River's logistic regression and the Bayesian generalised linear model of `bayesianbandits`, if these are there.
 `--active` measures labels on digits, odd or even, over splits into 80% train and 20% test; `--speed` CPU time per row.
 """
 

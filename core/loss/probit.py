@@ -1,6 +1,6 @@
-"""Probit loss: -ln Φ(y p), the negative logarithm of the chance that p and standard normal noise have the label's sign.
+"""Probit loss: -ln Φ(y p), Φ(y p) being the chance that the sign of p plus standard normal noise is the label's.
 
-A label between -1 and 1 is a mixture of the two. Below -5 Mills' ratio φ/Φ comes from Laplace's continued fraction, where
+A label between -1 and 1 is a mixture of the two. Below -5 the ratio φ/Φ comes from Laplace's continued fraction, where
 Φ itself would lose its digits.
 """
 
@@ -33,7 +33,7 @@ def _log_cdf(z):
     return -0.5 * z * z - _HALF_LOG_TAU - math.log(_ratio(z))
 
 
-def probit_value(prediction, label, parameter):
+def probit_value(prediction: float, label: float, parameter: float) -> float:
     """The loss."""
     share = 0.5 + 0.5 * label
     value = 0.0
@@ -44,7 +44,7 @@ def probit_value(prediction, label, parameter):
     return value
 
 
-def probit_derivative(prediction, label, parameter):
+def probit_derivative(prediction: float, label: float, parameter: float) -> float:
     """Its derivative in the prediction."""
     share = 0.5 + 0.5 * label
     value = 0.0

@@ -1,7 +1,7 @@
 """The posterior of one number: a Gaussian prediction once a label of some importance has been seen.
 
-Before the label a prediction t is N(p, q); after a label y of importance h it has the density N(t; p, q) e^(-h l(t, y)),
-of which these functions give mean and precision. Its mode is the implicit step, t = p - h q l'(t); around it Gauss and
+Before the label a prediction t is N(p, q); after a label y of importance h its density is N(t; p, q) e^(-h l(t, y)), of
+which these functions give mean and precision. The mode is the implicit step, t = p - h q l'(t); around it Gauss and
 Hermite's rule takes the moments, as assumed density filtering asks. Squared loss has both in closed form.
 
 Sources: M. Opper, "A Bayesian approach to on-line learning", 1998, for the filter; Q. Liu and D. A. Pierce, "A note on

@@ -5,7 +5,16 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, float64s_at, int64s_at, kernel, shared_of, uint32s_at
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    float64s_at,
+    int64s_at,
+    kernel,
+    shared_of,
+    uint32s_at,
+)
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kernels import value_of
 from hutch.core.loss.tilted import importance_for, posterior

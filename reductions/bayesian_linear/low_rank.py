@@ -5,8 +5,8 @@ are longest against the diagonal stay, and the others are added to the diagonal,
 Covariances are found by Woodbury's formula from the factor L of L L' = 1 + V diag(a)⁻¹ V'.
 
 The numbers lie as: a (size), V (2 rank, size), L (2 rank, 2 rank), how many rows V has.
-Source: M. Lambert, S. Bonnabel and F. Bach, "The limited-memory recursive variational Gaussian approximation", 2023, for
-the family; the compression is by the eigenvectors of V diag(a)⁻¹ V'.
+Source: M. Lambert, S. Bonnabel and F. Bach, "The limited-memory recursive variational Gaussian approximation", 2023,
+for the family; the compression is by the eigenvectors of V diag(a)⁻¹ V'.
 """
 
 import math
@@ -43,7 +43,7 @@ def _parts(s, number):
 
 @inlined
 def _room(s):
-    """Sums for `dot`, a scaled row, two columns, two square matrices, eigenvalues with scratch, rows of a compression."""
+    """Sums for `dot`, a scaled row, two columns, two square matrices, eigenvalues, scratch, rows of a compression."""
     numbers, rows, size = workspace_of(s), 2 * s.rank, s.size
     at = 64 + size
     squares = at + 2 * rows

@@ -88,7 +88,14 @@ PLAIN = {
     "absolute": Loss.plain("absolute", absolute, absolute_slope),
 }
 ALL = {**LOSSES, **PLAIN}
-LABELS = {"hinge": (-1, 1), "logistic": (-1, 1), "smooth_hinge": (-1, 1), "log": (-1, 1), "poisson": (0, 1, 4), "probit": (-1, 1, 0.5)}
+LABELS = {
+    "hinge": (-1, 1),
+    "logistic": (-1, 1),
+    "smooth_hinge": (-1, 1),
+    "log": (-1, 1),
+    "poisson": (0, 1, 4),
+    "probit": (-1, 1, 0.5),
+}
 
 
 @cache

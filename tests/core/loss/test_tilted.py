@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hutch.core.kernel.abi import SHARED
 from hutch.core.kernel.cache import compiled
 from hutch.core.loss.losses import BUILTIN_LOSSES
-from hutch.core.loss.tilted import importance_for, implicit_step, loss_at, posterior, slope_at
+from hutch.core.loss.tilted import implicit_step, importance_for, loss_at, posterior, slope_at
 
 SHARED_RECORD = np.zeros(1, SHARED)
 RECORDS = {loss.name: loss.record(SHARED_RECORD) for loss in BUILTIN_LOSSES}
