@@ -39,6 +39,7 @@ _TREE, _SCORING = "reductions/filter_tree.py", "reductions/scoring_filter_tree.p
 _LINEAR, _SIZES, _LOSSES = "reductions/linear/kernels.py", "reductions/linear/rates.py", "core/loss/kernels.py"
 _ALL, _COSTS = "reductions/one_against_all.py", "reductions/cost_sensitive_one_against_all.py"
 _TOURNAMENT, _GRAMS = "reductions/error_correcting_tournament.py", "reductions/ngrams.py"
+_REWRITING = "core/kernel/rewriting.py"
 _RANK, _MERGE = "reductions/low_rank_quadratic.py", "reductions/merge_namespaces.py"
 _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py"
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
@@ -191,7 +192,7 @@ FAULTS: tuple[Fault, ...] = (
           "e.importance = _1"),
     Fault("vw layers", "grams begin one feature late", _GRAMS, "for i in range(first, last - gram[parts]):",
           "for i in range(first + 1, last - gram[parts]):"),
-    Fault("vw layers", "grams are left in the example", _GRAMS,
+    Fault("vw layers", "grams are left in the example", _REWRITING,
           "    prediction = learn_next(layer, example, label, importance, offset)\n    show(e, read)\n",
           "    prediction = learn_next(layer, example, label, importance, offset)\n"),
     Fault("vw layers", "merged namespaces lose their second part", _MERGE, "        for k in range(j, count):",

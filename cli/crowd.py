@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.core.errors import ConfigError, DataError, UsageError, at, did_you_mean
+from hutch.core.errors import ConfigError, DataError, UsageError, at, counted, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hutch.crowd.aggregate import Options
+    from hutch.crowd.aggregate import Aggregate, Options
     from hutch.crowd.data.labels import Labels
     from hutch.crowd.models.model import CrowdModel, State
 
 _METHODS = ("batch", "online")
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
-    "contradictions", "ties", "krippendorff_alpha", "gold",
+    "contradictions", "left_out", "ties", "krippendorff_alpha", "gold",
 )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def crowd(
     labels: Annotated[
         str,
         typer.Argument(
-            metavar="LABELS", help="Labels: worker TAB task TAB label, CSV, Label Studio JSON; - is standard input."
+            metavar="LABELS",
+            help="Labels: worker TAB task TAB label, CSV, or the export of a labelling tool; - is standard input.",
         ),
     ],
     method: Annotated[
@@ -69,6 +70,15 @@ def crowd(
     workers: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the worker report here; - is standard output.")
     ] = None,
+    report_: Annotated[
+        str | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write how good the labels are: a page if it ends in .html, else text."
+        ),
+    ] = None,
+    suspects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
+    ] = None,
     initial: Annotated[
         str | None, typer.Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
     ] = None,
@@ -87,11 +97,38 @@ def crowd(
             "--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."
         ),
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Batch: cut the tasks into N shards, counted in processes.", show_default="1"
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Count the shards on this Ray cluster; auto, local.")
+    ] = None,
     classes: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
+    ] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner; infer strengths.")
+    ] = False,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="With --pairs: columns that say in which context a vote was given.",
+            show_default="all further columns",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=NAME,...",
+            help="Names of columns or fields: worker, task, label, gold. Labels with globs: one column per worker.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress table and no notices.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -100,7 +137,23 @@ def crowd(
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
+    if pairs:
+        from hutch.cli.pairs import PairOptions, run
+
+        others = {
+            "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,
+            "--set": set_, "--passes": passes > 1, "--shards": shards, "--ray": ray, "--columns": columns,
+        }  # fmt: skip
+        for option, given in others.items():
+            if given:
+                raise UsageError(f"{option}: does not go with --pairs")
+        method = method or ("online" if stream else None)
+        run(PairOptions(labels, features, method, model, score, next_, posteriors, workers, initial, final, test, json))
+        return
+    if features is not None:
+        raise UsageError("--features: goes with --pairs")
     from hutch.core.atomic import check_writable
+    from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd import output
@@ -109,6 +162,8 @@ def crowd(
     from hutch.crowd.mixed.model import matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
+    from hutch.distributed.crowd import Sharded
+    from hutch.distributed.where import check_places, engine_for
 
     def notice(text: str) -> None:
         if not quiet:
@@ -116,29 +171,38 @@ def crowd(
 
     def show(summary: dict[str, Any]) -> None:
         text = dumps(summary) if json else "\n".join(_lines(summary))
-        print(text, file=sys.stderr if is_stdout(posteriors) or is_stdout(workers) else sys.stdout)
+        print(text, file=sys.stderr if any(map(is_stdout, written.values())) else sys.stdout)
 
-    if is_stdout(posteriors) and is_stdout(workers):
-        raise UsageError("-p, --workers: got standard output for both, wanted a file for one")
-    for path in (posteriors, workers, final):
+    written = {"-p": posteriors, "--workers": workers, "--report": report_, "--suspects": suspects}
+    if len(several := [option for option, path in written.items() if is_stdout(path)]) > 1:
+        raise UsageError(f"{', '.join(several)}: got standard output for all, wanted files but for one")
+    if report_ and report_.endswith(".html"):
+        require_matplotlib()
+    for path in (*written.values(), final):
         if path and not is_stdout(path):
             check_writable(path)
     if ask_of and not next_:
         raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
-    declared = tuple(reference or ()) or reference_workers(labels)
-    chosen, options, history = _model(method, model, initial, test, passes, slots, set_ or [], declared)
+    declared = tuple(reference or ()) or reference_workers(labels, columns)
+    chosen, options, history = _model(method, model, initial, test, passes, slots, shards, set_ or [], declared)
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
-        for option, given in (("--workers", workers), ("--next", next_), ("--score", score)):
+        kept = {"--workers": workers, "--report": report_, "--suspects": suspects, "--next": next_, "--score": score}
+        for option, given in kept.items():
             if given:
                 raise UsageError(f"{option}: a stream keeps no tasks and no workers; leave out --stream")
-        show(_stream(labels, known, chosen, options, history, gold, posteriors, final, notice))
+        show(_stream(labels, columns, known, chosen, options, history, gold, posteriors, final, notice))
         return
-    data = read_labels(labels, known, history.worker_names if history else (), read_gold(gold) if gold else None)
+    truth_given = read_gold(gold) if gold else None
+    data = read_labels(labels, known, history.worker_names if history else (), truth_given, columns)
+    if data.form:
+        notice(f"{labels}: read as {data.form}")
+    for line in data.problems.lines(labels):
+        notice(line)
     if not len(data):
         notice(f"{labels}: no labels")
     if data.unmatched_gold:
-        notice(f"{gold}: {data.unmatched_gold} tasks have no labels")
+        notice(f"{gold or labels}: gold without labels: {counted(data.unmatched_gold, 'task')}")
     for path in (gold, score):
         if path:
             _check_classes(path, read_gold(path), data, known, notice)
@@ -148,7 +212,13 @@ def crowd(
             notice(f"{labels}: ignored labels of classes that the model does not know: {dropped}")
 
     table = Table(notice) if options.method == "online" else None
-    result = aggregation.aggregate(data, chosen, options, history, table)
+    check_places(options.shards, ray)
+    if options.shards > 1 and not options.test:
+        with engine_for(options.shards, ray) as engine:
+            over = Sharded(engine, options.shards)
+            result = aggregation.aggregate(data, chosen, options, history, table, over=over)
+    else:
+        result = aggregation.aggregate(data, chosen, options, history, table)
     if table:
         table.finish()
     if posteriors:
@@ -158,6 +228,8 @@ def crowd(
         with open_output(workers) as file:
             rows = report(data, result.others(), result.confusions, result.class_prior)
             output.write_workers(file, result, rows)
+    if report_ or suspects:
+        _write_quality(result, labels, report_, suspects)
     if final:
         aggregation.save(final, chosen, options, result.fit.state)
 
@@ -167,7 +239,7 @@ def crowd(
     if score:
         truth = _truth(data, read_gold(score))
         if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
-            notice(f"{score}: left out of the score: {learned} tasks that are also in {gold}, which is learned from")
+            notice(f"{score}: left out of the score: {counted(learned, 'task')} also in {gold}, which is learned from")
             truth[data.gold >= 0] = -1
         summary["score"] = output.score(result, truth)
     if next_:
@@ -182,8 +254,27 @@ def crowd(
     show(summary)
 
 
+def _write_quality(result: Aggregate, source: str, report: str | None, suspects: str | None) -> None:
+    """Write how good the labels are, and those that are probably wrong."""
+    from hutch.core.run.output import open_output
+    from hutch.crowd.quality.page import write_page
+    from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
+
+    quality = quality_of(result)
+    if suspects:
+        with open_output(suspects) as file:
+            write_suspects(file, quality.suspects, result)
+    if report:
+        with open_output(report) as file:
+            if report.endswith(".html"):
+                write_page(file, quality, f"Labels of {source}")
+            else:
+                file.write("".join(f"{line}\n" for line in text_lines(quality)).encode())
+
+
 def _stream(
     path: str,
+    columns: str | None,
     known: list[str],
     model: CrowdModel,
     options: Options,
@@ -200,6 +291,7 @@ def _stream(
     from hutch.core.run.output import open_output
     from hutch.crowd import aggregate as aggregation
     from hutch.crowd.data.labels import read_gold
+    from hutch.crowd.exports.found import Problems
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
     from hutch.crowd.models.online import Table
 
@@ -207,8 +299,8 @@ def _stream(
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
     if options.passes > 1 and path == "-":
         raise UsageError("--passes: the labels are read anew in each pass: wanted a file, got standard input")
-    truth, table, totals = read_gold(gold) if gold else None, Table(notice), Totals()
-    blocks = label_blocks(path, known, truth)
+    truth, table, totals, problems = read_gold(gold) if gold else None, Table(notice), Totals(), Problems()
+    blocks = label_blocks(path, known, truth, columns=columns, problems=problems)
     first = next(blocks, None)
     if first is None:
         notice(f"{path}: no labels")
@@ -217,18 +309,20 @@ def _stream(
     for number in range(options.passes):
         if number:
             learner.end_pass()
-            blocks = label_blocks(path, known, truth)
+            blocks = label_blocks(path, known, truth, columns=columns)
         pieces = chain([first], blocks) if first and not number else blocks
         last = posteriors if number + 1 == options.passes else None
         with open_output(last) if last else nullcontext() as file:
-            totals = run_blocks(learner, pieces, options.slots, None if options.test else number == 0, table, file)
+            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file)
     table.finish()
+    for line in problems.lines(path):
+        notice(line)
     if final:
         aggregation.save(final, model, options, learner.state)
     return {
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
         "class_names": known, "class_prior": learner.class_prior().tolist(), "iterations": options.passes,
-        "objective": totals.objective,
+        "objective": totals.objective, "left_out": problems.total,
     }  # fmt: skip
 
 
@@ -239,11 +333,12 @@ def _model(
     test: bool,
     passes: int,
     slots: int | None,
+    shards: int | None,
     settings: list[str],
     reference: tuple[str, ...],
 ) -> tuple[CrowdModel, Options, State | None]:
     """The model, how to run it and what it knows already; a saved model settles what is not given."""
-    from hutch.crowd.aggregate import Options, load
+    from hutch.crowd.aggregate import Method, Options, load
     from hutch.crowd.models.online import DEFAULT_SLOTS
 
     parameters: dict[str, Any] = {}
@@ -254,6 +349,7 @@ def _model(
             if given is not None and given != saved[option]:
                 raise UsageError(f"--{option}: got {given}, but {initial} was made with {saved[option]}")
         method, model, slots, parameters = saved["method"], saved["model"], saved["slots"], saved["parameters"]
+        shards = shards or saved.get("shards", 1)
     elif test:
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     method = method or "batch"
@@ -266,8 +362,13 @@ def _model(
         model, settled = "mixed", {"reference": reference} | settled
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
+    if method == "online" and (shards or 1) > 1:
+        raise UsageError(
+            "--shards: wanted --method batch; one stream learns more from the same labels than shards of it"
+        )
     chosen = _create(model, parameters | settled)
-    return chosen, Options("online" if method == "online" else "batch", passes, slots or DEFAULT_SLOTS, test), history
+    kind: Method = "online" if method == "online" else "batch"
+    return chosen, Options(kind, passes, slots or DEFAULT_SLOTS, test, shards or 1), history
 
 
 def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:

@@ -30,6 +30,9 @@ def serve(
         typer.Option("--store", metavar="FILE", help="The log, and the label store [default: the first MODEL.log.db]."),
     ] = None,
     save_every: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
+    remember: Annotated[
+        float, typer.Option(min=0, metavar="DAYS", help="Know ids of requests and decisions this long.")
+    ] = 30.0,
     token: Annotated[
         str,
         typer.Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Clients must send it; better given as HUTCH_TOKEN."),
@@ -58,7 +61,7 @@ def serve(
     from hutch.serve.server import serve as serve_models
 
     first = models[0].partition("=")[2] or models[0]
-    log = Log(store or f"{first}.log.db")
+    log = Log(store or f"{first}.log.db", remember * 86400)
     loaded = load(models, log)
     listening = listen(host, port)
     vw = listen(host, vw_port) if vw_port is not None else None

@@ -16,7 +16,7 @@ _BLOCK = 4096
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
 
 
-def _cells(names: list[str]) -> list[str]:
+def cells(names: list[str]) -> list[str]:
     """Names that can stand in a field of a tab-separated file."""
     together = "".join(names)
     return [name.translate(_CLEAN) for name in names] if any(map(together.__contains__, "\t\n\r")) else names
@@ -30,14 +30,14 @@ def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
 
 def posterior_header(classes: list[str]) -> bytes:
     """The first line of a file of posteriors."""
-    return ("\t".join(["task", "label", "confidence", "ratings", *(f"q:{k}" for k in _cells(classes))]) + "\n").encode()
+    return ("\t".join(["task", "label", "confidence", "ratings", *(f"q:{k}" for k in cells(classes))]) + "\n").encode()
 
 
 def posterior_rows(file: BinaryIO, labels: Labels, probability: Array) -> None:
     """Write the lines of some tasks; probability (items, classes)."""
-    classes = _cells(labels.classes)
+    classes = cells(labels.classes)
     line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * len(classes) + "\n"
-    names = _cells(labels.item_names)
+    names = cells(labels.item_names)
     for start in range(0, labels.items, _BLOCK):
         block = probability[start : start + _BLOCK]
         rows = zip(
@@ -57,7 +57,7 @@ def write_workers(file: BinaryIO, result: Aggregate, report: WorkerReport) -> No
     One line for each worker of the present labels; `low` and `high` bound the accuracy with 95 %, `confusions` are the
     three most probable wrong labels.
     """
-    names, classes = _cells(result.labels.worker_names), _cells(result.labels.classes)
+    names, classes = cells(result.labels.worker_names), cells(result.labels.classes)
     pairs = [f"c:{true}:{label}" for true in classes for label in classes]
     extra = ["low", "high", "gold_labels", "gold_accuracy", "confusions"]
     file.write(("\t".join(["worker", "labels", "accuracy", "spam", *pairs, *extra]) + "\n").encode())
@@ -87,6 +87,7 @@ def summary(result: Aggregate) -> dict[str, Any]:
         "converged": result.fit.converged,
         "duplicates": labels.duplicates,
         "contradictions": labels.contradictions,
+        "left_out": labels.problems.total,
         "ties": int(np.sum(np.sum(probability >= top - 1e-12, axis=1) > 1)),
         "krippendorff_alpha": _defined(krippendorff_alpha(labels)),
         "gold": int(np.sum(gold >= 0)),

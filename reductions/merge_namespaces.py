@@ -18,18 +18,13 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
-    importance_to_next,
     int64s_at,
     kernel,
-    learn_next,
-    predict_next,
-    sensitivity_next,
     state_of,
     uint32s_at,
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.kernel.shown import show, shown_by
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
@@ -69,14 +64,15 @@ def _new_id(state, name):
     return found
 
 
-@helper
-def _build(layer, e):
-    """Write the example anew; leaves it as it is without memory."""
+@kernel
+def rewrite(layer, example, label, importance, offset):
+    """Let the example show its new namespaces; leaves it as it is without memory."""
+    e = example_of(example)
     state = merge_of(layer)
     count, length = int64(e.namespace_count), int64(e.length)
     address = reserve(state.built, uint64(8 * (count + 1) + 8 * count + 8 * length))
     if address == uint64(0):
-        return
+        return np.float32(0)
     starts, ids_at = int64s_at(address, count + 1), address + uint64(8 * (count + 1))
     ids, indices_at = uint32s_at(ids_at, count), ids_at + uint64(8 * count)
     values_at = indices_at + uint64(4 * length)
@@ -100,50 +96,7 @@ def _build(layer, e):
     starts[made] = n
     e.namespaces, e.namespace_ids, e.namespace_count = address, ids_at, uint64(made)
     e.indices, e.values = indices_at, values_at
-
-
-@kernel
-def learn(layer, example, label, importance, offset):
-    """Let the layers below learn from the example with its new namespaces."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    prediction = learn_next(layer, example, label, importance, offset)
-    show(e, read)
-    return prediction
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Let the layers below predict the example with its new namespaces."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    prediction = predict_next(layer, example, label, importance, offset)
-    show(e, read)
-    return prediction
-
-
-@kernel
-def importance_to(layer, example, label, target, offset):
-    """h_min of the layers below for the example with its new namespaces."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    needed = importance_to_next(layer, example, label, target, offset)
-    show(e, read)
-    return needed
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):
-    """Sensitivity of the layers below for the example with its new namespaces."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    found = sensitivity_next(layer, example, label, importance, offset)
-    show(e, read)
-    return found
+    return np.float32(0)
 
 
 class MergeNamespaces(Reduction):
@@ -179,7 +132,7 @@ class MergeNamespaces(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        return Kernels.rewriting(rewrite)
 
 
 @hookimpl

@@ -20,19 +20,14 @@ from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
-    importance_to_next,
     int64s_at,
     kernel,
-    learn_next,
-    predict_next,
-    sensitivity_next,
     shared_of,
     state_of,
     uint32s_at,
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.kernel.shown import show, shown_by
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
@@ -91,16 +86,17 @@ def _is_listed(state, name):
     return listed and name != CONSTANT_NAMESPACE
 
 
-@helper
-def _build(layer, e):
-    """Write the example anew with its grams; leaves it as it is without memory."""
+@kernel
+def rewrite(layer, example, label, importance, offset):
+    """Let the example show its grams, too; leaves it as it is without memory."""
+    e = example_of(example)
     state = ngrams_of(layer)
     mask, size = shared_of(e.shared).mask, state.size
     count, length = int64(e.namespace_count), int64(e.length)
     room = length * (1 + state.mask_count)
     address = reserve(state.built, uint64(8 * (count + 1) + 8 * room))
     if address == uint64(0):
-        return
+        return np.float32(0)
     starts, behind = int64s_at(address, count + 1), address + uint64(8 * (count + 1))
     new, values = uint32s_at(behind, room), float32s_at(behind + uint64(4 * room), room)
     old, ids = int64s_at(e.namespaces, count + 1), uint32s_at(e.namespace_ids, count)
@@ -123,50 +119,7 @@ def _build(layer, e):
                 n += 1
     starts[count] = n
     e.namespaces, e.indices, e.values, e.length = address, behind, behind + uint64(4 * room), uint64(n)
-
-
-@kernel
-def learn(layer, example, label, importance, offset):
-    """Let the layers below learn from the example with its grams."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    prediction = learn_next(layer, example, label, importance, offset)
-    show(e, read)
-    return prediction
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Let the layers below predict the example with its grams."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    prediction = predict_next(layer, example, label, importance, offset)
-    show(e, read)
-    return prediction
-
-
-@kernel
-def importance_to(layer, example, label, target, offset):
-    """h_min of the layers below for the example with its grams."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    needed = importance_to_next(layer, example, label, target, offset)
-    show(e, read)
-    return needed
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):
-    """Sensitivity of the layers below for the example with its grams."""
-    e = example_of(example)
-    read = shown_by(e)
-    _build(layer, e)
-    found = sensitivity_next(layer, example, label, importance, offset)
-    show(e, read)
-    return found
+    return np.float32(0)
 
 
 class Ngrams(Reduction):
@@ -203,7 +156,7 @@ class Ngrams(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        return Kernels.rewriting(rewrite)
 
 
 @hookimpl

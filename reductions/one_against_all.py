@@ -37,7 +37,8 @@ class OneAgainstAllParameters(Parameters):
     Attributes:
         classes: how many.
         first_class: the smallest label, 0 or 1. `detect` does as VW: labels count from 1 until a 0 comes before the
-            largest label does, and a label beyond the classes is a negative example of every class.
+            largest label does, and a label beyond the classes is a negative example of every class. The label that
+            tells counts for its own example's prediction only with `probabilities`, again as in VW.
         probabilities: scores are logistic functions of the predictions, scaled to sum 1.
         predict_first: as VW, all sub-models predict before any learns, and a linear learner learns from the prediction
             as a link between makes it; it matters only with regularisation, first weights, a link or latent features
@@ -55,6 +56,7 @@ ONE_AGAINST_ALL = np.dtype(
         ("classes", "i8"),
         ("first", "i8"),  # the smallest label, or 2 while that is undecided
         ("detect", "i8"),
+        ("early", "i8"),  # 1: the label by which the first class is detected counts for its own example's prediction
         ("probabilities", "i8"),
         ("predict_first", "i8"),
         ("split", "i8"),  # 1: a soft label is learned as two examples, for losses that only know two labels
@@ -136,6 +138,8 @@ def learn(layer, example, label, importance, offset):
     if state.first == _UNDECIDED and not soft and (label == _0 or label == np.float32(state.classes)):
         state.first = 0 if label == _0 else 1
     first = _first(state)
+    if state.early == 1:
+        shown = first
     known = state.detect == 1 or first <= label < first + np.float32(state.classes)
     if not soft and (label == UNLABELED or not known):
         return _best(layer, example, label, importance, offset)
@@ -210,6 +214,7 @@ class OneAgainstAll(Reduction):
             classes=parameters.classes,
             first=_UNDECIDED if detect else parameters.first_class,
             detect=detect,
+            early=parameters.probabilities,
             probabilities=parameters.probabilities,
             predict_first=parameters.predict_first,
             split=self.loss_kind in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE),

@@ -2,19 +2,22 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.errors import HutchError, StoreError, did_you_mean
+from hutch.core.errors import DataError, HutchError, StoreError, did_you_mean
 from hutch.core.net.limits import Limits
 from hutch.core.net.web import Refused, read_body
 from hutch.core.version import version
-from hutch.serve.bodies import KINDS, NoMemory
+from hutch.serve.bodies import JSON, KINDS, NoMemory, check_id
+from hutch.serve.choices import Contradiction
+from hutch.serve.decisions import rank, reward
 from hutch.serve.guard import LOOPBACK, Guard
 from hutch.serve.labels import Labels
-from hutch.serve.log import Conflict, Log
+from hutch.serve.log import Log
 from hutch.serve.metrics import Metrics
 from hutch.serve.openapi import description, docs_page
 from hutch.serve.served import Answered, Served
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp
-
-_LONGEST_ID = 200
 
 
 def numbers(values: NDArray[np.float32], whole: bool) -> list[Any]:
@@ -67,6 +68,12 @@ class Handlers:
             raise Refused(415, f"content-type: got {given[:100]!r}, wanted one of {', '.join(KINDS)}")
         return KINDS[given], await read_body(request, self.limits)
 
+    async def _json(self, request: "Request") -> bytes:
+        kind, body = await self._body(request)
+        if kind != JSON:
+            raise Refused(415, "content-type: wanted application/json")
+        return body
+
     async def predict(self, request: "Request") -> "Response":
         """POST /v1/predict."""
         served = self._model(request)
@@ -74,15 +81,33 @@ class Handlers:
 
     async def learn(self, request: "Request") -> "Response":
         """POST /v1/learn."""
-        served, id = self._model(request), request.headers.get("idempotency-key", "")
-        if len(id) > _LONGEST_ID:
-            raise Refused(400, f"idempotency-key: got {len(id)} characters, wanted at most {_LONGEST_ID}")
+        served, id = self._model(request), self._id(request.headers.get("idempotency-key", ""), "idempotency-key")
         return self._answer(request, served, await served.learn(*await self._body(request), id))
+
+    @staticmethod
+    def _id(given: str, what: str) -> str:
+        try:
+            return check_id(given, what)
+        except DataError as error:
+            raise Refused(400, str(error)) from None
+
+    async def rank(self, request: "Request") -> "Response":
+        """POST /v1/rank."""
+        served, id = self._model(request), self._id(request.query_params.get("id", ""), "id")
+        return reply(await rank(served, *await self._body(request), id))
+
+    async def reward(self, request: "Request") -> "Response":
+        """POST /v1/reward."""
+        return reply(await reward(self._model(request), await self._json(request)))
 
     @staticmethod
     def _answer(request: "Request", served: Served, found: Answered) -> "Response":
         content: dict[str, Any] = {"model": served.name, "position": found.position}
-        content["predictions"] = numbers(found.predictions, served.chain.predicts.value == "class")
+        whole = served.chain.predicts.value == "class"
+        content["predictions"] = numbers(found.predictions, whole)
+        if found.actions is not None:
+            ends = list(accumulate(found.actions, initial=0))
+            content["predictions"] = [content["predictions"][a:b] for a, b in pairwise(ends)]
         if request.query_params.get("scores") == "true":
             if not served.chain.score_count:
                 raise Refused(422, f"scores: the top layer of {served.name!r} has none")
@@ -97,10 +122,7 @@ class Handlers:
 
     async def give_labels(self, request: "Request") -> "Response":
         """POST /v1/labels."""
-        kind, body = await self._body(request)
-        if kind != "json":
-            raise Refused(415, "content-type: wanted application/json")
-        return reply(await self._labels.give(body))
+        return reply(await self._labels.give(await self._json(request)))
 
     async def model(self, request: "Request") -> "Response":
         """GET /v1/model."""
@@ -167,7 +189,7 @@ def _guarded(handler: Callable[["Request"], Awaitable["Response"]]) -> Callable[
                 answer.headers["Connection"] = "close"
             return answer
         except HutchError as error:
-            status = {Conflict: 409, NoMemory: 413, StoreError: 503}.get(type(error), 422)
+            status = {Contradiction: 409, NoMemory: 413, StoreError: 503}.get(type(error), 422)
             return reply({"error": str(error)}, status)
         except ClientDisconnect:
             return reply({"error": "the client has gone"}, 400)
@@ -190,6 +212,8 @@ def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) 
     routes = [
         Route("/v1/predict", _guarded(h.predict), methods=["POST"]),
         Route("/v1/learn", _guarded(h.learn), methods=["POST"]),
+        Route("/v1/rank", _guarded(h.rank), methods=["POST"]),
+        Route("/v1/reward", _guarded(h.reward), methods=["POST"]),
         Route("/v1/labels", _guarded(h.open_labels), methods=["GET"]),
         Route("/v1/labels", _guarded(h.give_labels), methods=["POST"]),
         Route("/v1/model", _guarded(h.model)),

@@ -6,8 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hutch.chain import Chain
-from hutch.core.batch import Batch, whole_groups
+from hutch.core.batch import Batch, ends_of_groups, shared_rows, whole_groups
+from hutch.core.chain.reduction import Labels
 from hutch.core.data.records import record_batches
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
@@ -93,6 +97,23 @@ def parse_json(body: bytes) -> Any:
         raise DataError(at(SOURCE, None, None, f"not JSON: {error}")) from None
 
 
+LONGEST_ID = 200
+"""Characters of the name that a client gives to a request or a decision."""
+
+
+def check_id(id: str, what: str) -> str:
+    """A name that a client has given.
+
+    Raises:
+        DataError: it is too long, or has invisible characters.
+    """
+    if len(id) > LONGEST_ID:
+        raise DataError(f"{what}: got {len(id)} characters, wanted at most {LONGEST_ID}")
+    if not id.isprintable():
+        raise DataError(f"{what}: got {id!r}, wanted printable characters")
+    return id
+
+
 def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
     try:
         import pyarrow as pa
@@ -123,14 +144,17 @@ def check_labels(chain: Chain, batches: list[Batch]) -> None:
     """
     row = 0
     for batch in batches:
-        if len(batch.cost_ptr) > 1:
-            known = [
-                (batch.costs[a:b] != UNLABELED).any() for a, b in zip(batch.cost_ptr, batch.cost_ptr[1:], strict=False)
-            ]
+        known = has_label(batch)
+        if chain.takes.of_decisions:
+            every = (known.astype(np.int64) + shared_rows(batch) > 0) if chain.takes is Labels.ACTION_COSTS else known
+            ends = ends_of_groups(batch)
+            starts = np.concatenate([[0], ends[:-1]])
+            good = (np.minimum if chain.takes is Labels.ACTION_COSTS else np.maximum).reduceat(every, starts)
+            bad = starts[~good]
         else:
-            known = list(batch.labels != UNLABELED)
-        if not (any(known) if chain.whole_groups else all(known)):
-            raise DataError(at(SOURCE, row + known.index(False) + 1, 1, "got no label, wanted one to learn from"))
+            bad = np.flatnonzero(~known) if not (chain.whole_groups and known.any()) else known[:0]
+        if len(bad):
+            raise DataError(at(SOURCE, row + int(bad[0]) + 1, 1, "got no label, wanted one to learn from"))
         strange = chain.unexpected_labels(batch)
         if len(strange):
             place = row + int((batch.labels == strange[0]).argmax()) + 1
@@ -139,3 +163,11 @@ def check_labels(chain: Chain, batches: list[Batch]) -> None:
     for batch in batches:
         for layer in chain.layers:
             layer.begin_batch(batch, True)
+
+
+def has_label(batch: Batch) -> NDArray[np.bool_]:
+    """Which examples have a label, or a cost; bool (examples)."""
+    if len(batch.cost_ptr) < 2:
+        return np.asarray(batch.labels != UNLABELED)
+    given = np.concatenate([[0], np.cumsum(batch.costs != UNLABELED)])
+    return np.asarray(given[batch.cost_ptr[1:]] > given[batch.cost_ptr[:-1]])

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +11,9 @@ from hutch.active.loop import active_layer, example_of
 from hutch.active.page import LEASE_SECONDS
 from hutch.active.records import Answer, check_worker, read_answers
 from hutch.active.store import Event
-from hutch.core.errors import DataError, HutchError, at
+from hutch.core.errors import DataError, at
 from hutch.serve.bodies import SOURCE, TEXT, parse_json
-from hutch.serve.log import Entry, Log, Logged
+from hutch.serve.log import Entry, Log
 from hutch.serve.served import Served
 
 _OPEN = 1000
@@ -29,7 +30,6 @@ class Labels:
     def __init__(self, models: Mapping[str, Served], log: Log) -> None:
         self._log = log
         self._learner = next((one for one in models.values() if one.asks), None)
-        log.teach = self._teach
         if self._learner is not None:
             self._catch_up(self._learner)
 
@@ -75,19 +75,16 @@ class Labels:
         answers = tuple(read_answers((json.dumps(one) for one in listed), SOURCE))
         if not answers:
             raise DataError(at(SOURCE, None, None, "got no answer, wanted one or more"))
-        future: asyncio.Future[Logged] = asyncio.get_running_loop().create_future()
-
-        def deliver(entry: Entry, outcome: Logged | HutchError) -> None:
-            if isinstance(outcome, Logged) and self._learner is not None:
-                for number, one in outcome.teaches:
-                    self._learner.enqueue(number, one)
-            if future.done():
-                return
-            if isinstance(outcome, HutchError):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-        self._log.append(Entry("", "answers", b"", answers=answers), deliver)
-        new = (await future).number
+        _, new = await self._log.done(lambda connection: self._accept(connection, answers), self._learn)
         return {"new": new, "repeated": len(answers) - new}
+
+    def _accept(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> tuple[list[tuple[int, Entry]], int]:
+        """The entries that answers give rise to, with their places, and how many answers were new."""
+        numbers = self._log.store.accept(connection, answers)
+        made = [self._teach(answer, n) for answer, n in zip(answers, numbers, strict=True) if n is not None]
+        return [(self._log.write(connection, one), one) for one in made if one is not None], len(made)
+
+    def _learn(self, outcome: tuple[list[tuple[int, Entry]], int]) -> None:
+        for number, one in outcome[0]:
+            if self._learner is not None:
+                self._learner.enqueue(number, one)

@@ -7,6 +7,7 @@ model is its last save and the entries behind it, in their order.
 
 import asyncio
 import hashlib
+import math
 import os
 import sqlite3
 import threading
@@ -17,35 +18,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from hutch.active.records import Answer
 from hutch.active.store import Store
 from hutch.core.errors import DataError, HutchError, StoreError, at
+from hutch.serve.choices import DECISION, Choice, Contradiction, choice_of
+from hutch.serve.schema import add_tables, forget
 
-_TABLES = (
-    # What served models learn, in order; entries that every save holds are removed.
-    """CREATE TABLE IF NOT EXISTS serve_log (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        model TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        body BLOB NOT NULL,
-        audit INTEGER NOT NULL DEFAULT 0,   -- the answer in the audit log that it teaches, else 0
-        time REAL NOT NULL
-    )""",
-    # Requests that name themselves, so that one sent again is not learned again.
-    """CREATE TABLE IF NOT EXISTS serve_ids (
-        model TEXT NOT NULL,
-        id TEXT NOT NULL,
-        digest BLOB NOT NULL,
-        number INTEGER NOT NULL,            -- of the entry in the log
-        PRIMARY KEY (model, id)
-    ) WITHOUT ROWID""",
-    # The file that each model began with, and the last entry that it held.
-    """CREATE TABLE IF NOT EXISTS serve_models (
-        model TEXT PRIMARY KEY,
-        fingerprint TEXT NOT NULL,
-        through INTEGER NOT NULL
-    ) WITHOUT ROWID""",
-)
 _GROUP = 1024
 
 
@@ -58,16 +35,16 @@ class Entry:
         kind: of the body, see `hutch.serve.bodies`.
         body: what was sent.
         id: under which the client knows it; empty for none.
-        answers: of label requests, instead of a body.
         audit: number of the answer in the audit log that it teaches, else 0.
+        choice: of a decision whose cost has become known, its label.
     """
 
     model: str
     kind: str
     body: bytes
     id: str = ""
-    answers: tuple[Answer, ...] = ()
     audit: int = 0
+    choice: Choice | None = None
 
     @property
     def digest(self) -> bytes:
@@ -80,14 +57,12 @@ class Logged:
     """An entry that is on disk.
 
     Attributes:
-        number: its place in the log; of answers, how many were new.
+        number: its place in the log.
         repeated: its id was known, so that it is not learned again.
-        teaches: entries that answers gave rise to, with their places.
     """
 
     number: int
     repeated: bool = False
-    teaches: tuple[tuple[int, Entry], ...] = ()
 
 
 def _hold(path: str | Path) -> int:
@@ -108,9 +83,10 @@ def _hold(path: str | Path) -> int:
     return descriptor
 
 
-Teach = Callable[[Answer, int], Entry | None]
-"""Makes the entry that an accepted answer gives rise to; it gets the answer's number in the audit log."""
-Deliver = Callable[[Entry, Logged | HutchError], None]
+Work = Callable[[sqlite3.Connection], Any]
+"""What is done in the log's transaction: all of it or, where it raises a DataError, nothing."""
+Deliver = Callable[[Any], None]
+"""Gets what the work returned, once it is on disk, or the error."""
 
 
 class Log:
@@ -118,19 +94,18 @@ class Log:
 
     Args:
         path: the file; made if it is missing, readable by its owner only.
+        remember: seconds for which ids of requests and decisions are known.
 
     Raises:
         StoreError: it cannot be used, or another server uses it.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, remember: float = math.inf) -> None:
         self._held = _hold(path)
-        self.store = Store(path, create=True)
+        self.store, self._remember = Store(path, create=True), remember
         with self.store.transaction() as connection:
-            for table in _TABLES:
-                connection.execute(table)
-        self.teach: Teach = lambda answer, number: None
-        self._queue: SimpleQueue[tuple[Entry, Deliver] | None] = SimpleQueue()
+            add_tables(connection)
+        self._queue: SimpleQueue[tuple[Work, Deliver] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     @property
@@ -143,14 +118,38 @@ class Log:
         self._thread = threading.Thread(target=self._write, args=(loop,), name="hutch-log")
         self._thread.start()
 
+    def submit(self, work: Work, deliver: Deliver) -> None:
+        """Do some work in the log's transaction, then call `deliver` in the loop."""
+        self._queue.put((work, deliver))
+
+    async def done(self, work: Work, then: Callable[[Any], None] = lambda outcome: None) -> Any:
+        """The same for who waits for it.
+
+        Args:
+            work: see `Work`.
+            then: called in the loop with the outcome, in the order of the log.
+
+        Raises:
+            HutchError: what the work raised; `then` was not called.
+        """
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def deliver(outcome: Any) -> None:
+            if not isinstance(outcome, HutchError):
+                then(outcome)
+            settle(future, outcome)
+
+        self.submit(work, deliver)
+        return await future
+
     def append(self, entry: Entry, deliver: Deliver) -> None:
-        """Write an entry, then call `deliver` in the loop."""
-        self._queue.put((entry, deliver))
+        """Write an entry, then call `deliver` in the loop, with a `Logged` or an error."""
+        self.submit(lambda connection: self._insert(connection, entry), deliver)
 
     def append_now(self, entry: Entry) -> int:
         """Write an entry before the log is started; returns its number."""
         with self.store.transaction() as connection:
-            return self._append(connection, entry)
+            return self.write(connection, entry)
 
     def flush(self) -> None:
         """Write what waits, and write no more."""
@@ -174,39 +173,35 @@ class Log:
                     last = True
                     break
                 group.append(one)
-            loop.call_soon_threadsafe(self._deliver, group, self._commit([entry for entry, _ in group]))
+            loop.call_soon_threadsafe(self._deliver, group, self._commit([work for work, _ in group]))
             if last:
                 return
 
     @staticmethod
-    def _deliver(group: list[tuple[Entry, Deliver]], outcomes: list[Logged | HutchError]) -> None:
-        for (entry, deliver), outcome in zip(group, outcomes, strict=True):
-            deliver(entry, outcome)
+    def _deliver(group: list[tuple[Work, Deliver]], outcomes: list[Any]) -> None:
+        for (_, deliver), outcome in zip(group, outcomes, strict=True):
+            deliver(outcome)
 
-    def _commit(self, entries: list[Entry]) -> list[Logged | HutchError]:
+    def _commit(self, group: list[Work]) -> list[Any]:
         try:
             with self.store.transaction() as connection:
-                return [self._insert(connection, entry) for entry in entries]
+                return [self._do(connection, work) for work in group]
         except HutchError as error:
-            return [error] * len(entries)
+            return [error] * len(group)
 
-    def _insert_answers(self, connection: sqlite3.Connection, entry: Entry) -> Logged | HutchError:
-        """All of the answers or none, whatever becomes of other entries."""
-        connection.execute("SAVEPOINT answers")
+    @staticmethod
+    def _do(connection: sqlite3.Connection, work: Work) -> Any:
+        """All of it or nothing, whatever becomes of the others in the transaction."""
+        connection.execute("SAVEPOINT work")
         try:
-            numbers = self.store.accept(connection, entry.answers)
+            return work(connection)
         except DataError as error:
-            connection.execute("ROLLBACK TO answers")
+            connection.execute("ROLLBACK TO work")
             return error
         finally:
-            connection.execute("RELEASE answers")
-        made = [self.teach(answer, n) for answer, n in zip(entry.answers, numbers, strict=True) if n is not None]
-        new = sum(number is not None for number in numbers)
-        return Logged(new, teaches=tuple((self._append(connection, one), one) for one in made if one is not None))
+            connection.execute("RELEASE work")
 
-    def _insert(self, connection: sqlite3.Connection, entry: Entry) -> Logged | HutchError:
-        if entry.answers:
-            return self._insert_answers(connection, entry)
+    def _insert(self, connection: sqlite3.Connection, entry: Entry) -> Logged:
         if entry.id:
             key = [entry.model, entry.id]
             before = connection.execute(
@@ -214,15 +209,18 @@ class Log:
             ).fetchone()
             if before is not None:
                 if before[0] != entry.digest:
-                    return Conflict(f"id: got {entry.id!r} with another body than before, wanted an id of its own")
+                    text = f"id: got {entry.id!r} with another body than before, wanted an id of its own"
+                    raise Contradiction(text)
                 return Logged(before[1], repeated=True)
-        number = self._append(connection, entry)
+        number = self.write(connection, entry)
         if entry.id:
-            connection.execute("INSERT INTO serve_ids VALUES (?, ?, ?, ?)", [*key, entry.digest, number])
+            row = [*key, entry.digest, number, time.time()]
+            connection.execute("INSERT INTO serve_ids (model, id, digest, number, time) VALUES (?, ?, ?, ?, ?)", row)
         return Logged(number)
 
     @staticmethod
-    def _append(connection: sqlite3.Connection, entry: Entry) -> int:
+    def write(connection: sqlite3.Connection, entry: Entry) -> int:
+        """Write an entry within a transaction; returns its number."""
         cursor = connection.execute(
             "INSERT INTO serve_log (model, kind, body, audit, time) VALUES (?, ?, ?, ?, ?)",
             [entry.model, entry.kind, entry.body, entry.audit, time.time()],
@@ -237,8 +235,13 @@ class Log:
         )
         while rows := self._rows(query, [model, after]):
             for number, kind, body, audit in rows:
-                yield number, Entry(model, kind, body, audit=audit)
+                yield number, self._decided(model, body) if kind == DECISION else Entry(model, kind, body, audit=audit)
             after = rows[-1][0]
+
+    def _decided(self, model: str, id: bytes) -> Entry:
+        with self.store.transaction() as connection:
+            kind, body, choice = choice_of(connection, model, id.decode())
+        return Entry(model, kind, body, choice=choice)
 
     def last(self) -> int:
         """The number of the last entry ever written."""
@@ -258,14 +261,21 @@ class Log:
         return through
 
     def saved(self, model: str, through: int) -> None:
-        """Remove the entries of a model that its file now holds."""
+        """Remove the entries of a model that its file now holds, and what is too old to be remembered."""
         with self.store.transaction() as connection:
             connection.execute("DELETE FROM serve_log WHERE model = ? AND number <= ?", [model, through])
+            forget(connection, model, through, time.time() - self._remember)
 
     def _rows(self, query: str, arguments: Iterable[Any] = ()) -> list[Any]:
         with self.store.transaction() as connection:
             return connection.execute(query, list(arguments)).fetchall()
 
 
-class Conflict(DataError):
-    """A request that contradicts an earlier one."""
+def settle(future: Any, outcome: Any) -> None:
+    """Give somebody who waits what there is, or raise the error there."""
+    if future is None or future.done():  # replayed, or the client has gone
+        return
+    if isinstance(outcome, HutchError):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -12,7 +12,7 @@ _ERRORS = {
     "403": "sent by a page of another origin",
     "404": "there is no such model",
     "408": "the body did not arrive in time",
-    "409": "the idempotency key was used with another body",
+    "409": "the idempotency key, or the id of the decision, was used with another body",
     "413": "the body is too large",
     "415": "the content type is none of those accepted",
     "422": "an example cannot be used; the message says line and column, and nothing was learned",
@@ -41,6 +41,26 @@ _WORKER = {
     "in": "query",
     "schema": {"type": "string", "maxLength": 200},
     "description": "who will answer: one request, which others do not see for a while",
+}
+_DECISION_ID = {
+    "name": "id",
+    "in": "query",
+    "schema": {"type": "string", "maxLength": 200},
+    "description": "under which the reward will come; the same id gets the same answer. Left out, one is made",
+}
+_DECISION = {
+    "required": True,
+    "description": "One decision.",
+    "content": {
+        "application/json": {
+            "schema": {"$ref": "#/components/schemas/Decision"},
+            "example": {"shared": {"user": ["ann"]}, "actions": [{"article": ["food"]}, {"article": ["sports"]}]},
+        },
+        "text/plain": {
+            "schema": {"type": "string", "description": "lines in Vowpal Wabbit's format, an action each"},
+            "example": "shared |user ann\n|article food\n|article sports\n",
+        },
+    },
 }
 _EXAMPLES = {
     "required": True,
@@ -81,9 +101,44 @@ _SCHEMAS: dict[str, Any] = {
         "properties": {
             "model": {"type": "string"},
             "position": {"type": "integer", "description": "last entry of the log that the model has learned"},
-            "predictions": {"type": "array", "items": {"type": ["number", "null"]}},
+            "predictions": {
+                "type": "array",
+                "items": {"type": ["number", "array", "null"]},
+                "description": "a number per example; a list with a number per action, where examples are decisions",
+            },
             "scores": {"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
             "repeated": {"type": "boolean", "description": "the request was known, and had been learned"},
+        },
+    },
+    "Decision": {
+        "type": "object",
+        "required": ["actions"],
+        "properties": {
+            "shared": {"$ref": "#/components/schemas/Record"},
+            "actions": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
+        },
+    },
+    "Ranked": {
+        "type": "object",
+        "required": ["model", "position", "id", "action", "probability", "ranked", "probabilities"],
+        "properties": {
+            "model": {"type": "string"},
+            "position": {"type": "integer", "description": "last entry of the log that the model had learned"},
+            "id": {"type": "string", "description": "of the decision"},
+            "action": {"type": "integer", "description": "drawn; counted from 0, a class from 1"},
+            "probability": {"type": "number", "description": "with which it was drawn"},
+            "ranked": {"type": "array", "items": {"type": "integer"}, "description": "all actions, the best first"},
+            "probabilities": {"type": "array", "items": {"type": "number"}, "description": "by action"},
+            "repeated": {"type": "boolean", "description": "the id was known: the answer is that of the first time"},
+        },
+    },
+    "Reward": {
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": {"type": "string", "description": "of the decision"},
+            "cost": {"type": "number"},
+            "reward": {"type": "number", "description": "the negative cost, instead of it"},
         },
     },
     "Answer": {
@@ -115,6 +170,8 @@ def description() -> dict[str, Any]:
     any_object = {"application/json": {"schema": {"type": "object"}}}
     answer = {"$ref": "#/components/schemas/Answer"}
     answers = {"oneOf": [answer, {"type": "array", "items": answer}]}
+    cost = {"$ref": "#/components/schemas/Reward"}
+    rewards = {"oneOf": [cost, {"type": "array", "items": cost}]}
     posted = "400 401 403 408 413 415 422 503"
     return {
         "openapi": "3.1.0",
@@ -136,6 +193,24 @@ def description() -> dict[str, Any]:
                     f"{posted} 404 409",
                     parameters=[_MODEL, _SCORES, _KEY],
                     requestBody=_EXAMPLES,
+                )
+            },
+            "/v1/rank": {
+                "post": _operation(
+                    "Draw an action of a decision; what was drawn and its probability are on disk before the answer.",
+                    {"application/json": {"schema": {"$ref": "#/components/schemas/Ranked"}}},
+                    f"{posted} 404 409",
+                    parameters=[_MODEL, _DECISION_ID],
+                    requestBody=_DECISION,
+                )
+            },
+            "/v1/reward": {
+                "post": _operation(
+                    "Tell what decisions have cost; each is learned once, with the probability of its draw.",
+                    any_object,
+                    f"{posted} 404",
+                    parameters=[_MODEL],
+                    requestBody={"required": True, "content": {"application/json": {"schema": rewards}}},
                 )
             },
             "/v1/labels": {

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from hutch.active.loop import active_layer, attach, labels_of, model_version
 from hutch.chain import Chain
 from hutch.core.atomic import check_writable
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import HutchError, StoreError, at
 from hutch.serve.bodies import batches_of, check_labels, single
-from hutch.serve.log import Entry, Log, Logged
+from hutch.serve.choices import with_choice
+from hutch.serve.log import Entry, Log, Logged, settle
 
 _SMALL = 1 << 14
 """Bodies up to so many bytes are read in the loop, larger ones in a thread."""
@@ -41,12 +42,14 @@ class Answered:
         scores: float32 (examples, classes).
         position: the last entry of the log that the model had learned; after learning, the request's own.
         repeated: the request was known, and learned before.
+        actions: of decisions how many each has; the predictions are theirs, one after the other.
     """
 
     predictions: NDArray[np.float32]
     scores: NDArray[np.float32]
     position: int
     repeated: bool = False
+    actions: list[int] | None = None
 
 
 class Served:
@@ -106,8 +109,8 @@ class Served:
             raise StoreError(at(str(self.log.store.path), None, None, text))
         return known[1]
 
-    def _copied(self, outputs: Outputs, repeated: bool = False) -> Answered:
-        return Answered(outputs.predictions.copy(), outputs.scores.copy(), self.position, repeated)
+    def _copied(self, outputs: Outputs) -> Answered:
+        return Answered(outputs.predictions.copy(), outputs.scores.copy(), self.position)
 
     async def predict(self, kind: str, body: bytes) -> Answered:
         """Predict the examples of a body.
@@ -145,16 +148,18 @@ class Served:
             check_labels(self.chain, ready)
         future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
 
-        def deliver(entry: Entry, outcome: Logged | HutchError) -> None:
+        entry = Entry(self.name, kind, body, id)
+
+        def deliver(outcome: Logged | HutchError) -> None:
             if isinstance(outcome, HutchError):
-                _settle(future, outcome)
+                settle(future, outcome)
             elif outcome.repeated:
                 nothing = np.zeros(0, np.float32)
-                _settle(future, Answered(nothing, nothing, outcome.number, True))
+                settle(future, Answered(nothing, nothing, outcome.number, True))
             else:
                 self.enqueue(outcome.number, entry, ready, future)
 
-        self.log.append(Entry(self.name, kind, body, id), deliver)
+        self.log.append(entry, deliver)
         return await future
 
     def enqueue(self, number: int, entry: Entry, ready: Any = None, future: Any = None) -> None:
@@ -180,17 +185,22 @@ class Served:
         if entry.audit:
             active_layer(self.chain).examples_per_label = self._examples_per_label(entry.audit)
         try:
-            outputs = self.chain.run_one(single(entry.kind, entry.body), True)
+            one = None if self.chain.decides else single(entry.kind, entry.body)
+            outputs = None if one is None else self.chain.run_one(one, True)
             if outputs is None:
-                [*batches] = batches_of(self.chain, entry.kind, entry.body)
-                done = self._finish(number, entry, [self.chain.run_batch(b, scores=True)[0] for b in batches])
+                batches = batches_of(self.chain, entry.kind, entry.body)
+                if entry.choice is not None:
+                    batches = [with_choice(batches[0], self.chain.takes, entry.choice)]
+                done = self._learned(number, entry, [(b, self.chain.run_batch(b, scores=True)[0]) for b in batches])
             else:
-                done = self._finish(number, entry, [outputs])
+                self._note(entry, number)
+                self._count_losses(outputs.losses)
+                done = self._copied(outputs)
         except HutchError as error:  # the checks before the log passed: it fails again whenever it is read
             self.position = number
-            _settle(future, error)
+            settle(future, error)
         else:
-            _settle(future, done)
+            settle(future, done)
         finally:
             if entry.audit:
                 active_layer(self.chain).examples_per_label = 0.0
@@ -204,49 +214,67 @@ class Served:
         try:
             found = await self._run(batches, True, number)
             self._note(entry, number)
-            _settle(future, found)
+            settle(future, found)
         except HutchError as error:
             self.position = number
-            _settle(future, error)
+            settle(future, error)
         finally:
             self._busy = False
             self._go_on()
 
-    def _finish(self, number: int, entry: Entry, outputs: list[Outputs]) -> Answered:
+    def _learned(self, number: int, entry: Entry, runs: list[tuple[Batch, Outputs]]) -> Answered:
         self._note(entry, number)
-        for one in outputs:
-            self._count_loss(one)
-        return Answered(
-            np.concatenate([one.predictions for one in outputs]),
-            np.concatenate([one.scores for one in outputs]),
-            number,
-        )
+        return self._gathered(runs, True, number)
+
+    def _gathered(self, runs: list[tuple[Batch, Outputs]], learn: bool, position: int) -> Answered:
+        """What several batches are answered; after learning their losses are counted."""
+        predictions: list[NDArray[np.float32]] = []
+        actions: list[int] | None = [] if self.chain.takes.of_decisions else None
+        for batch, outputs in runs:
+            losses, found = outputs.losses, outputs.predictions
+            if actions is not None:
+                shared, ends = shared_rows(batch), ends_of_groups(batch)
+                starts = np.concatenate([[0], ends[:-1]])
+                losses, found = losses[starts], found[~shared]
+                actions += (ends - starts - shared[starts]).tolist()
+            if learn:
+                self._count_losses(losses)
+            predictions.append(found)
+        scores = np.concatenate([outputs.scores for _, outputs in runs])
+        return Answered(np.concatenate(predictions), scores, position, actions=actions)
 
     def _note(self, entry: Entry, number: int) -> None:
         self.position = number
         if entry.audit:
             active_layer(self.chain).progress["learned"] = entry.audit
 
-    def _count_loss(self, outputs: Outputs) -> None:
-        for loss in outputs.losses.tolist():
+    def _count_losses(self, losses: NDArray[np.float32]) -> None:
+        for loss in losses.tolist():
             past = loss if self.recent_loss != self.recent_loss else self.recent_loss
             self.recent_loss = past + (loss - past) / 1000.0
 
     async def _run(self, batches: list[Batch], learn: bool, position: int) -> Answered:
         """Run batches piece by piece, so that others have their turn."""
-        predictions, scores = [], []
+        runs = []
         for batch in batches:
-            step = len(batch) if self.chain.whole_groups else _ROWS
-            for start in range(0, len(batch), max(step, 1)):
-                piece = batch if len(batch) <= step else batch.rows(start, min(start + step, len(batch)))
-                outputs = self.chain.run_apart(piece, learn)
-                predictions.append(outputs.predictions)
-                scores.append(outputs.scores)
-                if learn:
-                    self._count_loss(outputs)
+            start = 0
+            for stop in self._stops(batch):
+                piece = batch if stop - start == len(batch) else batch.rows(start, stop)
+                start = stop
+                runs.append((piece, self.chain.run_apart(piece, learn)))
                 if piece is not batch:
                     await asyncio.sleep(0)
-        return Answered(np.concatenate(predictions), np.concatenate(scores), position)
+        return self._gathered(runs, learn, position)
+
+    def _stops(self, batch: Batch) -> list[int]:
+        """The rows behind the pieces in which a batch is run."""
+        if self.chain.whole_groups:
+            return [len(batch)]
+        if not self.chain.takes.of_decisions:
+            return [*range(_ROWS, len(batch), _ROWS), len(batch)]
+        ends = ends_of_groups(batch)
+        found = ends[np.diff(ends // _ROWS, append=-1) != 0]
+        return [int(stop) for stop in found]
 
     async def save(self) -> bool:
         """Save the model if it has learned; returns whether it did.
@@ -256,6 +284,7 @@ class Served:
         """
         async with self._saving:
             if self.position == self.saved and self.saved_at:
+                await asyncio.to_thread(self.log.saved, self.name, self.saved)
                 return False
             self._pausing = True
             try:
@@ -280,15 +309,6 @@ class Served:
         """Wait until all that is on disk has been learned."""
         while self._waiting or self._busy:
             await asyncio.sleep(0.001)
-
-
-def _settle(future: Any, outcome: Answered | HutchError) -> None:
-    if future is None or future.done():  # replayed, or the client has gone
-        return
-    if isinstance(outcome, HutchError):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
 
 
 Models = dict[str, Served]

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.errors import HutchError, UsageError
-from hutch.core.kernel.abi import UNLABELED
 from hutch.core.net.lines import Answer
 from hutch.core.run.predictions import PredictionText
 from hutch.core.text.parser import TextParser
-from hutch.serve.bodies import TEXT
+from hutch.serve.bodies import TEXT, has_label
 from hutch.serve.served import Served
 
 _FEED = b"\n"
@@ -30,7 +29,7 @@ def answer_lines(served: Served) -> Answer:
     """
     if served.asks:
         raise UsageError("--vw-port: the top layer is 'active', wanted `hutch active serve --vw-port`")
-    if served.chain.whole_groups:
+    if served.chain.whole_groups or served.chain.takes.of_decisions:
         raise UsageError("--vw-port: the chain learns from groups of lines, wanted HTTP, a group in each body")
     return _Lines(served).answer
 
@@ -83,11 +82,3 @@ class _Lines:
         if lines.find(_FEED) < len(lines) - 1:
             return await self._one_by_one(lines)
         return f"error: {error}\n".encode(errors="replace")
-
-
-def has_label(batch: Batch) -> NDArray[Any]:
-    """Which examples have a label, or a cost; bool (examples)."""
-    if len(batch.cost_ptr) < 2:
-        return np.asarray(batch.labels != UNLABELED)
-    given = np.concatenate([[0], np.cumsum(batch.costs != UNLABELED)])
-    return np.asarray(given[batch.cost_ptr[1:]] > given[batch.cost_ptr[:-1]])

@@ -11,7 +11,8 @@ from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
 
-_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error")
+_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
+         "named_labels")  # fmt: skip
 _SILENT = ("merge_namespaces", "ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {
@@ -75,7 +76,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
-        f"Output pred = {_output_kind(chain, given)}",
+        f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
@@ -102,19 +103,24 @@ def _sums_lines(chain: Chain) -> list[str]:
 
 
 def kept_options(given: Namespace) -> str:
-    """The options that VW writes into a model."""
+    """The options that VW writes into a model, by name."""
     words = []
-    for option in OPTIONS:
-        value = getattr(given, option.name, None)
-        if option.name in _KEPT and value:
-            values = value if isinstance(value, list) else [value]
-            words += [f"--{option.name}" if v is True else f"--{option.name} {v}" for v in values]
+    for name in sorted(_KEPT):
+        value = getattr(given, name, None)
+        for each in value if isinstance(value, list) else [value]:
+            words += [] if each in (None, False) else [f"--{name}" if each is True else f"--{name} {each}"]
     return " ".join(words)
 
 
-def _output_kind(chain: Chain, given: Namespace) -> str:
+def output_kind(chain: Chain, given: Namespace) -> str:
+    """What VW calls the kind of the predictions."""
     if given.scores or given.probabilities:
         return "SCALARS"
+    top = chain.layers[0]
+    if top.name == _DECIDES and top.parameters.lists == "best":
+        return "MULTICLASS"
+    if top.name == "action_per_class" and chain.layers[1].name == "contextual_bandit":
+        return "MULTICLASS"
     return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 

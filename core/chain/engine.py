@@ -22,7 +22,7 @@ from hutch.core.kernel.record import address_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
-KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many")
+KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
 _ADDRESSES = ("weights",)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
@@ -217,7 +217,13 @@ class Engine:
             _check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
-        self.weights = _table(1 << bits, base.stride)
+        try:
+            self.weights = _table(1 << bits, base.stride)
+        except MemoryError:
+            size = 4 * base.stride * 2**bits / 2**30
+            raise ConfigError(
+                f"weights.bits: got {bits}, but there is no memory for a table of {size:.0f} GiB"
+            ) from None
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
         self.begins_with_zeros = not self.weights[spread(64, bits)].any()
@@ -253,6 +259,8 @@ class Engine:
             for name in wanted:
                 if layer.lacking(name) is None:
                     record[name] = getattr(kernels, name).address
+            if kernels.rewrite is not None:
+                record["rewrite"] = kernels.rewrite.address
             record["next"], record["state"], record["step"] = (
                 first + (k + 1) * size,
                 address_of(layer.state),

@@ -155,7 +155,8 @@ def _header(path: str | Path, kind: str) -> dict[str, str]:
 
 
 def _of(kind: str) -> str:
-    return {"chain": "the model of a chain", "crowd": "a crowd model", "em": "a model of online EM"}.get(kind, kind)
+    names = {"chain": "the model of a chain", "crowd": "a crowd model", "pairs": "a model of pairs"}
+    return {**names, "em": "a model of online EM"}.get(kind, kind)
 
 
 def _unusable(path: str | Path, text: str) -> ModelError:

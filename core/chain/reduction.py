@@ -16,6 +16,12 @@ from hutch.core.batch import Batch
 from hutch.core.kernel.abi import SHARED
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.rewriting import (
+    rewritten_importance_to,
+    rewritten_learn,
+    rewritten_predict,
+    rewritten_sensitivity,
+)
 from hutch.core.loss.losses import Loss, LossChoice
 from hutch.core.moved import DefinedIn as DefinedIn
 from hutch.core.parameters import Parameters as Parameters
@@ -65,6 +71,7 @@ class Kernels:
             row, and write to EXAMPLE.predictions what `predict` would return for each; only for a learner that leaves
             these as they are when another sub-model learns, unless that widens the range of labels. A layer above may
             then tell `learn` the prediction by EXAMPLE.predicted.
+        rewrite: of a layer that changes which features an example has; see `rewriting`.
     """
 
     learn: AddressKernel
@@ -72,6 +79,24 @@ class Kernels:
     importance_to: AddressKernel | None = None
     sensitivity: AddressKernel | None = None
     predict_many: AddressKernel | None = None
+    rewrite: AddressKernel | None = None
+
+    @classmethod
+    def rewriting(
+        cls,
+        rewrite: AddressKernel,
+        learn: AddressKernel = rewritten_learn,
+        predict: AddressKernel = rewritten_predict,
+    ) -> "Kernels":
+        """All kernels of a layer that only changes which features an example has.
+
+        Args:
+            rewrite: lets the example show other features; what it returns does not matter. The layers below then get
+                the example, which shows its own features again when they are done.
+            learn: in place of that, for a layer that learns, too.
+            predict: the same.
+        """
+        return cls(learn, predict, rewritten_importance_to, rewritten_sensitivity, rewrite=rewrite)
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ LAYER = np.dtype(
         ("importance_to", "u8"),  # address: h_min; `importance` carries the target prediction; inf where unreachable
         ("sensitivity", "u8"),  # address: change of the prediction per unit of importance (VW's first-order rule)
         ("predict_many", "u8"),  # address: predict with neighbouring sub-models at once, see EXAMPLE.predictions
+        ("rewrite", "u8"),  # address: let the example show other features, see hutch.core.kernel.rewriting
         ("next", "u8"),  # address of the LAYER below, 0 for a base learner
         ("step", "u8"),  # rows between two sub-models of the layer below: product of the widths below it
         ("state", "u8"),  # address of this layer's own record, its dtype declared in the reduction's file

@@ -16,6 +16,7 @@ from hutch.core.errors import UsageError
 from hutch.core.run.interrupt import Interruption
 from hutch.core.run.passes import Holdout, PassesDone, run_passes
 from hutch.core.run.progress import Cells, Progress, View, parse_schedule
+from hutch.core.run.unexpected import NO_LABELS, lacks_labels
 from hutch.core.strict_json import dumps
 
 
@@ -212,8 +213,8 @@ class Run:
             self._save(options.model)
         for reporter in self._reporters:
             reporter.close(self, done)
-        if options.learn and done.statistics.examples and not done.statistics.weighted_labeled:
-            self.notes.say("no example had a label: nothing was learned")
+        if options.learn and lacks_labels(self.engine, done.statistics):
+            self.notes.say(NO_LABELS)
         if interruption.number is not None:
             saved = f"saved {options.model}" if options.model else "no model was asked for"
             self.notes.say(f"interrupted after {done.statistics.examples} examples: {saved}")

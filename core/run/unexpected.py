@@ -8,6 +8,14 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.namespaces import NamedNamespaces
 from hutch.core.chain.reduction import Labels
+from hutch.core.chain.statistics import Statistics
+
+NO_LABELS = "no example had a label: nothing was learned"
+
+
+def lacks_labels(engine: Engine, seen: Statistics) -> bool:
+    """Whether a chain that has seen examples, none with a label, has no layer that learns from those, too."""
+    return bool(seen.examples and not seen.weighted_labeled) and not any(layer.statistics for layer in engine.layers)
 
 
 class Unexpected:
@@ -49,12 +57,10 @@ class Unexpected:
         self._seen += len(batch)
 
     def about_missing_labels(self) -> Iterator[str]:
-        """What to say about examples of which none had a label, unless a layer learns from those, too."""
-        seen = self._engine.statistics
-        without = any(layer.statistics for layer in self._engine.layers)
-        if seen.examples and not seen.weighted_labeled and not without and not self._told_missing:
+        """What to say about examples of which none had a label."""
+        if not self._told_missing and lacks_labels(self._engine, self._engine.statistics):
             self._told_missing = True
-            yield "no example had a label: nothing was learned"
+            yield NO_LABELS
 
     def about_labels(self) -> Iterator[str]:
         """What to say about the labels."""

@@ -7,7 +7,7 @@ import numpy as np
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import confusion_kernels as kernels
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown
 
 
 class DawidSkeneParameters(Parameters):
@@ -38,9 +38,13 @@ class DawidSkene(CrowdModel):
         """Vote shares as posteriors."""
         return count_state(labels, history)
 
-    def maximise(self, labels: Labels, state: State) -> None:
+    def count(self, labels: Labels, state: State) -> Sums:
         """Expected counts of every worker and class."""
-        count_labels(labels, state)
+        return count_labels(labels, state)
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """Counts of the history plus these."""
+        add_to_history(state, sums)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q_i(k) proportional to pi_k prod_w c_w[k, l]."""
@@ -80,12 +84,17 @@ def count_state(labels: Labels, history: State | None) -> State:
     )
 
 
-def count_labels(labels: Labels, state: State) -> None:
-    """Counts of the history plus those expected under the posteriors."""
-    counts, q = state.workers["counts"], state.items["posterior"]
-    counts[...] = state.scratch["counts"]
+def count_labels(labels: Labels, state: State) -> Sums:
+    """Counts expected under the posteriors, of workers and of classes."""
+    counts, q = np.zeros_like(state.workers["counts"]), state.items["posterior"]
     kernels.add_labels(labels.item_ptr, labels.workers, labels.labels, q, counts)
-    state.shared["class_counts"][...] = state.scratch["class_counts"] + q.sum(axis=0)
+    return {"counts": counts, "class_counts": q.sum(axis=0)}
+
+
+def add_to_history(state: State, sums: Sums) -> None:
+    """Counts of the history plus those expected under the posteriors."""
+    state.workers["counts"][...] = state.scratch["counts"] + sums["counts"]
+    state.shared["class_counts"][...] = state.scratch["class_counts"] + sums["class_counts"]
 
 
 def expect_table(labels: Labels, state: State, prior: Array, log_table: Array) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """What every crowd model is: an E step, an M step, priors; and the loops around them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from hutch.crowd.models.online import Stream
 
 Array = NDArray[np.float64]
+Sums = dict[str, Array]
+"""What an M step needs of the labels, by name: arrays that are sums over items."""
 
 
 class Parameters(parameters.Parameters):
@@ -46,7 +49,8 @@ class State:
         workers: arrays with one row per worker: what is carried over to the next run.
         shared: arrays of the whole crowd, carried over too.
         items: arrays with one row per item of the present labels; never saved, as is `scratch`.
-        scratch: whatever else a run needs.
+        scratch: whatever else a run needs that is the same for all items.
+        labels: arrays with one row per label, never saved.
     """
 
     classes: list[str]
@@ -55,6 +59,7 @@ class State:
     shared: dict[str, Array] = field(default_factory=dict)
     items: dict[str, Array] = field(default_factory=dict)
     scratch: dict[str, Array] = field(default_factory=dict)
+    labels: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,11 +83,69 @@ class Fit:
     informative: Array
 
 
+class Steps(Protocol):
+    """The steps of EM over some labels, wherever these lie."""
+
+    def count(self) -> Sums:
+        """`CrowdModel.count` over all labels."""
+        ...
+
+    def expect(self) -> tuple[float, float]:
+        """`CrowdModel.expect` over all labels, which are learned from."""
+        ...
+
+    def total(self, measure: str) -> float:
+        """The sum over all labels of a model's method (labels, state) -> sum over those labels."""
+        ...
+
+    def collect(self) -> None:
+        """Make the state hold the arrays of all items and labels as they are now."""
+        ...
+
+
+class Whole:
+    """`Steps` over labels in one piece, in this process.
+
+    Args:
+        model: whose steps.
+        labels: all of them.
+        state: of the model; changed in place.
+    """
+
+    def __init__(self, model: "CrowdModel", labels: Labels, state: State) -> None:
+        self._model, self._labels, self._state = model, labels, state
+
+    def count(self) -> Sums:
+        """See `Steps`."""
+        return self._model.count(self._labels, self._state)
+
+    def expect(self) -> tuple[float, float]:
+        """See `Steps`."""
+        return self._model.expect(self._labels, self._state, learned=True)
+
+    def total(self, measure: str) -> float:
+        """See `Steps`."""
+        return float(getattr(self._model, measure)(self._labels, self._state))
+
+    def collect(self) -> None:
+        """They are there."""
+
+
+Over = Callable[["CrowdModel", Labels, State], Steps]
+"""Makes the steps of a run: `Whole`, or one that divides the items among processes or machines."""
+
+
 class CrowdModel(ABC):
     """One explanation of how labels come about; subclasses are final.
 
     A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
     rest. State lives in `State`, never in the model. See docs/crowd/index.md for a complete model of a third party.
+
+    `count` and `expect` may be given the labels of some items only, with the rows of `State.items` and `State.labels`
+    that belong to them: that is how labels are divided among processes. What concerns the crowd happens in `settle`.
+
+    Attributes:
+        settlements: how often `count` and `settle` follow each other in an M step.
 
     Args:
         **parameters: fields of `Parameters`.
@@ -95,6 +158,7 @@ class CrowdModel(ABC):
     summary: ClassVar[str]
     Parameters: ClassVar[type[Parameters]] = Parameters
     parameters: Any
+    settlements: int = 1
 
     def __init__(self, **parameters: Any) -> None:
         from pydantic import ValidationError  # not at the top: reading labels alone checks nothing
@@ -116,19 +180,35 @@ class CrowdModel(ABC):
         """
 
     @abstractmethod
+    def count(self, labels: Labels, state: State) -> Sums:
+        """First half of the M step: what the items' posteriors say of workers and crowd, as sums over these items.
+
+        The state stays as it is. A model that learns nothing returns an empty dictionary.
+        """
+
+    @abstractmethod
+    def settle(self, state: State, sums: Sums) -> None:
+        """Second half: from the sums over all items to the parameters of workers and crowd, in place."""
+
     def maximise(self, labels: Labels, state: State) -> None:
         """M step: from the items' posteriors to the parameters of workers and crowd, in place."""
+        for _ in range(self.settlements):
+            self.settle(state, self.count(labels, state))
 
     @abstractmethod
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
-        """E step: new posteriors of the items, in place.
+        """E step: new posteriors of these items, in place; changes nothing but arrays of items and labels.
 
         Args:
             learned: these labels are part of what the parameters were estimated from.
 
         Returns:
-            objective, largest change of a posterior.
+            mean of the objective over these items without `log_prior`, largest change of a posterior.
         """
+
+    def log_prior(self, state: State) -> float:
+        """What the objective has of workers and crowd: log P(parameters) up to a constant; 0 if it has none."""
+        return 0.0
 
     @abstractmethod
     def posterior(self, state: State) -> Array:
@@ -162,29 +242,35 @@ class CrowdModel(ABC):
         likelihood = self.confusions(state)[labels.workers, :, labels.labels]
         return without_own(labels, self.posterior(state), likelihood)
 
-    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+    def fit(self, labels: Labels, history: State | None = None, over: Over = Whole) -> Fit:
         """Batch EM.
 
         Args:
             labels: if there is a history, read with its classes and workers.
             history: counts of earlier runs; they act as prior.
+            over: where the steps are made.
         """
-        return self.improve(labels, self.start(labels, history))
+        return self.improve(labels, self.start(labels, history), over=over)
 
-    def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
+    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = Whole) -> Fit:
         """Iterate until nothing changes any more, or the limit is reached.
 
         Args:
             labels: as in `fit`.
             state: changed in place.
             done: iterations that were spent on it before.
+            over: where the steps are made.
         """
         objective, iteration, converged = 0.0, done, False
+        steps = over(self, labels, state)
         while iteration < self.parameters.iterations and len(labels) and not converged:
-            self.maximise(labels, state)
-            objective, change = self.expect(labels, state, learned=True)
+            for _ in range(self.settlements):
+                self.settle(state, steps.count())
+            objective, change = steps.expect()
             iteration += 1
             converged = change <= self.parameters.tolerance
+        steps.collect()
+        objective += self.log_prior(state) / max(labels.items, 1) if iteration > done else 0.0
         return Fit(state, self.posterior(state), iteration, objective, converged, self.informative(state))
 
     def stream(self, classes: list[str], slots: int, history: State | None = None) -> "Stream":
@@ -199,6 +285,7 @@ class CrowdModel(ABC):
         """Posteriors under what earlier runs learned; nothing is learned from these labels."""
         state = self.start(labels, history)
         objective, _ = self.expect(labels, state, learned=False)
+        objective += self.log_prior(state) / max(labels.items, 1)
         return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
 
     def fixed_prior(self, classes: int) -> Array | None:

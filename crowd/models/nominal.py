@@ -7,7 +7,7 @@ import numpy as np
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, grown, without_own
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown, without_own
 
 if TYPE_CHECKING:
     from hutch.crowd.models.nominal_stream import NominalStream
@@ -76,41 +76,42 @@ class Nominal(CrowdModel):
             scratch={"alpha": alpha.copy(), "bend": bend.copy(), "class_counts": class_counts.copy()},
         )
 
-    def maximise(self, labels: Labels, state: State) -> None:
-        """Newton steps of alpha under a diagonal bound of the curvature, gamma in closed form."""
-        workers, shared, items = state.workers, state.shared, state.items
+    @property
+    def settlements(self) -> int:  # type: ignore[override]
+        """Steps of alpha."""
+        return int(self.parameters.steps)
+
+    def count(self, labels: Labels, state: State) -> Sums:
+        """Slopes of alpha, a diagonal bound of the curvature, and class counts."""
+        alpha, q = state.workers["alpha"], state.items["posterior"]
+        slope, bend = np.zeros_like(alpha), np.zeros_like(alpha)
+        kernels.slopes(
+            labels.item_ptr, labels.workers, labels.labels, q, state.items["log_beta"], alpha, slope, bend
+        )  # fmt: skip
+        return {"slope": slope, "bend": bend, "class_counts": q.sum(axis=0)}
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """A Newton step of alpha under the bound, gamma in closed form."""
+        workers, shared = state.workers, state.shared
         off = 1 - np.eye(len(state.classes))
         alpha = workers["alpha"]
-        for _ in range(self.parameters.steps):
-            slope, bend = np.zeros_like(alpha), np.zeros_like(alpha)
-            kernels.slopes(
-                labels.item_ptr,
-                labels.workers,
-                labels.labels,
-                items["posterior"],
-                items["log_beta"],
-                alpha,
-                slope,
-                bend,
-            )
-            slope -= state.scratch["bend"] * (alpha - state.scratch["alpha"])
-            bend += state.scratch["bend"]
-            if self.parameters.symmetric:
-                slope, bend = slope + slope.transpose(0, 2, 1), bend + bend.transpose(0, 2, 1)
-            # where p is almost 0 the bound is only good nearby, hence no step above 1
-            alpha += off * np.clip((slope - (alpha - shared["gamma"])) / (bend + 1), -1, 1)
-            shared["gamma"][...] = off * (1 + alpha.sum(axis=0)) / (len(alpha) + 1)
+        slope = sums["slope"] - state.scratch["bend"] * (alpha - state.scratch["alpha"])
+        bend = sums["bend"] + state.scratch["bend"]
+        if self.parameters.symmetric:
+            slope, bend = slope + slope.transpose(0, 2, 1), bend + bend.transpose(0, 2, 1)
+        # where p is almost 0 the bound is only good nearby, hence no step above 1
+        alpha += off * np.clip((slope - (alpha - shared["gamma"])) / (bend + 1), -1, 1)
+        shared["gamma"][...] = off * (1 + alpha.sum(axis=0)) / (len(alpha) + 1)
         workers["bend"][...] = bend
-        shared["class_counts"][...] = state.scratch["class_counts"] + items["posterior"].sum(axis=0)
+        shared["class_counts"][...] = state.scratch["class_counts"] + sums["class_counts"]
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
-        """Steps of log beta, then q; the objective holds the priors of alpha and gamma too."""
+        """Steps of log beta, then q."""
         steps = (self.parameters.steps if learned else 20) if self.parameters.difficulty else 0
-        likelihood, change = kernels.expect(
+        return kernels.expect(  # type: ignore[no-any-return]
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state),
             state.workers["alpha"], steps, state.items["log_beta"], state.items["posterior"],
         )  # fmt: skip
-        return likelihood + self.log_prior(state) / max(labels.items, 1), change
 
     def posterior(self, state: State) -> Array:
         """The posteriors."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.models.dawid_skene import count_labels, count_state, expect_table
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State
+from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state, expect_table
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums
 
 
 class OneCoinParameters(Parameters):
@@ -38,9 +38,13 @@ class OneCoin(CrowdModel):
         """Vote shares as posteriors."""
         return count_state(labels, history)
 
-    def maximise(self, labels: Labels, state: State) -> None:
+    def count(self, labels: Labels, state: State) -> Sums:
         """Expected counts; the coin reads right and wrong from them."""
-        count_labels(labels, state)
+        return count_labels(labels, state)
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """Counts of the history plus these."""
+        add_to_history(state, sums)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q_i(k) proportional to pi_k prod_w coin(r_w, l = k)."""

@@ -1,5 +1,6 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -8,7 +9,7 @@ from hutch.core.parameters import Within, values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.dawid_skene import DawidSkene
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, grown
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown
 
 if TYPE_CHECKING:
     from hutch.crowd.models.two_level_stream import TwoLevelStream
@@ -71,9 +72,10 @@ class TwoLevel(CrowdModel):
         kernels.start_posteriors(votes, state.items["posterior"])
         state.scratch["shares"] = np.empty((workers, classes, classes))
         kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
+        state.scratch["counted_shares"] = state.scratch["shares"].copy()
         return state
 
-    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+    def fit(self, labels: Labels, history: State | None = None, over: Over = Whole) -> Fit:
         """Batch EM, after a choice of `clarity` and start unless clarity is given or the iterations are too few.
 
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
@@ -82,14 +84,17 @@ class TwoLevel(CrowdModel):
         """
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:
-            return super().fit(labels, history)
-        clarity = max(CLARITIES, key=lambda clarity: self._try(labels, clarity, _TRIAL)[0])
-        rival = DawidSkene(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior).fit(labels).posterior
-        trials = [self._try(labels, clarity, _START, start) for start in (None, rival)]
+            return super().fit(labels, history, over)
+        clarity = max(CLARITIES, key=lambda clarity: self._try(labels, clarity, _TRIAL, over=over)[0])
+        other = DawidSkene(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
+        rival = other.fit(labels, None, over).posterior
+        trials = [self._try(labels, clarity, _START, start, over) for start in (None, rival)]
         _, state = max(trials, key=lambda trial: trial[0])
-        return self.improve(labels, state, done=_START)
+        return self.improve(labels, state, _START, over)
 
-    def _try(self, labels: Labels, clarity: float, iterations: int, start: Array | None = None) -> tuple[float, State]:
+    def _try(
+        self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = Whole
+    ) -> tuple[float, State]:
         """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
         options = {"clarity": clarity, "iterations": iterations, "tolerance": 0.0}
         model = TwoLevel(**values_of(self.parameters) | options)
@@ -97,42 +102,54 @@ class TwoLevel(CrowdModel):
         if start is not None:
             levels = np.array([_CLEAR_START, 1 - _CLEAR_START])
             state.items["posterior"][...] = (levels[None, :, None] * start[:, None]).reshape(labels.items, -1)
-        model.improve(labels, state, done=1)
-        model.maximise(labels, state)
-        predicted = kernels.held_out(
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, model.class_prior(state)[None],
-            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["shares"]),
-            state.items["posterior"],
-        )  # fmt: skip
-        model.expect(labels, state, learned=True)
+        model.improve(labels, state, 1, over)
+        steps = over(model, labels, state)
+        model.settle(state, steps.count())
+        predicted = steps.total("predicted")
+        steps.expect()
+        steps.collect()
         return predicted, state
 
-    def maximise(self, labels: Labels, state: State) -> None:
-        """Counts, then strengths, skills, population, and the priors of classes and levels."""
-        workers, shared, q = state.workers, state.shared, state.items["posterior"]
-        for name in ("counts", "habits"):
-            workers[name][...] = state.scratch[name]
-        workers["rows"][...] = workers["counts"].sum(axis=1)
-        workers["masses"][...] = workers["habits"].sum(axis=1)
-        crowd, classes = crowd_of(state), len(state.classes)
-        totals = np.zeros(2 * classes)
+    def predicted(self, labels: Labels, state: State) -> float:
+        """Log-probability of each label given the others, after an M step, summed: `two_level_kernels.held_out`."""
+        return kernels.held_out(  # type: ignore[no-any-return]
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
+            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["counted_shares"]),
+            state.items["posterior"],
+        )  # fmt: skip
+
+    def count(self, labels: Labels, state: State) -> Sums:
+        """Expected labels of rows and habits, and of the classes at each level."""
+        sums = {name: np.zeros_like(state.workers[name]) for name in ("counts", "rows", "habits", "masses")}
+        sums["totals"] = np.zeros(2 * len(state.classes))
+        crowd = crowd_of(replace(state, workers=state.workers | sums))
         kernels.add_labels(
-            labels.item_ptr, labels.workers, labels.labels, q, flat(state.scratch["shares"]), classes, crowd, totals
-        )
+            labels.item_ptr, labels.workers, labels.labels, state.items["posterior"], flat(state.scratch["shares"]),
+            len(state.classes), crowd, sums["totals"],
+        )  # fmt: skip
+        return sums
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """Counts, then strengths, skills, population, the priors of classes and levels; the labels' shares last."""
+        workers, shared, scratch, classes = state.workers, state.shared, state.scratch, len(state.classes)
+        for name, total in (("counts", "rows"), ("habits", "masses")):
+            workers[name][...] = scratch[name] + sums[name]
+            workers[total][...] = scratch[name].sum(axis=1) + sums[total]
+        crowd = crowd_of(state)
         kernels.fit_strengths(crowd, classes, workers["rows"].sum(axis=1) + workers["masses"])
-        by_level = totals.reshape(2, classes)
-        shared["class_counts"][...] = state.scratch["class_counts"] + by_level.sum(axis=0)
-        shared["level_counts"][...] = state.scratch["level_counts"] + by_level.sum(axis=1)
+        by_level = sums["totals"].reshape(2, classes)
+        shared["class_counts"][...] = scratch["class_counts"] + by_level.sum(axis=0)
+        shared["level_counts"][...] = scratch["level_counts"] + by_level.sum(axis=1)
+        scratch["counted_shares"][...] = scratch["shares"]
+        kernels.refresh_shares(crowd, classes, flat(scratch["shares"]))
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
-        """Leave-one-out E step; then the labels' shares under the new counts."""
-        classes, crowd, shares = len(state.classes), crowd_of(state), flat(state.scratch["shares"])
-        objective, change = kernels.expect(
+        """Leave-one-out E step."""
+        return kernels.expect(  # type: ignore[no-any-return]
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
-            level_prior(state), classes, crowd, shares, learned, state.items["posterior"],
+            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["counted_shares"]), learned,
+            state.items["posterior"],
         )  # fmt: skip
-        kernels.refresh_shares(crowd, classes, shares)
-        return objective, change
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """See `two_level_kernels.others`."""

@@ -228,6 +228,20 @@ class Linear(Reduction):
         """The features of the last example, for explanations of it; see `Features.gathered`."""
         return self._features.gathered()
 
+    def materialise(self, weights: NDArray[np.float32]) -> None:
+        """Write pending regularisation into the weights, for a chain that only predicts from here on.
+
+        Predictions are then sums of rounded products, as Vowpal Wabbit's with `-t` are: the last digit may change.
+
+        Args:
+            weights: the chain's table.
+        """
+        contraction, gravity = map(np.float32, self._regularization)
+        if contraction != 1 or gravity != 0:
+            shrunk = np.maximum(np.abs(weights[:, 0]) - gravity, np.float32(0))
+            weights[:, 0] = np.copysign(shrunk, weights[:, 0]) * contraction
+            self._regularization[:] = 1.0, 0.0
+
     def end_pass(self) -> None:
         """Let the learning rate decay."""
         self.state["learning_rate"] *= np.float32(self.parameters.decay)

@@ -19,11 +19,9 @@ from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
-    importance_to_next,
     kernel,
     learn_next,
     predict_next,
-    sensitivity_next,
     shared_of,
 )
 from hutch.core.kernel.record import Record
@@ -142,27 +140,12 @@ def learn(layer, example, label, importance, offset):
 
 
 @kernel
-def importance_to(layer, example, label, importance, offset):
-    """h_min of the layer below, from latent features."""
+def rewrite(layer, example, label, importance, offset):
+    """Let the example show its latent features."""
     s, e = ppca_of(layer), example_of(example)
-    if not read_row(s, e):
-        return importance_to_next(layer, example, label, importance, offset)
-    read = show_latent(s, e)
-    found = importance_to_next(layer, example, label, importance, offset)
-    show(e, read)
-    return found
-
-
-@kernel
-def sensitivity(layer, example, label, importance, offset):
-    """Sensitivity of the layer below, from latent features."""
-    s, e = ppca_of(layer), example_of(example)
-    if not read_row(s, e):
-        return sensitivity_next(layer, example, label, importance, offset)
-    read = show_latent(s, e)
-    found = sensitivity_next(layer, example, label, importance, offset)
-    show(e, read)
-    return found
+    if read_row(s, e):
+        show_latent(s, e)
+    return np.float32(0)
 
 
 class PPCALayer(Reduction):
@@ -243,7 +226,7 @@ class PPCALayer(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, sensitivity)
+        return Kernels.rewriting(rewrite, learn, predict)
 
     @property
     def samples(self) -> int:

@@ -295,6 +295,13 @@ def test_training_without_labels_is_mentioned(here: Path, hutch: Run) -> None:
     assert result.code == 0 and result.err == "no example had a label: nothing was learned\n"
 
 
+def test_what_is_learned_without_labels_is_learned(here: Path, hutch: Run) -> None:
+    Path("pixels.vw").write_text("".join(f"|pixel 0:{i % 7} 1:{i % 3}\n" for i in range(40)))
+    Path("ppca.yaml").write_text("chain:\n- ppca: {namespace: pixel, dimension: 2, rank: 1}\n- linear\n")
+    result = hutch("train", "pixels.vw", "-C", "ppca.yaml", "--quiet", "-f", "model")
+    assert result.code == 0 and "nothing was learned" not in result.err
+
+
 def test_several_passes_need_files(here: Path, hutch: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     result = hutch("train", "-", "--passes", "2")
     assert result.code == 2 and "--passes: the data is read anew in each pass: wanted files" in result.err

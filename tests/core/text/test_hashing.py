@@ -1,7 +1,5 @@
 """Hashes against published vectors, VW's own indices and a plain implementation."""
 
-import doctest
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,7 +112,3 @@ def test_namespace_ids() -> None:
     assert namespace_id("", "letter") == namespace_id(" ", "letter") == 32
     assert namespace_id("") == namespace_id(" ") == 0
     assert namespace_id("12") == murmur(b"12", 0)
-
-
-def test_examples_in_docstrings() -> None:
-    assert doctest.testmod(hashing).failed == 0

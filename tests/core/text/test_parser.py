@@ -1,6 +1,5 @@
 """The text parser: grammar, labels, numbers, problems, buffers; indices and values as VW prints them."""
 
-import doctest
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.text import parser as text_parser
 from hutch.core.text import problems as kinds
 from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -330,10 +328,6 @@ def test_binary_junk_is_survived() -> None:
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         ParserOptions(**options)
-
-
-def test_examples_in_docstrings() -> None:
-    assert doctest.testmod(text_parser).failed == 0
 
 
 CASES = [

@@ -217,7 +217,10 @@ class Votes(CrowdModel):
     def start(self, labels, history):
         return State(labels.classes, labels.worker_names, items={"posterior": labels.vote_share(gold=True)})
 
-    def maximise(self, labels, state):
+    def count(self, labels, state):
+        return {}
+
+    def settle(self, state, sums):
         """Nothing is learned."""
 
     def expect(self, labels, state, learned):

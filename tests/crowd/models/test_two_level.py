@@ -11,7 +11,7 @@ from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.special import digamma
-from hutch.crowd.models.two_level import CLARITIES, TwoLevel, crowd_of, flat, level_prior
+from hutch.crowd.models.two_level import CLARITIES, TwoLevel, crowd_of, flat, level_prior, others
 from hutch.crowd.simulate import simulate
 
 _spec = importlib.util.spec_from_file_location("two_level_twin", Path(__file__).with_name("two_level_twin.py"))
@@ -67,9 +67,9 @@ def test_labels_are_predicted_by_the_others():
     model = TwoLevel(clarity=0.1)
     state = model.start(labels, None)
     model.maximise(labels, state)
-    crowd, shares, q = crowd_of(state), flat(state.scratch["shares"]), state.items["posterior"]
+    crowd, shares, q = crowd_of(state), flat(state.scratch["counted_shares"]), state.items["posterior"]
     prior, levels = model.class_prior(state), level_prior(state)
-    decided = model.others(labels, state)
+    decided = others(labels, state, prior, shares, remove_own=True)
     arguments = (labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], levels, 3, crowd, shares, q)
     total = 0.0
     for item in range(labels.items):
@@ -77,7 +77,7 @@ def test_labels_are_predicted_by_the_others():
         factors = {}
         for place in places:
             slot, label = labels.workers[place], labels.labels[place]
-            share = state.scratch["shares"][slot, label]
+            share = state.scratch["counted_shares"][slot, label]
             own = q[item, :3] + q[item, 3:] * share
             rows = state.workers["counts"][slot].sum(axis=0) - own
             first, second, _, strength, clarity = state.shared["strengths"]
@@ -90,9 +90,9 @@ def test_labels_are_predicted_by_the_others():
             habit /= state.workers["habits"][slot].sum() + strength - own_habit + 1e-4
             factors[place] = np.concatenate([clear, clarity * clear + (1 - clarity) * habit])
         for place in places:
-            others = np.outer(levels, prior).ravel() * np.prod([factors[p] for p in places if p != place], axis=0)
-            total += np.log(others @ factors[place] / others.sum())
-            by_class = (others[:3] + clarity * others[3:]) / others.sum()
+            rest = np.outer(levels, prior).ravel() * np.prod([factors[p] for p in places if p != place], axis=0)
+            total += np.log(rest @ factors[place] / rest.sum())
+            by_class = (rest[:3] + clarity * rest[3:]) / rest.sum()
             assert np.allclose(decided[place], by_class, atol=1e-9)
     assert kernels.held_out(*arguments) == pytest.approx(total, abs=1e-7)
 

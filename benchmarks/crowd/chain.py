@@ -1,6 +1,6 @@
 """A crowd's labels and a learner together (crowd_em) beside aggregating first and training then.
 
-    python benchmarks/crowd_chain.py [--river PYTHON] [--seeds N] [--sets NAME,...] [--workers N,...] [--stream]
+    python benchmarks/crowd/chain.py [--river PYTHON] [--seeds N] [--sets NAME,...] [--workers N,...] [--stream]
 
 Simulated crowds over real features: scikit-learn's digits, River's ImageSegments and Phishing (PYTHON is an interpreter
 in whose environment `pip install river` was run; without it they are left out) and bags of words. Every item gets R

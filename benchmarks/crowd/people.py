@@ -1,6 +1,6 @@
 """Crowd models beside crowd-kit on published label sets, in one run.
 
-    python benchmarks/crowd.py DATA_DIR [--peers PYTHON] [--sim N] [--slow]
+    python benchmarks/crowd/people.py DATA_DIR [--peers PYTHON] [--sim N] [--slow]
 
 DATA_DIR holds one folder a set, with labels.tsv (worker TAB task TAB label) and gold.tsv (task TAB label). PYTHON is an
 interpreter in whose environment `pip install crowd-kit` was run; without it no peers are measured. --sim adds one
@@ -78,7 +78,7 @@ def own_methods() -> dict[str, Callable[[Labels], np.ndarray]]:
         return lambda labels: kind().fit(labels).posterior
 
     def online(kind: type, passes: int) -> Callable[[Labels], np.ndarray]:
-        return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, SLOTS, passes).posterior
+        return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, passes).posterior
 
     methods = {f"hutch {kind.name}": batch(kind) for kind in ALIKE}
     for kind in (TwoLevel, Nominal):

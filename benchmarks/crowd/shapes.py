@@ -1,6 +1,6 @@
 """The default crowd model beside Dawid-Skene on simulated crowds of many shapes, in one run.
 
-    python benchmarks/crowd_shapes.py [--crowds N]
+    python benchmarks/crowd/shapes.py [--crowds N]
 
 Sizes, classes, labels per item and workers are drawn anew for every crowd; each has spammers, adversaries, biased
 workers and items of all difficulties (`hutch.crowd.simulate`). A difference within two standard errors of the paired

@@ -1,6 +1,6 @@
 """A crowd whose workers change: `crowd_em` in a stream, alone and held near anchors by `nat_oem`.
 
-    python benchmarks/crowd_anchor.py [--seeds N] [--items N] [--workers N]
+    python benchmarks/crowd/anchor.py [--seeds N] [--items N] [--workers N]
 
 Simulated: three classes, five labels an item. After a third of the stream half of the workers change (a new confusion
 matrix each), after two thirds they return to the old one; at half time more workers join. Log-loss of the posterior of

@@ -1,0 +1,43 @@
+"""Which engine a command uses: what is computed is said by the shards, where by the address of a cluster."""
+
+import os
+
+from hutch.core.errors import UsageError
+from hutch.distributed.engine import Engine, Here
+
+
+def check_places(shards: int, ray: str | None) -> None:
+    """Refuse a cluster for work in one piece.
+
+    Raises:
+        UsageError: there is an address and only one shard.
+    """
+    if ray is not None and shards < 2:
+        raise UsageError("--ray: says only where shards are computed; wanted --shards N, too")
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def engine_for(shards: int, ray: str | None = None) -> Engine:
+    """The engine for work in shards: Ray at its address, else processes on this machine, or this one if it is alone.
+
+    Args:
+        shards: how many there are.
+        ray: address of a Ray cluster, as of `hutch.distributed.on_ray.OnRay`; None: none.
+
+    Raises:
+        HutchError: Ray is not installed, or there is no cluster at that address.
+    """
+    if ray is not None:
+        from hutch.distributed.on_ray import OnRay
+
+        return OnRay(ray)
+    workers = min(shards, processors())
+    if workers < 2:
+        return Here()
+    from hutch.distributed.processes import Processes
+
+    return Processes(workers)

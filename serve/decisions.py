@@ -1,0 +1,184 @@
+"""Decisions over HTTP: an action is drawn and stored with its probability, and learned when its cost is known."""
+
+import hashlib
+import json
+import math
+import sqlite3
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.errors import DataError, at
+from hutch.core.kernel.abi import UNLABELED
+from hutch.serve.bodies import SOURCE, batches_of, check_id, parse_json
+from hutch.serve.choices import (
+    DECISION,
+    Decided,
+    Reward,
+    add_cost,
+    add_decision,
+    choice_of,
+    draw,
+    find_answer,
+    note_entry,
+)
+from hutch.serve.log import Entry
+from hutch.serve.served import Served
+
+_KEYS = ("id", "cost", "reward")
+_WANTED = "an object with the id of a decision, and its cost or reward"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewarded:
+    taught: list[tuple[int, Entry]]
+    position: int
+
+
+async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str, Any]:
+    """Draw an action of a decision, and store it with the probability that it had.
+
+    Args:
+        served: the model.
+        kind: of the body.
+        body: one decision without a label; where the chain takes classes, one example.
+        id: under which the client will tell its cost; empty: one is made. The same id gets the same answer.
+
+    Raises:
+        DataError: the first place that cannot be used, or a chain that learns no decisions.
+        Contradiction: the id belongs to another decision.
+    """
+    _require_choices(served)
+    [batch, *more] = batches_of(served.chain, kind, body)
+    if more or len(ends_of_groups(batch)) != 1:
+        raise DataError(at(SOURCE, None, None, "got several decisions, wanted one"))
+    if (batch.costs != UNLABELED).any():
+        raise DataError(at(SOURCE, None, None, "got a label, wanted none: its cost comes as a reward"))
+    if id:
+        before: dict[str, Any] | None = await served.log.done(
+            lambda connection: find_answer(connection, served.name, id, kind, body)
+        )
+        if before is not None:
+            return before | {"repeated": True}
+    name, outputs = id or uuid.uuid4().hex, served.chain.run_apart(batch, False)
+    decided = _decide(served, name, kind, body, _values(served, batch, outputs), outputs.ranked)
+    answer: dict[str, Any] = await served.log.done(lambda connection: add_decision(connection, served.name, decided))
+    return answer
+
+
+def _require_choices(served: Served) -> None:
+    """See that the chain learns from actions that were chosen.
+
+    Raises:
+        DataError: it does not.
+    """
+    chain = served.chain
+    if chain.takes not in (Labels.LOGGED_ACTION, Labels.LOGGED_CLASS):
+        raise DataError(f"the model {served.name!r} takes labels {chain.takes.value!r}, wanted a chain of decisions")
+
+
+def _values(served: Served, batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
+    """Score or probability of each action."""
+    of_classes = served.chain.takes is Labels.LOGGED_CLASS
+    return np.asarray(outputs.scores[0] if of_classes else outputs.predictions[~shared_rows(batch)])
+
+
+def _decide(
+    served: Served, id: str, kind: str, body: bytes, values: NDArray[np.float32], ranked: NDArray[np.uint32]
+) -> Decided:
+    """Draw an action; the draw goes by the log and the id alone."""
+    explores = served.chain.predicts is Predictions.ACTION_PROBABILITIES
+    first = 1 if served.chain.takes is Labels.LOGGED_CLASS else 0
+    order = ranked[-len(values) :].tolist()
+    if explores:
+        total = float(values.sum(dtype=np.float64))
+        if not (values >= 0).all() or not 0 < total < math.inf:
+            raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are no probabilities")
+        shares = (values / total).astype(np.float32)
+        seed = f"{served.log.identity}\0{served.name}\0{id}".encode()
+        share = int.from_bytes(hashlib.sha256(seed).digest()[:6], "big") / (1 << 48)
+        place = draw(shares.tolist(), share)
+    else:  # the chain does not explore
+        place, shares = order[0], (np.arange(len(values)) == order[0]).astype(np.float32)
+    probability = float(shares[place])
+    answer = {
+        "model": served.name,
+        "position": served.position,
+        "id": id,
+        "action": first + place,
+        "probability": probability,
+        "ranked": [first + k for k in order],
+        "probabilities": shares.tolist(),
+    }
+    return Decided(id, kind, body, first + place, probability, answer)
+
+
+async def reward(served: Served, body: bytes) -> dict[str, Any]:
+    """Accept the cost of one decision or of several, all or none; the model learns them before this returns.
+
+    Args:
+        served: the model that decided.
+        body: JSON, `{"id": …, "cost": …}` or a list of these; `reward` is the same as the negative cost.
+
+    Raises:
+        DataError: what is no reward, a decision that is not known or has another cost.
+    """
+    _require_choices(served)
+    found = parse_json(body)
+    listed = found if isinstance(found, list) else [found]
+    rewards = [_read(one, place) for place, one in enumerate(listed, 1)]
+    if not rewards:
+        raise DataError(at(SOURCE, None, None, f"got no reward, wanted {_WANTED}"))
+
+    def accept(connection: sqlite3.Connection) -> _Rewarded:
+        return _accept(served, connection, rewards)
+
+    def learn(outcome: _Rewarded) -> None:
+        for number, entry in outcome.taught:
+            served.enqueue(number, entry)
+
+    done: _Rewarded = await served.log.done(accept, learn)
+    new = len(done.taught)
+    return {"model": served.name, "position": done.position, "new": new, "repeated": len(rewards) - new}
+
+
+def _accept(served: Served, connection: sqlite3.Connection, rewards: list[Reward]) -> _Rewarded:
+    """Store costs, and write what they teach into the log."""
+    taught, last = [], 0
+    for one in rewards:
+        number = add_cost(connection, served.name, one)
+        if number is None:
+            kind, body, choice = choice_of(connection, served.name, one.id)
+            number = served.log.write(connection, Entry(served.name, DECISION, one.id.encode()))
+            note_entry(connection, served.name, one.id, number)
+            taught.append((number, Entry(served.name, kind, body, choice=choice)))
+        last = max(last, number)
+    return _Rewarded(taught, last)
+
+
+def _read(found: Any, place: int) -> Reward:
+    def wrong(text: str) -> DataError:
+        return DataError(at(SOURCE, place, None, text))
+
+    if not isinstance(found, dict):
+        raise wrong(f"got {json.dumps(found)[:40]}, wanted {_WANTED}")
+    for key in found:
+        if key not in _KEYS:
+            raise wrong(f"unknown key {key!r}, wanted one of {', '.join(_KEYS)}")
+    if not isinstance(found.get("id"), str):
+        raise wrong(f"id: got {json.dumps(found.get('id'))[:40]}, wanted the id of a decision")
+    given = [key for key in ("cost", "reward") if key in found]
+    if len(given) != 1:
+        raise wrong(f"got {' and '.join(given) or 'neither cost nor reward'}, wanted one of cost and reward")
+    value = found[given[0]]
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not abs(value) < float(UNLABELED):
+        raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number")
+    cost = float(value) if given == ["cost"] else -float(value)
+    return Reward(check_id(found["id"], "id"), cost, place)

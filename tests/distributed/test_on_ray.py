@@ -1,0 +1,118 @@
+"""Ray: the bits of the reference, whatever dies. One cluster of two nodes for all tests here."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed_tasks import both, die_once, refuse
+
+from hutch.core.errors import DataError
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
+from hutch.distributed.crowd import crowd
+from hutch.distributed.engine import Here
+from hutch.distributed.on_ray import OnRay
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'hutch[ray]'")
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes with a processor each."""
+    from ray.cluster_utils import Cluster
+
+    kept = {name: os.environ.get(name) for name in ("PYTHONPATH", "RAY_USAGE_STATS_ENABLED")}
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), kept["PYTHONPATH"] or ""])
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@pytest.fixture(scope="module")
+def engine(cluster: Any) -> Iterator[OnRay]:
+    with OnRay(cluster.address) as made:
+        yield made
+
+
+def test_tasks_take_values_and_results_of_tasks(engine: OnRay) -> None:
+    plus, minus = engine.submit(both, engine.put(5), engine.put(3), results=2)
+    [again] = engine.submit(both, plus, minus, results=1)
+    assert engine.get(again) == (10, 6)
+    ready, pending = engine.wait([plus, minus])
+    assert len(ready) + len(pending) == 2 and ready and engine.wait([]) == ([], [])
+
+
+def test_an_error_of_the_user_is_not_tried_again(engine: OnRay) -> None:
+    [failed] = engine.submit(refuse, engine.put(0))
+    with pytest.raises(DataError, match="labels.tsv:7: a line is too long"):
+        engine.get(failed)
+
+
+def test_a_task_whose_process_is_killed_runs_again(engine: OnRay, tmp_path: Path) -> None:
+    [killed] = engine.submit(die_once, engine.put(str(tmp_path / "marker")))
+    assert engine.get(killed) == "alive"
+
+
+def test_crowds_have_the_bits_of_the_reference_while_processes_are_killed(engine: OnRay) -> None:
+    model = TwoLevel()
+    labels = simulate(300, 30, 3, 4, seed=3).labels
+    here = crowd(labels, model, shards=4, engine=Here()).fit
+    done = threading.Event()
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_workers, args=(done, killed))
+    killer.start()
+    try:
+        there = crowd(labels, model, shards=4, engine=engine).fit
+    finally:
+        done.set()
+        killer.join()
+    assert killed
+    assert np.array_equal(here.posterior, there.posterior) and here.objective == there.objective
+    for name, array in here.state.workers.items():
+        assert np.array_equal(array, there.state.workers[name])
+
+
+def kill_workers(done: threading.Event, killed: list[int]) -> None:
+    """Kill one process that works on our tasks every second; they are those of the cluster below this process."""
+    while not done.wait(0.5) and len(killed) < 3:
+        found = task_processes()
+        if found:
+            os.kill(found[0], signal.SIGKILL)
+            killed.append(found[0])
+            time.sleep(0.5)
+
+
+def task_processes() -> list[int]:
+    """Processes below this one that Ray calls after a task of ours."""
+    mine, parents = [], {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents[int(entry.name)] = int(words[1]), (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+    for pid, (parent, command) in parents.items():
+        above = parent
+        while above in parents and above != os.getpid():
+            above = parents[above][0]
+        if above == os.getpid() and command.startswith((b"ray::work", b"ray::_work")):
+            mine.append(pid)
+    return mine

@@ -1,0 +1,265 @@
+"""Decisions over HTTP: drawn with the chain's probabilities, learned once with those of the draw."""
+
+import asyncio
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.batch import shared_rows
+from hutch.core.chain.reduction import Labels
+from hutch.serve.bodies import batches_of
+from hutch.serve.choices import Choice, with_choice
+
+JSON = "application/json"
+BASE = {"linear": {"interactions": [["user", "article"]]}}
+ADF = ["contextual_bandit", "cost_sensitive_with_features", BASE]
+CONFIG = {"weights": {"bits": 12}, "chain": ["explore_squarecb", *ADF]}
+GREEDY = {"weights": {"bits": 12}, "chain": ADF}
+CLASSES = {"weights": {"bits": 12}, "chain": [{"action_per_class": {"classes": 3}}, "explore_epsilon", *ADF]}
+DECISION = {"shared": {"user": ["ann"]}, "actions": [{"article": [name]} for name in ("food", "sports", "music")]}
+TEXT = "shared |user ann\n|article food\n|article sports\n|article music\n"
+LOG = [{**DECISION, "chosen": k % 3, "cost": float(k % 3 != 1), "probability": 1 / 3} for k in range(30)]
+
+
+@pytest.fixture
+def bandit(tmp_path: Path) -> Path:
+    """A model that has learned from a few decisions."""
+    chain = Chain.from_config(CONFIG)
+    chain.learn(LOG)
+    chain.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(("body", "kind"), [(json.dumps(DECISION), JSON), (TEXT, "text/plain")], ids=["json", "text"])
+def test_ranked_rewarded_and_learned_as_the_chain_does(bandit: Path, body: str, kind: str, in_service: Any) -> None:
+    twin = Chain.load(bandit)
+
+    async def use(service: Any) -> None:
+        for k in range(60):
+            ranked = (await service.post(f"/v1/rank?id=d{k}", body, kind)).json()
+            shares = twin.predict([DECISION])
+            np.testing.assert_allclose(ranked["probabilities"], shares, rtol=1e-6)
+            action = ranked["action"]
+            assert ranked["probability"] == ranked["probabilities"][action] > 0
+            assert ranked["ranked"][0] == shares.argmax() and sorted(ranked["ranked"]) == [0, 1, 2]
+            if k % 3:
+                continue  # its reward never comes
+            cost = float(action != 2)
+            done = await service.post("/v1/reward", json.dumps({"id": ranked["id"], "reward": -cost}), JSON)
+            assert done.json() == {"model": "model", "position": k // 3 + 1, "new": 1, "repeated": 0}
+            twin.learn([{**DECISION, "chosen": action, "cost": cost, "probability": ranked["probability"]}])
+            assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
+
+    in_service([bandit], use)
+
+
+@pytest.mark.parametrize("name", ["explore_epsilon", "explore_softmax"])
+def test_actions_are_drawn_with_their_probabilities(name: str, tmp_path: Path, in_service: Any) -> None:
+    explores = {name: {"epsilon": 0.6}}
+    Chain.from_config({**CONFIG, "chain": [explores, *ADF]}).save(tmp_path / "model")
+    drawn = np.zeros(3)
+
+    async def use(service: Any) -> None:
+        for _ in range(300):
+            ranked = (await service.post("/v1/rank", TEXT)).json()
+            drawn[ranked["action"]] += 1
+        shares = np.array(ranked["probabilities"])
+        assert (abs(drawn - 300 * shares) < 6 * np.sqrt(300 * shares * (1 - shares))).all()
+
+    in_service([tmp_path / "model"], use)
+
+
+def test_rewards_late_repeated_and_unknown(bandit: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        async def reward(*found: Any) -> Any:
+            return await service.post("/v1/reward", json.dumps(list(found) if len(found) > 1 else found[0]), JSON)
+
+        examples = service.first.chain.statistics.examples
+        first = (await service.post("/v1/rank?id=a", TEXT)).json()
+        for _ in range(5):  # the model moves on before the reward comes
+            await service.post("/v1/learn", json.dumps(LOG), JSON)
+        again = (await service.post("/v1/rank?id=a", TEXT)).json()
+        assert again == first | {"repeated": True}
+        assert (await service.post("/v1/rank?id=a", TEXT + "|article more\n")).status_code == 409
+        await service.post("/v1/rank?id=b", TEXT)
+        assert (await reward({"id": "a", "cost": 1})).json() == {
+            "model": "model",
+            "position": 6,
+            "new": 1,
+            "repeated": 0,
+        }
+        late = await reward({"id": "a", "cost": 1.0}, {"id": "b", "cost": 0})
+        assert late.json() == {"model": "model", "position": 7, "new": 1, "repeated": 1}
+        other = await reward({"id": "a", "cost": 2})
+        assert other.status_code == 422 and "got 2.0 for decision 'a', but it was 1.0 before" in other.json()["error"]
+        await service.post("/v1/rank?id=cc", TEXT)
+        unknown = await reward({"id": "cc", "cost": 0}, {"id": "ccc", "cost": 0})
+        assert unknown.status_code == 422
+        assert unknown.json()["error"] == (
+            "<body>:2: id: there is no decision 'ccc' of the model 'model'; did you mean 'cc'?"
+        )
+        assert (await reward({"id": "cc", "cost": 0})).json()["new"] == 1  # all of a list or nothing
+        assert service.first.chain.statistics.examples == examples + 150 + 3
+        [[probability]] = service.log._rows("SELECT probability FROM serve_decisions WHERE id = 'a'")
+        assert probability == first["probability"]
+
+    in_service([bandit], use)
+
+
+def test_after_a_crash_the_log_gives_the_same_model(bandit: Path, in_service: Any) -> None:
+    left: list[bytes] = []
+
+    async def use(service: Any) -> None:
+        await service.first.drain()
+        if left:
+            assert service.first.chain.weights.tobytes() == left[0]
+            repeated = await service.post("/v1/reward", '{"id": "d3", "cost": 0.5}', JSON)
+            assert repeated.json()["repeated"] == 1
+            return
+        for k in range(9):
+            await service.post(
+                f"/v1/rank?id=d{k}", TEXT if k % 2 else json.dumps(DECISION), "text/plain" if k % 2 else JSON
+            )
+            if k % 3 == 0:
+                await service.post("/v1/reward", json.dumps({"id": f"d{k}", "cost": 0.5}), JSON)
+        left.append(service.first.chain.weights.tobytes())
+
+    in_service([bandit], use)
+    in_service([bandit], use)
+
+
+def test_old_ids_are_forgotten(bandit: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        for id in "ab":
+            await service.post(f"/v1/rank?id={id}", TEXT)
+        assert (await service.post("/v1/learn", json.dumps(LOG), JSON, **{"idempotency-key": "k"})).status_code == 200
+        await service.post("/v1/reward", '{"id": "b", "cost": 1}', JSON)
+        assert await service.first.save()
+        service.log._remember = -60.0
+        assert (await service.post("/v1/reward", '{"id": "b", "cost": 1}', JSON)).json()["repeated"] == 1
+        await service.post("/v1/rank?id=c", TEXT)
+        await service.post("/v1/reward", '{"id": "c", "cost": 1}', JSON)
+        await asyncio.to_thread(service.log.saved, "model", service.first.saved)
+        rows = service.log._rows
+        assert rows("SELECT id FROM serve_decisions") == [("c",)]  # the log still needs it
+        assert rows("SELECT id FROM serve_ids") == []
+        assert (await service.post("/v1/reward", '{"id": "b", "cost": 1}', JSON)).status_code == 422
+
+    in_service([bandit], use)
+
+
+def test_a_log_of_an_older_version_gets_its_columns(bandit: Path, in_service: Any) -> None:
+    async def nothing(service: Any) -> None:
+        pass
+
+    in_service([bandit], nothing)
+    with sqlite3.connect(bandit.with_suffix(".db")) as connection:
+        connection.execute("ALTER TABLE serve_ids DROP COLUMN time")
+        connection.execute("INSERT INTO serve_ids VALUES ('model', 'x', x'00', 1)")
+        connection.execute("DROP TABLE serve_decisions")
+
+    async def use(service: Any) -> None:
+        [[found]] = service.log._rows("SELECT time FROM serve_ids")
+        assert abs(found - time.time()) < 60
+        assert (await service.post("/v1/rank", TEXT)).status_code == 200
+
+    in_service([bandit], use)
+
+
+def test_greedy_chains_and_classes(tmp_path: Path, in_service: Any) -> None:
+    for name, config in {"greedy": GREEDY, "classes": CLASSES}.items():
+        Chain.from_config(config).save(tmp_path / name)
+    twin = Chain.from_config(CLASSES)
+
+    async def use(service: Any) -> None:
+        ranked = (await service.post("/v1/rank?model=greedy", TEXT)).json()
+        assert ranked["probabilities"] == [1, 0, 0] and ranked["probability"] == 1
+        for k in range(30):
+            ranked = (await service.post(f"/v1/rank?model=classes&id={k}", "|user ann x:2")).json()
+            assert sorted(ranked["ranked"]) == [1, 2, 3]
+            assert ranked["probability"] == ranked["probabilities"][ranked["action"] - 1]
+            cost = ranked["action"] / 4
+            await service.post("/v1/reward?model=classes", json.dumps({"id": str(k), "cost": cost}), JSON)
+            record = {"user": {"ann": 1, "x": 2}, "label": {"class": ranked["action"], "cost": cost}}
+            record["label"]["probability"] = ranked["probability"]
+            twin.learn([record])
+        assert service.models["classes"].chain.weights.tobytes() == twin.weights.tobytes()
+        assert ranked["ranked"][0] == 1
+
+    in_service([tmp_path / "greedy", tmp_path / "classes"], use)
+
+
+def test_predictions_of_decisions_are_lists(bandit: Path, in_service: Any) -> None:
+    twin = Chain.load(bandit)
+    shorter = {"actions": DECISION["actions"][:2]}
+
+    async def use(service: Any) -> None:
+        found = (await service.post("/v1/predict", json.dumps([DECISION, shorter] * 120), JSON)).json()["predictions"]
+        assert [len(one) for one in found[:3]] == [3, 2, 3] and len(found) == 240
+        np.testing.assert_array_equal(np.float32(sum(found[:2], [])), twin.predict([DECISION, shorter]))
+        many = await service.post("/v1/learn", json.dumps(LOG * 10), JSON)
+        twin.learn(LOG * 10)
+        assert len(many.json()["predictions"]) == 300
+        assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
+
+    in_service([bandit], use)
+
+
+REFUSED: list[tuple[str, str, str, int, str]] = [
+    ("rank", TEXT + "\n" + TEXT, "text/plain", 422, "got several decisions, wanted one"),
+    ("rank", json.dumps([DECISION, DECISION]), JSON, 422, "got several decisions, wanted one"),
+    ("rank", json.dumps(LOG[0]), JSON, 422, "got a label, wanted none"),
+    ("rank", TEXT.replace("|article food", "0:1:0.5 |article food"), "text/plain", 422, "got a label, wanted none"),
+    ("rank", "shared |user ann\n", "text/plain", 422, "<body>:1:1: "),
+    ("rank", TEXT.replace("food", "food:1y"), "text/plain", 422, "<body>:2:"),
+    ("rank", '{"actions": []}', JSON, 422, "actions: got []"),
+    ("rank?id=" + "x" * 201, TEXT, "text/plain", 400, "id: got 201 characters"),
+    ("rank?model=no", TEXT, "text/plain", 404, "there is no 'no'"),
+    ("rank?model=plain", "|f a", "text/plain", 422, "'plain' takes labels 'simple', wanted a chain of decisions"),
+    ("reward?model=plain", '{"id": "a", "cost": 1}', JSON, 422, "wanted a chain of decisions"),
+    ("reward", '{"id": "a"}', JSON, 422, "<body>:1: got neither cost nor reward"),
+    ("reward", '{"id": "a", "cost": 1, "reward": 1}', JSON, 422, "got cost and reward, wanted one"),
+    ("reward", '{"id": "a", "cost": "1"}', JSON, 422, 'cost: got "1", wanted a number'),
+    ("reward", '{"id": "a", "cost": true}', JSON, 422, "cost: got true"),
+    ("reward", '{"id": "a", "cost": 1e39}', JSON, 422, "cost: got 1e+39"),
+    ("reward", '{"id": "a", "cost": NaN}', JSON, 422, "got NaN, wanted JSON"),
+    ("reward", '{"id": 7, "cost": 1}', JSON, 422, "id: got 7"),
+    ("reward", '{"id": "a", "cots": 1}', JSON, 422, "unknown key 'cots'"),
+    ("reward", "[]", JSON, 422, "got no reward"),
+    ("reward", "7", JSON, 422, "got 7, wanted an object"),
+    ("reward", TEXT, "text/plain", 415, "wanted application/json"),
+    ("learn", TEXT, "text/plain", 422, "got no label"),
+]
+
+
+def test_what_is_refused(bandit: Path, saved_model: Any, in_service: Any) -> None:
+    plain = saved_model(bandit.with_name("plain"))
+
+    async def use(service: Any) -> None:
+        before = service.first.chain.weights.tobytes()
+        for path, body, kind, status, message in REFUSED:
+            found = await service.post(f"/v1/{path}", body, kind)
+            assert found.status_code == status and message in found.json()["error"], (path, body, found.text)
+        assert service.first.chain.weights.tobytes() == before
+        assert service.log._rows("SELECT count(*) FROM serve_decisions") == [(0,)]
+
+    in_service([bandit, plain], use)
+
+
+@pytest.mark.parametrize("shared", ["", "shared |user ann\n"], ids=["alone", "shared"])
+@pytest.mark.parametrize("action", [0, 1])
+def test_a_label_put_into_a_batch_is_that_of_the_text(shared: str, action: int) -> None:
+    chain, lines = Chain.from_config(CONFIG), ["|article food\n", "|article sports\n"]
+    [batch] = batches_of(chain, "text", (shared + "".join(lines)).encode())
+    found = with_choice(batch, Labels.LOGGED_ACTION, Choice(action, 0.5, 0.25))
+    lines[action] = f"{action}:0.5:0.25 " + lines[action]
+    [wanted] = batches_of(chain, "text", (shared + "".join(lines)).encode())
+    for name in ("cost_ptr", "cost_classes", "costs", "probabilities"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+    assert shared_rows(found).tolist() == shared_rows(wanted).tolist()
