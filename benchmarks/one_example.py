@@ -11,6 +11,8 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from hutch import Chain
@@ -54,15 +56,22 @@ def measure(features: int, calls: int) -> dict[str, float]:
         "hutch predict_one": cpu(chain.predict_one, plain),
         "hutch predict_proba_one": cpu(chain.predict_proba_one, plain),
     }
-    try:
-        from vowpalwabbit import Workspace
-    except ImportError:
-        return found
-    peer = Workspace("--quiet --loss_function logistic")
-    found["vw learn, line"] = cpu(peer.learn, lines)
-    found["vw predict, line"] = cpu(peer.predict, lines)
-    peer.finish()
+    for name, module in (("hutch.vw", "hutch.vw"), ("vw", "vowpalwabbit")):
+        try:
+            workspace = import_module(module).Workspace("--quiet --loss_function logistic")
+        except ImportError:
+            continue
+        found[f"{name} learn, line"] = cpu(workspace.learn, lines)
+        found[f"{name} predict, line"] = cpu(workspace.predict, lines)
+        found[f"{name} example, learn, finish"] = cpu(partial(_made, workspace), lines)
+        workspace.finish()
     return found
+
+
+def _made(workspace: Any, line: str) -> None:
+    example = workspace.example(line)
+    workspace.learn(example)
+    workspace.finish_example(example)
 
 
 def main() -> None:
@@ -74,7 +83,7 @@ def main() -> None:
     options = parser.parse_args()
     found = measure(options.features, options.calls)
     for name, microseconds in found.items():
-        print(f"{name:26}{microseconds:8.1f} us")
+        print(f"{name:32}{microseconds:8.1f} us")
     if options.json:
         from hutch.core.atomic import write_text
 

@@ -106,12 +106,12 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     batch = TextParser(chain.parser).parse(line.encode())
     if not len(batch):
         return []
-    rows = features_of(chain, line, batch)
     base, multiplier = chain.layers[-1], int(chain.shared[0]["multiplier"])
     latent = any(layer.name == "low_rank_quadratic" for layer in chain.layers)
     called: dict[int, dict[str, None]] = {}
     for feature in feature_names(line, chain.parser):
         called.setdefault(feature.index, {})[str(feature)] = None
+    [rows] = features_of(chain, {index: list(several)[-1] for index, several in called.items()}, batch)
     if any(layer.name in _MAKERS for layer in chain.layers):
         names = {index: next(iter(several)) for index, several in called.items()}
         gathered, values, _ = base.gathered()

@@ -73,6 +73,20 @@ def shortened(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
+def counted(number: int, thing: str, several: str = "") -> str:
+    """A number of things, as messages say it.
+
+    Args:
+        number: how many.
+        thing: one of them.
+        several: more of them, if it is not `thing` with an s.
+
+    >>> counted(1, "task"), counted(0, "task"), counted(2, "reply", "replies")
+    ('1 task', '0 tasks', '2 replies')
+    """
+    return f"{number} {thing if number == 1 else several or thing + 's'}"
+
+
 def did_you_mean(name: str, valid: Iterable[str]) -> str:
     """The nearest valid name as a clause, or all of them if none is near.
 

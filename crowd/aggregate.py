@@ -11,12 +11,14 @@ import numpy as np
 from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.parameters import values_of
-from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
+from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, hash_workers, in_slots, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.report import report as worker_report
 
 Method = Literal["batch", "online"]
 
@@ -50,7 +52,9 @@ class Aggregate:
         probability: float64 (items, classes): calibrated posteriors.
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
+        factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
+        votes: the frame that the labels came from; None if they came otherwise.
     """
 
     labels: Labels
@@ -58,11 +62,39 @@ class Aggregate:
     probability: Array
     confusions: Array
     class_prior: Array
+    factors: Callable[[], Array]
     others: Callable[[], Array]
+    votes: FrameVotes | None = None
+
+    def tasks(self) -> Any:
+        """A frame of the library that the labels came from (else Arrow's): a row per task.
+
+        Columns: `task label confidence ratings`, and the probability of each class under `q:` and its name; in pandas
+        the task is the index.
+        """
+        votes = self.votes or FrameVotes()
+        labels, classes = self.labels, [votes.originals[2].get(name, name) for name in self.labels.classes]
+        best = self.probability.argmax(axis=1) if len(classes) else np.zeros(labels.items, np.int64)
+        columns: dict[str, Any] = {
+            "task": [votes.originals[1].get(name, name) for name in labels.item_names],
+            "label": [classes[k] for k in best.tolist()],
+            "confidence": self.probability.max(axis=1, initial=0.0),
+            "ratings": np.diff(labels.item_ptr),
+        }
+        columns |= {f"q:{name}": self.probability[:, k] for k, name in enumerate(labels.classes)}
+        return votes.frame("task", columns)
+
+    def workers(self) -> Any:
+        """A frame as of `tasks`: `worker labels accuracy low high spam`, a row per worker."""
+        votes = self.votes or FrameVotes()
+        found = worker_report(self.labels, self.others(), self.confusions, self.class_prior)
+        names = [votes.originals[0].get(name, name) for name in self.labels.worker_names]
+        columns: dict[str, Any] = {"worker": names, "labels": found.labels, "accuracy": found.accuracy}
+        return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})
 
 
 def aggregate(
-    labels: Labels,
+    labels: Labels | Any,
     model: CrowdModel | None = None,
     options: Options | None = None,
     history: State | None = None,
@@ -73,7 +105,8 @@ def aggregate(
     """Infer the class of every item and the confusions of every worker.
 
     Args:
-        labels: if there is a history, read with its classes and workers.
+        labels: if there is a history, read with its classes and workers; or a frame of pandas, polars or Arrow with the
+            columns `worker`, `task` and `label`, as crowd-kit has them.
         model: the explanation of the labels; None: `Mixed` if there is a reference, else `TwoLevel`.
         options: batch by default.
         history: the state of an earlier run of the same model and method.
@@ -90,6 +123,11 @@ def aggregate(
     >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]
     ['cat', 'dog']
     """
+    votes = read_frame(labels) if not isinstance(labels, Labels) and is_frame(labels) else None
+    if votes:
+        labels = from_triples(
+            votes.triples, history.classes if history else (), history.worker_names if history else ()
+        )
     options = options or Options()
     if model is None:
         model = Mixed(reference=tuple(reference)) if reference else TwoLevel()
@@ -99,19 +137,21 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
-        fit = run(stream, labels, options.slots, 0 if options.test else options.passes, report)
-        confusions = stream.confusions(hash_workers(labels.worker_names, options.slots))
+        fit = run(stream, labels, 0 if options.test else options.passes, report)
+        rows = stream.slots_of(labels.worker_names)
+        confusions, factors = stream.confusions(rows), partial(stream.factors, rows)
         prior = stream.class_prior()
-        others = partial(stream.others, in_slots(labels, options.slots))
+        others = partial(stream.others, stream.in_slots(labels))
     else:
         if options.test and history:
             fit = model.infer(labels, history)
         else:
             fit = model.fit(labels, history) if over is Whole else model.fit(labels, history, over)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
+        factors = partial(model.factors, fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior, others)
+    return Aggregate(labels, fit, probability, confusions, prior, factors, others, votes)
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:

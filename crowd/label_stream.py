@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks
 from hutch.core.errors import DataError, at
-from hutch.crowd.data.labels import ROLES, Labels, Layout, from_codes, known_first, read_layout, read_rows, recoded
+from hutch.crowd.data.labels import Labels, from_codes
+from hutch.crowd.data.rows import known_first, recoded
+from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
+from hutch.crowd.exports.found import Columns, Problems
+from hutch.crowd.exports.json_export import is_json
 from hutch.crowd.models.calibration import calibrate
-from hutch.crowd.models.online import Stream, Table, in_slots
+from hutch.crowd.models.online import Stream, Table
 from hutch.crowd.output import posterior_header, posterior_rows
 
-Pieces = Iterator[tuple[NDArray[np.int32], list[list[str]]]]
+Pieces = Iterator[Piece]
 
 
 def label_blocks(
@@ -23,6 +27,8 @@ def label_blocks(
     classes: Sequence[str] = (),
     gold: Mapping[str, str] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
+    columns: str | Mapping[str, str] | Columns | None = None,
+    problems: Problems | None = None,
 ) -> Iterator[Labels]:
     """Labels of whole tasks, a piece of the file at a time; the labels of a task must lie together.
 
@@ -31,13 +37,19 @@ def label_blocks(
         classes: all there are; without them, those of the first piece.
         gold: true class of some tasks.
         chunk_bytes: size of a piece; a task with more makes memory grow.
+        columns: as in `read_labels`.
+        problems: takes the labels that are left out.
 
     Raises:
         DataError: the file cannot be read, a place in it is wrong, or a label is not a class.
     """
     known, truth = list(classes), gold or {}
-    for codes, (people, tasks, answers) in _whole_tasks(_pieces(path, chunk_bytes)):
-        here = {task: truth[task] for task in tasks if task in truth} if truth else None
+    pieces = _pieces(path, chunk_bytes, Columns.of(columns), problems if problems is not None else Problems())
+    for piece in _whole_tasks(pieces):
+        codes, (people, tasks, answers) = piece.codes, piece.names
+        here = {
+            task: truth.get(task, piece.gold.get(task, "")) for task in tasks if task in truth or task in piece.gold
+        }
         labels = from_codes(codes, people, tasks, answers, known, gold=here)
         known = known or labels.classes
         if len(labels.classes) > len(known):
@@ -47,41 +59,47 @@ def label_blocks(
         yield labels
 
 
-def _pieces(path: str | Path, chunk_bytes: int) -> Pieces:
-    """Codes and names of the rows of each chunk."""
-    layout: Layout | None = None
+def _pieces(path: str | Path, chunk_bytes: int, columns: Columns, problems: Problems) -> Pieces:
+    """The labels of each chunk."""
+    reader: SheetReader | None = None
     line = 1
     for chunk in Chunks([path], chunk_bytes):
         data = bytes(chunk.data)
-        lines, start = data.count(b"\n"), 0
-        if layout is None:
-            found = read_layout(data, chunk.source, ROLES)
-            if found is None:
+        lines, start, first = data.count(b"\n"), 0, line
+        if reader is None:
+            if is_json(data):
+                text = "got JSON or an archive, wanted a table of labels; leave out --stream"
+                raise DataError(at(chunk.source, None, None, text))
+            reader = sheet_reader(data, chunk.source, columns)
+            if reader is None:
                 line += lines
                 continue
-            layout, start, first = found
-            yield read_rows(data, start, line + first - 1, layout, chunk.source, ROLES, "worker")
-        else:
-            yield read_rows(data, start, line, layout, chunk.source, ROLES, "worker")
+            start, first = reader.start, line + reader.line - 1
+        piece = reader.read(data, start, first, chunk.source)
+        problems.extend(piece.problems)
+        yield piece
         line += lines
 
 
 def _whole_tasks(pieces: Pieces) -> Pieces:
-    """The same rows, cut where a task ends; the last task of a piece waits for the next."""
+    """The same labels, cut where a task ends; the last task of a piece waits for the next."""
     held = np.zeros((0, 3), np.int32)
     held_names: list[list[str]] = [[], [], []]
-    for codes, names in pieces:
+    held_gold: dict[str, str] = {}
+    for piece in pieces:
+        codes, names = piece.codes, piece.names
         order = [known_first(old, new) for old, new in zip(held_names, names, strict=True)]
         fresh = [recoded(codes[:, role], names[role], order[role]) for role in range(3)]
-        rows = np.concatenate([held, np.stack(fresh, axis=1)])
+        rows, gold = np.concatenate([held, np.stack(fresh, axis=1)]), {**piece.gold, **held_gold}
         if not len(rows):
             continue
         cut = int(np.flatnonzero(np.append(-1, rows[:, 1]) != rows[-1, 1])[-1])
         if cut:
-            yield _used(rows[:cut], order)
+            yield Piece(*_used(rows[:cut], order), gold)
         held, held_names = _used(rows[cut:], order)
+        held_gold = {task: gold[task] for task in held_names[1] if task in gold}
     if len(held):
-        yield held, held_names
+        yield Piece(held, held_names, held_gold)
 
 
 def _used(rows: NDArray[np.int32], names: list[list[str]]) -> tuple[NDArray[np.int32], list[list[str]]]:
@@ -110,14 +128,13 @@ class Totals:
 
 
 def run_blocks(
-    stream: Stream, blocks: Iterable[Labels], slots: int, first_pass: bool | None, table: Table, file: BinaryIO | None
+    stream: Stream, blocks: Iterable[Labels], first_pass: bool | None, table: Table, file: BinaryIO | None
 ) -> Totals:
     """Learn block after block, and write each task's posterior as it was before the task was learned.
 
     Args:
         stream: the model.
         blocks: of whole tasks.
-        slots: rows of the worker table.
         first_pass: these labels are new; None: nothing is learned.
         table: the progress table.
         file: takes the posteriors, header first.
@@ -126,7 +143,7 @@ def run_blocks(
     if file:
         file.write(posterior_header(stream.state.classes))
     for labels in blocks:
-        hashed = in_slots(labels, slots)
+        hashed = stream.in_slots(labels)
         if first_pass is None:
             posterior, _, objective = stream.score(hashed)
         else:
@@ -138,4 +155,6 @@ def run_blocks(
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks
         if file:
             posterior_rows(file, labels, calibrate(posterior, np.diff(labels.item_ptr), rho))
+    if totals.labels and first_pass is not None:
+        stream.check()
     return totals

@@ -113,7 +113,7 @@ def size_run(write: Callable[[str], None], items: int = 9859, passes: int = 40, 
     crowd = simulate(items, 500, 5, 5, seed)
     model = Nominal(class_prior=(1,) * 5, learning_rate=1, initial_t=10000, n_items=items)
     warm = simulate(10, 5, 5, 2).labels
-    run(model.stream(warm.classes, DEFAULT_SLOTS), warm, DEFAULT_SLOTS, 1)
+    run(model.stream(warm.classes, DEFAULT_SLOTS), warm, 1)
     table, means = Table(write), []
     stream = model.stream(crowd.labels.classes, DEFAULT_SLOTS)
     begin = time.process_time()
@@ -122,7 +122,7 @@ def size_run(write: Callable[[str], None], items: int = 9859, passes: int = 40, 
         table(labels, progress)
         means.append(float(progress.objective.mean()))
 
-    fit = run(stream, crowd.labels, DEFAULT_SLOTS, passes, report)
+    fit = run(stream, crowd.labels, passes, report)
     seconds = time.process_time() - begin
     table.finish()
     return SizeRun(len(crowd.labels), seconds, means[0], means[-1], accuracy(fit.posterior, crowd.truth))
@@ -145,7 +145,7 @@ def slots_curve(
     labels, points = crowd.labels, []
     for slots in sizes:
         found = [
-            accuracy(run(model.stream(labels.classes, slots), labels, slots, 1).posterior, crowd.truth)
+            accuracy(run(model.stream(labels.classes, slots), labels, 1).posterior, crowd.truth)
             for model in (TwoLevel(), Nominal())
         ]
         points.append(SlotsPoint(slots, len(labels.worker_names) / slots, *found))
@@ -162,5 +162,5 @@ def model_table(crowd: SimulatedCrowd) -> list[tuple[str, float, float]]:
         posteriors[kind.name] = kind().fit(labels).posterior
     for model in (TwoLevel(), Nominal()):
         stream = model.stream(labels.classes, DEFAULT_SLOTS)
-        posteriors[f"{model.name} online"] = run(stream, labels, DEFAULT_SLOTS, 1).posterior
+        posteriors[f"{model.name} online"] = run(stream, labels, 1).posterior
     return [(name, accuracy(q, crowd.truth), log_loss(q, crowd.truth)) for name, q in posteriors.items()]

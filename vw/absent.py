@@ -30,7 +30,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("automl explore_eval multiworld_test large_action_space experimental_igl get_pmf sample_pdf", _BANDITS),
     ("affix spelling dictionary dictionary_path", _DONE_BEFORE),
     ("feature_limit", "leave features out before Hutch reads them"),
-    ("json dsjson flatbuffer csv csv_header csv_separator csv_no_file_header csv_ns_value", _READERS),
+    ("flatbuffer csv csv_header csv_separator csv_no_file_header csv_ns_value", _READERS),
     (
         "random_weights normal_weights truncated_normal_weights",
         "use --initial_weight; --lrq begins at random by itself",

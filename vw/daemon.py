@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hutch.core.atomic import check_writable, write_text
-from hutch.core.errors import HutchError, at
+from hutch.core.errors import HutchError, UsageError, at
 from hutch.core.net.lines import run_lines
 from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
@@ -36,6 +36,8 @@ class Daemon:
     """
 
     def __init__(self, options: Namespace) -> None:
+        if options.json or options.dsjson:
+            raise UsageError("--daemon: got it with JSON, wanted lines of text, or `hutch serve`")
         self.chain = build_chain(options)
         self._options = options
         self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")

@@ -18,6 +18,37 @@ weights to the bit for the learner, all losses, interactions, passes with holdou
 
 An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently.
 
+## From Python
+
+`hutch.vw` has `Workspace` and `Example` with the methods of VW's own, so that a script is moved by its import:
+
+    from hutch.vw import Workspace              # was: from vowpalwabbit import Workspace
+
+    with Workspace("--oaa 3 --quiet -f model") as vw:
+        vw.learn("2 |f a b")
+        vw.predict("|f a")
+
+`learn`, `predict`, `parse`, `example`, `finish_example`, `save`, `finish`, `get_weight`, `get_weight_from_name`,
+`hash_space`, `hash_feature`, `num_weights`, `get_prediction_type`, `get_label_type`, `get_sum_loss` and
+`get_weighted_examples` give what VW's give, predictions to the bit; `tests/vw/test_workspace.py` runs the same scripts
+under both. A line costs what it costs in VW (`python benchmarks/one_example.py`), a decision of several lines more.
+What is different: nothing is printed unless `-d` names data; `-p`, `-r` and `--audit` need `-d`; a mapping given to
+`predict` gets its constant and interactions, which VW forgets; names of features are names, never numbers of rows;
+with `--csoaa_rank` the list of scores goes by line, in VW by the class of the line; there is no `get_log`, no search
+task, no `merge_models` and no class for scikit-learn (`HutchClassifier` is one).
+
+## Models that VW has written
+
+`-i` reads a model of VW 9, and `hutch convert` makes one of Hutch from it:
+
+    hutch vw -i old.vw -t -d test.vw -p predictions --loss_function logistic
+    hutch convert old.vw new.model --loss_function logistic
+
+Predictions with `-t` are VW's to the character, and learning goes on where VW would go on. VW's models do not hold the
+loss, `--permutations`, `--probabilities` and `-C`, so these are given again, as in VW. A model of another version, with
+a damaged header, of options that Hutch does not have, or saved with `--per_model_save_load` is refused, with the
+options' names. Hutch does not write VW's format.
+
 ## What is different on purpose
 
 * Malformed lines are reported with file, line and column. Where VW trains on them, Hutch does the same;
@@ -93,6 +124,15 @@ _RARE = (
         "continuing with `--bag`, `--cover` or `--rnd`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
     ),
+    (
+        "a line of JSON that cannot be used, or has a decision without actions",
+        "Hutch reports and passes over it; VW stops, or takes it into the next decision",
+    ),
+    (
+        "a label in JSON after `_multi`",
+        "Hutch gives it to the action that `_labelIndex` names; VW to the shared features",
+    ),
+    ("a number in JSON beyond float32", "Hutch reports the line; VW learns infinity"),
     (
         "the feature count at the end of `--cb_adf`",
         "VW counts shared features once per decision, Hutch with every action",

@@ -76,7 +76,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
-        f"Output pred = {_output_kind(chain, given)}",
+        f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
@@ -112,9 +112,15 @@ def kept_options(given: Namespace) -> str:
     return " ".join(words)
 
 
-def _output_kind(chain: Chain, given: Namespace) -> str:
+def output_kind(chain: Chain, given: Namespace) -> str:
+    """What VW calls the kind of the predictions."""
     if given.scores or given.probabilities:
         return "SCALARS"
+    top = chain.layers[0]
+    if top.name == _DECIDES and top.parameters.lists == "best":
+        return "MULTICLASS"
+    if top.name == "action_per_class" and chain.layers[1].name == "contextual_bandit":
+        return "MULTICLASS"
     return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 

@@ -8,30 +8,34 @@ from typing import Any
 import numpy as np
 
 from hutch.chain import Chain
-from hutch.core.batch import CONSTANT_NAMESPACE, Batch
+from hutch.core.batch import CONSTANT_NAMESPACE, Batch, joined
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
+from hutch.core.run.decisions import decisions_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
+See = Callable[[dict[int, str], Batch], Any]
+"""Gets the names of features by index, and a batch with one example or decision."""
 
 
 class LineReader:
-    """Reads text one batch per line.
+    """Reads text one batch per line, or per block of lines.
 
     Args:
         labels: names of the classes 1, 2, …; empty if labels are numbers.
+        blocks: an example is a block of lines.
 
     Attributes:
-        watchers: told of each line and its example before the chain is.
+        watchers: told of each example before the chain is.
     """
 
-    def __init__(self, labels: Sequence[str] = ()) -> None:
-        self._labels = labels
-        self.watchers: list[Callable[[str, Batch], Any]] = []
+    def __init__(self, labels: Sequence[str] = (), *, blocks: bool = False) -> None:
+        self._labels, self._blocks = labels, blocks
+        self.watchers: list[See] = []
 
     def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
         """The batches of one source."""
@@ -39,18 +43,34 @@ class LineReader:
         for chunk in chunks:
             if number == 0:
                 parser.start(chunk.source)
+            block: list[bytes] = []
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
                 if self._labels:
-                    line = self._with_number(line, parser.source_name, number)
-                batch = parser.parse(line + b"\n")
-                if len(batch):
-                    for see in self.watchers:
-                        see(line.decode(errors="replace").removesuffix("\r"), batch)
-                    yield batch
+                    line = self.with_number(line, parser.source_name, number)
+                block.append(line + b"\n")
+                if not self._blocks or line in (b"", b"\r"):
+                    yield from self._parsed(block, parser)
+                    block = []
+            yield from self._parsed(block, parser)
 
-    def _with_number(self, line: bytes, source: str, number: int) -> bytes:
-        """The line with its label's number in place of its name."""
+    def _parsed(self, block: list[bytes], parser: TextParser) -> Iterator[Batch]:
+        batch = parser.parse(b"".join(block)) if block else None
+        if batch is None or not len(batch):
+            return
+        if self.watchers:
+            lines = (line.decode(errors="replace").rstrip("\r\n") for line in block)
+            names = {one.index: str(one) for line in lines for one in feature_names(line, parser.options)}
+            for see in self.watchers:
+                see(names, batch)
+        yield batch
+
+    def with_number(self, line: bytes, source: str, number: int) -> bytes:
+        """The line with its label's number in place of its name.
+
+        Raises:
+            DataError: no class has that name.
+        """
         label, bar, features = line.partition(b"|")
         words = label.split()
         if not words or (len(words) == 1 and not label.endswith(b" ")) or words[0].startswith(b"'"):
@@ -62,26 +82,64 @@ class LineReader:
         return label.replace(words[0], str(self._labels.index(name) + 1).encode(), 1) + bar + features
 
 
-def features_of(chain: Chain, line: str, batch: Batch) -> list[Named]:
-    """The features of a line as its first sub-model sees them, interactions included, without learning.
+def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[Named]]:
+    """The features of an example, or of each action of a decision, as the first sub-model sees them.
+
+    Interactions are among them; nothing is learned.
+
+    Args:
+        chain: its base learner is `linear`.
+        names: of the features, by index.
+        batch: one example or decision.
 
     Raises:
-        UsageError: the base learner is not `linear`.
+        UsageError: another base learner.
     """
     base: Any = chain.layers[-1]
     if base.name != "linear":
         raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
+    if not chain.takes.of_decisions:
+        return [_features(chain, names, batch, _spaces(chain, batch, 0))]
+    found = []
+    for start, first, stop in decisions_of(batch):
+        for row in range(first, stop):
+            alone = batch.rows(row, row + 1)
+            spaces = _spaces(chain, batch, row)
+            if first > start:
+                alone = joined(batch.rows(start, first), alone)
+                spaces = _merged(spaces, _spaces(chain, batch, start))
+            found.append(_features(chain, names, alone, spaces))
+    return found
+
+
+Space = tuple[int, list[int]]
+"""A namespace's id, and the indices in it."""
+
+
+def _spaces(chain: Chain, batch: Batch, row: int) -> list[Space]:
+    """The namespaces of a row that the chain sees."""
+    return [(name, indices.tolist()) for name, indices, _ in batch.row(row) if _stays(chain, name)]
+
+
+def _merged(own: list[Space], shared: list[Space]) -> list[Space]:
+    """The namespaces of an action, with the features that all actions share."""
+    theirs = {name: indices for name, indices in shared if name != CONSTANT_NAMESPACE}
+    known = {name for name, _ in own}
+    found = [(name, indices + theirs.get(name, [])) for name, indices in own]
+    return found + [(name, indices) for name, indices in theirs.items() if name not in known]
+
+
+def _features(chain: Chain, names: dict[int, str], batch: Batch, spaces: list[Space]) -> list[Named]:
+    base: Any = chain.layers[-1]
     kept = chain.shared.copy()
     chain.run_batch(batch, learn=False)
     chain.shared[...] = kept
     rows, values, terms = base.gathered()
-    names = {feature.index: str(feature) for feature in feature_names(line, chain.parser)}
-    spaces = [[names.get(int(i), "?") for i in indices] for name, indices, _ in batch.row(0) if _stays(chain, name)]
+    texts = [[names.get(i, "?") for i in indices] for _, indices in spaces]
     left_out = _ids(chain, base.parameters.ignore_linear)
-    kept_ids = [name for name, _, _ in batch.row(0) if _stays(chain, name)]
-    found = [name for i, space in zip(kept_ids, spaces, strict=True) if i not in left_out for name in space]
+    found = [name for (i, _), space in zip(spaces, texts, strict=True) if i not in left_out for name in space]
     permutations = base.parameters.permutations
-    found += [name for term in terms for name in _products([spaces[k] for k in term], term, permutations)]
+    found += [name for term in terms for name in _products([texts[k] for k in term], term, permutations)]
     first = rows - rows % np.uint32(chain.shared[0]["multiplier"])
     return list(zip(found, first.tolist(), values.tolist(), strict=False))
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.output import number_lines, predictions_of
@@ -59,18 +59,23 @@ class Audit(Reporter):
     """Prints each example's features and weights below its prediction."""
 
     def __init__(self, chain: Chain, *, direct: bool) -> None:
-        self._chain, self._text = chain, ""
+        self._chain = chain
+        self._texts: list[str] = []
         self._prediction = number_lines(direct_answers if direct else predictions_of)
 
-    def line(self, line: str, batch: Batch) -> None:
+    def line(self, names: dict[int, str], batch: Batch) -> None:
         """Look at an example before it is learned."""
         from hutch.vw.lines import audit_line, features_of
 
-        self._text = audit_line(self._chain, features_of(self._chain, line, batch))
+        self._texts = [audit_line(self._chain, found) for found in features_of(self._chain, names, batch)]
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""
-        print(bytes(self._prediction(batch, outputs)).decode(errors="replace") + self._text)
+        predictions = bytes(self._prediction(batch, outputs)).decode(errors="replace").splitlines(keepends=True)
+        shared = shared_rows(batch) if self._chain.takes.of_decisions else np.zeros(len(batch), np.bool_)
+        of_rows = (line for line, is_shared in zip(predictions, shared, strict=True) if not is_shared)
+        for prediction, text in zip(of_rows, self._texts, strict=True):
+            print(prediction + text)
 
 
 class ReadableModels(Reporter):
@@ -80,13 +85,14 @@ class ReadableModels(Reporter):
         self._chain, self._given = chain, given
         self._names: dict[int, str] = {}
 
-    def line(self, line: str, batch: Batch) -> None:
+    def line(self, names: dict[int, str], batch: Batch) -> None:
         """Note the names of an example's features."""
         from hutch.vw.lines import features_of
 
-        for name, row, _ in features_of(self._chain, line, batch):
-            for k in range(self._chain.layers[-1].context.submodels):
-                self._names.setdefault(row + k, f"{name}[{k}]" if k else name)
+        for found in features_of(self._chain, names, batch):
+            for name, row, _ in found:
+                for k in range(self._chain.layers[-1].context.submodels):
+                    self._names.setdefault(row + k, f"{name}[{k}]" if k else name)
 
     def close(self, run: Run, done: PassesDone) -> None:
         """See `Reporter`."""

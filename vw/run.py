@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.cache import CACHE_ENDING
 from hutch.core.errors import UsageError
@@ -98,12 +99,20 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
-    if watchers and chain.predicts.of_actions:
-        raise UsageError("--audit and --invert_hash: got a chain of decisions, wanted one of single lines")
-    if watchers or labels:
+    if watchers and chain.takes is Labels.LOGGED_CLASS:
+        raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
+    if given.json or given.dsjson:
+        from hutch.vw.json_examples import JsonReader
+
+        if labels:
+            raise UsageError("--named_labels: got it with JSON, wanted text")
+        of_json = JsonReader(chain.parser, log=given.dsjson, chained=given.chain_hash)
+        of_json.watchers += watchers
+        how = {"read_text": of_json, "groups_in_lines": True}  # neither kept nor cached
+    elif watchers or labels:
         from hutch.vw.lines import LineReader
 
-        reader = LineReader(labels)
+        reader = LineReader(labels, blocks=chain.takes.of_decisions)
         reader.watchers += watchers
         how = {"read_text": reader}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)

@@ -149,6 +149,17 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Stop at the first malformed line.",
                 note="the message begins with file:line:column, and the exit status is 1",
             ),
+            _flag(
+                "json",
+                "Read lines of JSON, an example each, or a decision.",
+                note="a bad line is reported and passed over",
+            ),
+            _flag(
+                "dsjson",
+                "Read logged decisions, a line of JSON each.",
+                note="a bad line is reported and passed over, as is one without actions",
+            ),
+            _flag("chain_hash", "Hash a text in JSON after its key, not as one name with it."),
             _flag("no_stdin", "Do not read standard input if no data is given."),
         ),
     ),
@@ -167,7 +178,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "MODEL",
                 "Continue from this model.",
                 short="i",
-                note="reads Hutch's own format; the chain comes from the model",
+                note="reads Hutch's own format and that of VW 9; the chain comes from the model",
             ),
             _flag("testonly", "Predict only; do not learn.", short="t"),
             _flag("save_resume", "Always on.", note="always on: resuming is exact"),
@@ -460,7 +471,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 _int(name, _NO_EFFECT, note=_NOT_NEEDED)
                 for name in ("ring_size", "example_queue_limit", "thread_pool_size")
             ),
-            _flag("chain_hash", _NO_EFFECT, note=_NOT_NEEDED),
         ),
     ),
 )

@@ -3,8 +3,11 @@
     python benchmarks/crowd/mixed.py DATA_DIR [--seeds N] [--shuffled]
 
 DATA_DIR holds one folder per set, with one.tsv (person TAB item TAB label), judges.tsv (judge TAB item TAB label) and
-truth.tsv (item TAB label), which only scores. Log-loss clips at 1e-6; that of one person is of .8 on their label. Seeds
-are those of the folds. --shuffled gives each judge's labels to other items, and reads 200 items.
+truth.tsv (item TAB label), which only scores; further columns are not read. Log-loss clips at 1e-6; that of one person
+is of .8 on their label. Seeds are those of the folds, online of the order of the items; "before" is what was said of
+each item before it was learned. Sets without one.tsv are judges alone: 20 and 100 items, drawn by the seed, are gold,
+and the others are scored. Judges are reported on with the labels of all people, people.tsv, for `alt_test`. --shuffled
+gives each judge's labels to other items, and reads 200 items.
 """
 
 import argparse
@@ -13,14 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.crowd.aggregate import aggregate
+from hutch.crowd.aggregate import Options, aggregate
 from hutch.crowd.data.labels import Labels, from_triples, read_gold, read_labels
+from hutch.crowd.judges import judges
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
 
 MANY_CLASSES = 100
-"""Classes above which all workers alike are not measured: it takes too long."""
+"""Classes above which all workers alike and online are not measured: time and memory."""
 Row = tuple[str, str, str]
 
 
@@ -71,8 +75,66 @@ def measure(folder: Path, seeds: int, shuffle: bool) -> tuple[float, float]:
         result = aggregate(labels, Mixed(reference=names, seed=seed)).probability
         seconds = time.process_time() - begin
         found.append(show(f"mixed, seed {seed}", codes, result, f"{seconds:.2f} CPU s"))
+    for seed in range(seeds if len(labels.classes) <= MANY_CLASSES else 0):
+        order = np.random.default_rng(seed).permutation(labels.items).tolist()
+        rows: dict[str, list[Row]] = {name: [] for name in labels.item_names}
+        for row in people + judged:
+            rows[row[1]].append(row)
+        drawn = from_triples([row for i in order for row in rows[labels.item_names[i]]], classes=labels.classes)
+        before: list[np.ndarray] = []
+        online = aggregate(
+            drawn,
+            Mixed(reference=names),
+            Options("online"),
+            report=lambda _, made, to=before: to.append(made.posterior),
+        )
+        show(f"online, order {seed}", codes_of(drawn, truth), online.probability)
+        show(f"online, order {seed}, before", codes_of(drawn, truth), before[0])
+    if not shuffle:
+        report(folder, truth)
     mean = np.mean(found, axis=0)
     return float(mean[0]), float(mean[1])
+
+
+def report(folder: Path, truth: dict[str, str]) -> None:
+    """Estimated and true accuracy of the judges, from one person's labels; winning rates, from all people's."""
+    judged = triples(folder / "judges.tsv")
+    reports = []
+    for name in ("one.tsv", "people.tsv"):
+        people = triples(folder / name)
+        model = Mixed(reference=tuple({row[0] for row in people}))
+        labels = from_triples(people + judged)
+        reports.append(judges(aggregate(labels, model), model))
+    for judge, beside in zip(*reports, strict=True):
+        right = np.mean(
+            [truth[task] == label for worker, task, label in judged if worker == judge.name and task in truth]
+        )
+        print(
+            f"  {judge.name:<14} accuracy {judge.accuracy:.3f}, true {right:.3f}   use {judge.use:.4f}"
+            f"   winning rate {beside.winning_rate:.2f} of {beside.people}",
+            flush=True,
+        )
+
+
+def judges_alone(folder: Path, seeds: int) -> None:
+    """A set without people: gold on some items, scored on the others."""
+    lines = (folder / "judges.tsv").read_text(encoding="utf-8").splitlines()
+    rows: list[Row] = [(cells[0], cells[1], cells[2]) for cells in (line.split("\t") for line in lines)]
+    truth = read_gold(folder / "truth.tsv")
+    tasks = sorted(truth)
+    print(f"{folder.name}: {len(tasks)} items, {len({row[0] for row in rows})} judges, no people")
+    for size in (20, 100):
+        for kind in (TwoLevel, Mixed):
+            found = []
+            for seed in range(seeds):
+                chosen = np.random.default_rng(100 + seed).permutation(len(tasks))[:size]
+                labels = from_triples(rows, gold={tasks[i]: truth[tasks[i]] for i in chosen})
+                codes = codes_of(labels, truth)
+                codes[labels.gold >= 0] = -1
+                probability = aggregate(labels, kind()).probability
+                found.append((accuracy(probability, codes), log_loss(probability, codes)))
+            mean = np.mean(found, axis=0)
+            print(f"  {kind.name}, {size} gold".ljust(26), f"{mean[0]:.4f} / {mean[1]:.4f}", flush=True)
 
 
 def codes_of(labels: Labels, truth: dict[str, str]) -> np.ndarray:
@@ -89,7 +151,10 @@ def main() -> None:
     parser.add_argument("--shuffled", action="store_true", help="judges who say nothing")
     arguments = parser.parse_args()
     folders = sorted(path.parent for path in arguments.data.glob("*/one.tsv"))
+    alone = [path.parent for path in arguments.data.glob("*/judges.tsv") if path.parent not in folders]
     found = {folder.name: measure(folder, arguments.seeds, arguments.shuffled) for folder in folders}
+    for folder in alone if not arguments.shuffled else []:
+        judges_alone(folder, arguments.seeds)
     print(f"mean of {len(found)}: {np.mean(list(found.values()), axis=0).round(4)}")
     four = [found[name] for name in ("framing", "cebab_aspects", "10k_prompts", "summeval") if name in found]
     print(f"mean of framing, cebab_aspects, 10k_prompts, summeval: {np.mean(four, axis=0).round(4)}")

@@ -78,7 +78,7 @@ def own_methods() -> dict[str, Callable[[Labels], np.ndarray]]:
         return lambda labels: kind().fit(labels).posterior
 
     def online(kind: type, passes: int) -> Callable[[Labels], np.ndarray]:
-        return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, SLOTS, passes).posterior
+        return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, passes).posterior
 
     methods = {f"hutch {kind.name}": batch(kind) for kind in ALIKE}
     for kind in (TwoLevel, Nominal):

@@ -315,6 +315,24 @@ def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return text, starts
 
 
+def table_reader(
+    schema: Any,
+    options: ParserOptions,
+    columns: Roles | Mapping[str, Any] | None = None,
+    source: str = "<table>",
+    after: Any = None,
+    given: Mapping[str, NDArray[np.float32]] | None = None,
+) -> Any:
+    """What reads record batches of a schema: rows as examples, or as decisions; the arguments are `TableReader`'s."""
+    if options.label not in ("action_costs", "logged_action"):
+        return TableReader(schema, options, columns, source, after, given)
+    if given:
+        raise DataError(f"{source}: got {' and '.join(given)} beside a table of decisions, wanted columns")
+    from hutch.core.data.decisions import DecisionTableReader
+
+    return DecisionTableReader(schema, options, columns, source, after)
+
+
 def table_batches(
     tables: Iterable[Any],
     options: ParserOptions,
@@ -338,7 +356,7 @@ def table_batches(
         HutchError: pyarrow is not installed.
     """
     given = as_given(labels, importance, source)
-    reader: TableReader | None = None
+    reader: Any = None
     rows = 0
     for table in tables:
         try:
@@ -347,7 +365,7 @@ def table_batches(
             got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
             raise DataError(at(source, None, None, got)) from None
         if reader is None or reader.schema != stream.schema:
-            reader = TableReader(stream.schema, options, columns, source, reader, given)
+            reader = table_reader(stream.schema, options, columns, source, reader, given)
         for record_batch in stream:
             rows += record_batch.num_rows
             for name, array in given.items():

@@ -1,6 +1,9 @@
-"""Decisions as records: `{"shared": {…}, "actions": [{…}, {…}], "chosen": 1, "cost": 0.5, "probability": 0.5}`."""
+"""Decisions as records: `{"shared": {…}, "actions": [{…}, {…}], "chosen": 1, "cost": 0.5, "probability": 0.5}`.
 
-from collections.abc import Mapping, Sequence
+The rows of a table whose columns have these names are such records.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple, TypeGuard
 
@@ -9,9 +12,12 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch
 from hutch.core.data.records import RecordReader
+from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, did_you_mean
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text.parser import ParserOptions
 
+_ROWS = 1 << 10
 _WANTED = (
     "a decision such as {'shared': {...}, 'actions': [{...}, {...}], 'chosen': 0, 'cost': 1.0, 'probability': 0.5}"
 )
@@ -108,6 +114,55 @@ class DecisionReader(RecordReader):
 
     def _error(self, i: int, text: str) -> DataError:
         return self._wrong(self._places[i], text)
+
+
+class DecisionTableReader:
+    """Record batches of decisions as batches: a row is a decision, its columns are the keys of a record.
+
+    `actions` is a column of lists of structs, `shared` one of structs; a field of these is a namespace: a struct or a
+    map of features, a list of names, or a word.
+
+    Args:
+        schema: the Arrow schema.
+        options: how names are hashed, and the kind of the labels.
+        columns: which columns to leave out; all else has fixed names.
+        source: what messages call the table.
+        after: what read the rows before; rows are counted on.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        options: ParserOptions,
+        columns: Roles | Mapping[str, Any] | None,
+        source: str,
+        after: "DecisionTableReader | None" = None,
+    ) -> None:
+        self.schema = schema
+        self._left_out = set(map(str, Roles.of(columns).ignore))
+        self._records: DecisionReader = after._records if after else DecisionReader(options, columns, source)
+
+    def batches(self, record_batch: Any) -> Iterator[Batch]:
+        """The batches of a record batch.
+
+        Raises:
+            DataError: a decision that cannot be used, by its row.
+        """
+        for start in range(0, record_batch.num_rows, _ROWS):
+            rows = record_batch.slice(start, _ROWS).to_pylist()
+            kept = [{name: value for name, value in row.items() if name not in self._left_out} for row in rows]
+            yield self._records.batch([_plain(row) for row in kept])
+
+
+def _plain(value: Any) -> Any:
+    """A value of a table without what is null; a map, which is a list of pairs, as a mapping."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        if value and all(isinstance(one, tuple) for one in value):
+            return _plain(dict(value))
+        return [_plain(one) for one in value if one is not None]
+    return value
 
 
 def _is_finite(value: Any) -> TypeGuard[float]:

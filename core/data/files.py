@@ -57,6 +57,7 @@ class InputFiles:
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
         fresh: make the cache anew whatever is there.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
+        groups_in_lines: `read_text` makes whole groups of single lines.
 
     Attributes:
         total: bytes of all sources, None if it is not known.
@@ -77,6 +78,7 @@ class InputFiles:
         cache: str | None = None,
         fresh: bool = False,
         read_text: Callable[[Chunks, TextParser], Iterator[Batch]] | None = None,
+        groups_in_lines: bool = False,
     ) -> None:
         self.sources = list(sources)
         self.total = read_chunks(self.sources).total_bytes
@@ -86,6 +88,7 @@ class InputFiles:
         self._columns = columns
         self._on_problem = on_problem
         self._read_text = read_text or _parsed_ahead
+        self._groups_of_lines = options.whole_groups and not groups_in_lines
         self._finished = self._reported = 0
         self._chunks = read_chunks([])
         self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
@@ -166,7 +169,7 @@ class InputFiles:
             else:
                 self._chunks = read_chunks(
                     [source],
-                    whole_groups=self._options.whole_groups,
+                    whole_groups=self._groups_of_lines,
                     longest_line=self._options.longest_line,
                 )
                 yield from self._text(parser, first_pass)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hutch.core.batch import Batch
-from hutch.core.data.arrow import TableReader, arrow
+from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at
 from hutch.core.hooks import hookimpl
@@ -32,7 +32,7 @@ def read_parquet(
 
     try:
         with ParquetFile(path) as file:
-            reader = TableReader(file.schema_arrow, options, columns, path)
+            reader = table_reader(file.schema_arrow, options, columns, path)
             for record_batch in file.iter_batches():
                 yield from reader.batches(record_batch)
     except OSError as reason:

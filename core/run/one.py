@@ -44,12 +44,13 @@ class OneExample:
         self._testing = engine.shared["testing"]
         self._counters = engine.shared.view(np.uint8).data
 
-    def run(self, example: Any, learn: bool) -> Outputs | None:
+    def run(self, example: Any, learn: bool, *, stays: bool = True) -> Outputs | None:
         """Predict one example, and learn it if told to.
 
         Args:
             example: anything a chain accepts.
             learn: False leaves the chain as it was, its counters too.
+            stays: False lets the counters count what is only predicted.
 
         Returns:
             The outputs, made before learning, which the next call overwrites; None if this is not one usual line or
@@ -58,12 +59,14 @@ class OneExample:
         single = self._filled(example)
         if single is None:
             return None
-        if not learn:
+        if not learn and stays:
             kept = bytes(self._counters)
             try:
                 return self._drive(single, False)
             finally:
                 self._counters[:] = kept
+        if not learn:
+            return self._drive(single, False)
         return self._drive(single, True) if self._has_usual_label(single) else None
 
     def can_learn(self, example: Any) -> bool:

@@ -41,6 +41,7 @@ SEVERAL_LABELS = 21
 SHARED_ALONE = 22
 SHARED_NOT_FIRST = 23
 SOME_COSTS = 24
+BAD_JSON = 25
 
 
 class Kind(NamedTuple):
@@ -88,6 +89,7 @@ KINDS = (
     Kind("shared line alone", "there is nothing to choose from", "lines of actions after it"),
     Kind("shared line after actions", "it counts as an action", "it as the first line of its decision"),
     Kind("some costs", "nothing is learned from the decision", "a cost for each action, or for none"),
+    Kind("bad JSON", "the line is passed over", "an object of namespaces"),
 )
 
 
@@ -187,6 +189,18 @@ class Problems:
         for problem in new:
             if strict and not KINDS[problem.kind].hint:
                 raise DataError(str(problem))
+
+    def note(self, problem: Problem, strict: bool) -> None:
+        """Add one that was found otherwise.
+
+        Raises:
+            DataError: in strict mode.
+        """
+        if strict:
+            raise DataError(str(problem))
+        if self.counts[problem.kind] < KEPT:
+            self.kept.append(problem)
+        self.counts[problem.kind] += 1
 
     @staticmethod
     def _problem(text: memoryview, source: str, line: int, start: int, stop: int, kind: int) -> Problem:

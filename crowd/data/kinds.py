@@ -1,14 +1,16 @@
 """Which workers of a file are people and which are judges, by its column `kind`."""
 
-import csv
 import glob
-import re
-from io import StringIO
 from pathlib import Path
+
+import numpy as np
 
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, at, did_you_mean
-from hutch.crowd.data.labels import HEADERS, read_table
+from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows
+from hutch.crowd.exports.found import Columns
+from hutch.crowd.exports.headers import HEADERS, key_of
+from hutch.crowd.exports.json_export import is_json
 
 REFERENCE = ("reference", "person", "people", "human")
 """Kinds of workers whose labels define the classes."""
@@ -16,26 +18,47 @@ JUDGE = ("judge", "model", "llm")
 """Kinds of all others."""
 
 
-def reference_workers(path: str | Path) -> tuple[str, ...]:
+def beside_workers(path: str | Path, column: str, columns: str | None = None) -> Rows | None:
+    """The rows (worker, column) of a file; None if its header does not name both, and for standard input.
+
+    Args:
+        path: separated text with a header.
+        column: the key of the other column, such as `kind`.
+        columns: as in `read_labels`; only the worker's counts.
+
+    Raises:
+        DataError: the file cannot be read, or a place in it is wrong.
+    """
+    if str(path) == "-":
+        return None
+    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
+    data = next(pieces, b"")
+    first = None if is_json(data) else first_line(data, str(path), 3)
+    keys = [key_of(field) for field in first.fields] if first else []
+    named = Columns.of(columns).worker
+    if not first or column not in keys or not (named in first.fields or HEADERS["worker"].intersection(keys)):
+        return None
+    data += b"".join(pieces)
+    worker = first.fields.index(named) if named else only_column(first.fields, "worker", str(path), first.line)
+    places = np.array([worker, only_column(first.fields, column, str(path), first.line)])
+    layout = Layout(first.separator, places, len(first.fields))
+    return read_rows(data, first.rows, first.rows_line, layout, str(path), ("worker", column), ("worker",))
+
+
+def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str, ...]:
     """The patterns of the workers that a column `kind` declares as reference; none without such a column.
 
     Args:
         path: separated text with a header; standard input is not looked at.
+        columns: as in `read_labels`; only the worker's counts.
 
     Raises:
         DataError: a kind is unknown, or a worker has two.
     """
-    if str(path) == "-":
+    rows = beside_workers(path, "kind", columns)
+    if rows is None:
         return ()
-    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
-    data = next(pieces, b"")
-    first = data.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
-    fields = first.split("\t") if "\t" in first else next(csv.reader(StringIO(first)), [])
-    keys = {re.sub(r"[\s_-]", "", field.lower()) for field in fields}
-    if "kind" not in keys or not keys & HEADERS["worker"]:
-        return ()
-    data += b"".join(pieces)
-    codes, (workers, kinds) = read_table(data, str(path), ("worker", "kind"))
+    codes, (workers, kinds) = rows.codes, rows.names
     found: dict[str, bool] = {}
     for worker, kind in sorted(set(map(tuple, codes.tolist()))):
         name, known = workers[worker], kinds[kind].lower()

@@ -1,27 +1,21 @@
 """Worker-task-label triples, from any of the usual files, as integer codes sorted by item."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.cells import BYTE_ORDER_MARK, FINE, PROBLEMS, first_record, place_of, refuse_nul
 from hutch.core.data.chunks import Chunks
-from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.errors import DataError, at
 from hutch.crowd.data import scan
-
-ROLES = ("worker", "task", "label")
-HEADERS = {
-    "worker": {"worker", "workerid", "annotator", "annotatorid", "rater", "user", "userid", "labeler", "labeller"},
-    "task": {"task", "taskid", "item", "itemid", "example", "question", "image", "unit", "unitid"},
-    "kind": {"kind"},
-    "label": {"label", "answer", "class", "response", "rating", "category", "truth", "gold"},
-}
-"""Names by which a header line is known, without case, blanks, `-` and `_`."""
+from hutch.crowd.data.rows import known_first, read_table, recoded
+from hutch.crowd.data.sheets import sheet_reader
+from hutch.crowd.exports.found import Columns, Problems
+from hutch.crowd.exports.json_export import is_json, read_json
 
 
 @dataclass(frozen=True)
@@ -38,6 +32,8 @@ class Labels:
         duplicates: exact repetitions of a triple, dropped.
         contradictions: labels kept that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
+        problems: labels that were left out, and why.
+        form: what the source was read as; empty for a plain table.
     """
 
     item_ptr: NDArray[np.int64]
@@ -50,6 +46,8 @@ class Labels:
     duplicates: int = 0
     contradictions: int = 0
     unmatched_gold: int = 0
+    problems: Problems = field(default_factory=Problems)
+    form: str = ""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -166,17 +164,6 @@ def from_codes(
     )
 
 
-def known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:
-    """The known names as they are, then the others in their order."""
-    return list(dict.fromkeys([*known, *names]))
-
-
-def recoded(codes: NDArray[np.int32], names: Sequence[str], order: Sequence[str]) -> NDArray[np.int32]:
-    """Codes into `names` as codes into `order`."""
-    place = {name: code for code, name in enumerate(order)}
-    return np.array([place[name] for name in names], np.int32)[codes] if len(codes) else np.zeros(0, np.int32)
-
-
 def from_triples(
     triples: Iterable[tuple[str, str, str]],
     classes: Sequence[str] = (),
@@ -198,29 +185,44 @@ def from_triples(
 
 
 def read_labels(
-    path: str | Path, classes: Sequence[str] = (), workers: Sequence[str] = (), gold: dict[str, str] | None = None
+    path: str | Path,
+    classes: Sequence[str] = (),
+    workers: Sequence[str] = (),
+    gold: dict[str, str] | None = None,
+    columns: str | Mapping[str, str] | Columns | None = None,
 ) -> Labels:
     """Read labels from a file.
 
-    Tab- or comma-separated text (`worker task label`, or any order under a header that names them), gzip or Zstandard,
-    `-` for standard input, or the JSON export of Label Studio. An empty worker field is the anonymous worker.
+    Tab- or comma-separated text (`worker task label`, or any order under a header that names them, or a column per
+    worker), gzip or Zstandard, `-` for standard input, or what tools export: Label Studio, Toloka, Mechanical Turk,
+    Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval, found by what is in the file. An empty worker is the
+    anonymous worker; a label that is empty, or that is several, is left out and counted.
 
     Args:
         path: the file.
         classes, workers: those known beforehand; they keep their numbers, new ones follow.
-        gold: true class of some tasks, as from `read_gold`.
+        gold: true class of some tasks, as from `read_gold`; it goes before gold in the file.
+        columns: names of the columns or fields, as `worker=who,task=id,label=answer`, where they are not found.
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
+        UsageError: `columns` is not understood.
     """
+    wanted = Columns.of(columns)
     data, name = _read(path)
-    if name.removesuffix(".gz").removesuffix(".zst").endswith(".json") or re.match(rb"\s*\[\s*[\[{]", data):
-        from hutch.crowd.data.label_studio import triples
-
-        return from_triples(triples(data, name), classes, workers, gold)
-    codes, (people, tasks, answers) = read_table(data, name, ROLES, optional="worker")
+    if is_json(data):
+        tool, found = read_json(data, name, wanted)
+        truth = {**found.gold, **(gold or {})}
+        return replace(from_triples(found.triples, classes, workers, truth), problems=found.problems, form=tool)
+    reader = sheet_reader(data, name, wanted)
+    if reader is None:
+        return from_triples((), classes, workers, gold)
+    piece = reader.read(data, reader.start, reader.line, name)
     del data
-    return from_codes(codes, people, tasks, answers, classes, workers, gold)
+    truth = {**piece.gold, **(gold or {})}
+    people, tasks, answers = piece.names
+    labels = from_codes(piece.codes, people, tasks, answers, classes, workers, truth)
+    return replace(labels, problems=piece.problems, form=reader.sheet.describe() if reader.sheet.tool else "")
 
 
 def read_gold(path: str | Path) -> dict[str, str]:
@@ -242,129 +244,3 @@ def read_gold(path: str | Path) -> dict[str, str]:
 def _read(path: str | Path) -> tuple[bytes, str]:
     """The whole content of a source, unpacked, and its name in messages."""
     return b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
-
-
-def read_table(
-    data: bytes, name: str, roles: Sequence[str], optional: str = ""
-) -> tuple[NDArray[np.int32], list[list[str]]]:
-    """Code the wanted columns of a separated text.
-
-    Args:
-        data: the text, UTF-8.
-        name: what errors call it.
-        roles: the columns wanted, in the order in which they stand when no header names them.
-        optional: the role that may be empty.
-
-    Returns:
-        codes (rows, roles) and the distinct names of each role.
-
-    Raises:
-        DataError: `name:line:column: what, got, wanted`.
-    """
-    found = read_layout(data, name, roles)
-    if found is None:
-        return np.zeros((0, len(roles)), np.int32), [[] for _ in roles]
-    layout, start, line = found
-    return read_rows(data, start, line, layout, name, roles, optional)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the rows of a separated text look.
-
-    Attributes:
-        separator: between fields, a tab or a comma.
-        columns: int64 (roles), where each role stands.
-        width: fields of a row.
-    """
-
-    separator: str
-    columns: NDArray[np.int64]
-    width: int
-
-
-def read_layout(data: bytes, name: str, roles: Sequence[str]) -> tuple[Layout, int, int] | None:
-    """The layout that the first line of a text shows, where its rows begin and on which line; None for a blank text.
-
-    Raises:
-        DataError: the first line is neither a row nor a header with all roles.
-    """
-    start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
-    first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
-    if first is None:
-        return None
-    separator = "\t" if first.group().count(b"\t") >= len(roles) - 1 else ","
-    line = data.count(b"\n", 0, first.start()) + 1
-    fields, size = first_record(data[first.start() :], separator, name, line)
-    columns, is_header = _columns(fields, roles, name, line)
-    layout = Layout(separator, columns, len(fields))
-    if not is_header:
-        return layout, first.start(), line
-    start = first.start() + size
-    return layout, start, line + data.count(b"\n", first.start(), start)
-
-
-def read_rows(
-    data: bytes, start: int, line: int, layout: Layout, name: str, roles: Sequence[str], optional: str = ""
-) -> tuple[NDArray[np.int32], list[list[str]]]:
-    """Code the rows of a text from `start`, on line `line`; see `read_table`."""
-    line -= data.count(b"\n", 0, start)
-    refuse_nul(data, name, line)
-    text = np.frombuffer(data, np.uint8)
-    rows = data.count(b"\n", start) + 1
-    size = 1 << (2 * rows).bit_length()
-    codes, slots = np.empty((rows, len(roles)), np.int32), np.zeros((len(roles), size), np.int32)
-    hashes, places = np.empty((len(roles), rows), np.uint64), np.empty((len(roles), rows), np.int64)
-    lengths, counts = np.empty((len(roles), rows), np.int32), np.zeros(len(roles), np.int64)
-    may_be_empty = list(roles).index(optional) if optional else -1
-    read, status, place, found = scan.scan(
-        text, start, ord(layout.separator), layout.columns, layout.width, may_be_empty, codes, slots, hashes,
-        places, lengths, counts,
-    )  # fmt: skip
-    if status != FINE:
-        problem = {
-            **PROBLEMS,
-            scan.MISCOUNTED: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
-            scan.EMPTY: f"the {roles[min(found, len(roles) - 1)]} is empty",
-        }[status]
-        raise DataError(at(name, *place_of(data, place, line), problem))
-    codes, names = codes[:read], []
-    for role, count in enumerate(counts.tolist()):
-        known = _names(data, places[role, :count], lengths[role, :count], name, line)
-        distinct = list(dict.fromkeys(known))
-        if len(distinct) < count:  # one name with its quotes doubled and, in an unquoted field, not
-            codes[:, role] = recoded(codes[:, role], known, distinct)
-        names.append(distinct)
-    return codes, names
-
-
-def _columns(fields: list[str], roles: Sequence[str], name: str, number: int) -> tuple[NDArray[np.int64], bool]:
-    """Where each role stands in a row, and whether the first record, on line `number`, is a header."""
-    keys = [re.sub(r"[\s_-]", "", field.lower()) for field in fields]
-    found = {role: [i for i, key in enumerate(keys) if key in HEADERS[role]] for role in roles}
-    if sum(bool(places) for places in found.values()) < 2:
-        if len(fields) != len(roles):
-            wanted = f"wanted {len(roles)} ({', '.join(roles)}) or a header that names them"
-            raise DataError(at(name, number, 1, f"got {len(fields)} fields, {wanted}"))
-        return np.arange(len(roles)), False
-    for role in roles:
-        if not found[role]:
-            hint = did_you_mean(role, keys)
-            raise DataError(at(name, number, 1, f"the header names no {role} column, got {', '.join(fields)}; {hint}"))
-        if keys.count(keys[found[role][0]]) > 1:
-            twice = fields[found[role][0]]
-            raise DataError(at(name, number, 1, f"column {twice!r} is there twice, wanted one {role} column"))
-    return np.array([found[role][0] for role in roles]), True
-
-
-def _names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], source: str, line: int) -> list[str]:
-    """The names at some places of a text that begins on a line."""
-    names = []
-    for place, length in zip(places.tolist(), lengths.tolist(), strict=True):
-        try:
-            name = data[place : place + length].decode()
-        except UnicodeDecodeError:
-            raise DataError(at(source, *place_of(data, place, line), "got bytes that are not UTF-8")) from None
-        quoted = '""' in name and data[place - 1 : place] == b'"'
-        names.append(name.replace('""', '"') if quoted else name)
-    return names

@@ -51,7 +51,7 @@ def scan(text, start, separator, columns, width, optional, codes, slots, hashes,
         separator: byte between fields.
         columns: int64 (roles), which field holds each role.
         width: fields a row must have.
-        optional: role that may be empty, -1 for none.
+        optional: bool (roles), which may be empty.
         codes: out, int32 (rows, roles).
         slots: int32 (roles, power of two above twice the rows), zeros: open-addressing tables of code + 1.
         hashes, places, lengths: out, (roles, rows): of each distinct name.
@@ -84,7 +84,7 @@ def scan(text, start, separator, columns, width, optional, codes, slots, hashes,
         for role in range(roles):
             field = columns[role]
             begin, stop = begins[field], stops[field]
-            if begin == stop and role != optional:
+            if begin == stop and not optional[role]:
                 return row, EMPTY, begin, role
             code = _code(
                 text, begin, stop, doubles[field], slots[role], hashes[role], places[role], lengths[role], counts[role]

@@ -90,7 +90,8 @@ def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: 
         exponents = np.empty((folds_wanted, len(before.exponents)))
         for fold in range(folds_wanted):
             problem = _Problem(labels, folds, some, fold if folds_wanted > 1 else -1, lifts, log_prior, targets)
-            exponents[fold], bend = problem.solve(before, len(known) / max(len(some), 1))
+            first = exponents[fold - 1] if fold else before.exponents
+            exponents[fold], bend = problem.solve(before, len(known) / max(len(some), 1), first)
             precision += bend / (folds_wanted * divisions)
         found.append(exponents.mean(axis=0))
         kernels.forecast(
@@ -154,17 +155,18 @@ class _Problem:
     log_prior: Array
     targets: Array
 
-    def solve(self, before: Judging, scale: float, steps: int = 15) -> tuple[Array, Array]:
+    def solve(self, before: Judging, scale: float, first: Array, steps: int = 15) -> tuple[Array, Array]:
         """The exponents, and the diagonal of the likelihood's negative Hessian there.
 
         Args:
             before: where the ridge pulls to, the harder the surer.
             scale: how many items each of `items` stands for.
+            first: where to begin.
             steps: at most.
         """
         ridge = np.full(len(before.exponents), RIDGE) + before.precision
         ridge[0] = PRIOR_RIDGE + before.precision[0]
-        e = before.exponents.copy()
+        e = first.copy()
         value, gradient, hessian = self._slopes(e, before.exponents, ridge, scale)
         for _ in range(steps):
             free = (e > 1e-9) | (gradient > 0)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.mixed import forecast, kernels
+from hutch.crowd.mixed import forecast, kernels, panel
+from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 from hutch.crowd.models.confusion_kernels import add_labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown, without_own
 
+if TYPE_CHECKING:
+    from hutch.crowd.mixed.stream import MixedStream
+
 _MAGIC = re.compile(r"[*?\[]")  # what makes a pattern a glob
+NO_REFERENCE = "mixed: wanted a reference: whose labels define the classes (--reference NAME)"
+NO_JUDGES = "--reference: every worker is one; leave it out where all workers are alike"
 ROW, RIGHT, PERSON = 5.0, 0.7, 10.0
 """Pseudo-counts of the pooled row of people; its diagonal before anything is known; of the pooled row in a person's."""
 GUARD, WEAK, LEAST, MOST = 0.4, 0.1, 0.1, 0.95
@@ -28,6 +34,7 @@ class MixedParameters(Parameters):
     Attributes:
         reference: names or globs of the workers whose labels define the classes.
         people_rho: correlation of the errors of people on one item.
+        judge_slots: online: rows of the table of judges; people have a table of their own.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
         seed: of the divisions into folds.
     """
@@ -36,6 +43,7 @@ class MixedParameters(Parameters):
     rho: Annotated[float, Within(ge=0)] = 0.0
     reference: tuple[str, ...] = ()
     people_rho: Annotated[float, Within(ge=0)] = 0.3
+    judge_slots: Annotated[int, Within(ge=1, le=4096)] = 64
     ordered: bool | None = None
     seed: Annotated[int, Within(ge=0)] = 0
 
@@ -69,21 +77,28 @@ class Mixed(CrowdModel):
         return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
 
     def _start(self, labels: Labels, history: State | None, learn: bool) -> State:
-        if not self.parameters.reference:
-            raise UsageError("mixed: wanted a reference: whose labels define the classes (--reference NAME)")
         reference = matches(labels.worker_names, self.parameters.reference)
         people, judges = part(labels, reference[labels.workers]), part(labels, ~reference[labels.workers])
-        if history is None and len(labels):
+        alone = not self.parameters.reference
+        if history is None and len(labels) and not alone:
             check_both(labels.worker_names, self.parameters.reference, reference, len(people), len(judges))
         state = _grown_state(labels, history)
         before = _judging(state, ~reference)
         compact = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
-        ordered = self._ordered(labels.classes)
-        if learn and len(labels):
+        ordered = self.ordered(labels.classes)
+        if alone:
+            log_forecast = panel.forecast(labels, state, history, learn)
+            state.scratch |= {"least_guard": state.shared["guard"].copy(), "squared_skill": np.zeros(1)}
+            if learn:
+                np.add.at(state.workers["said"], (labels.workers, labels.labels), 1.0)
+        elif learn and len(labels):
             seed = self.parameters.seed
             log_forecast, after = forecast.learn(compact, targets(people), before, ordered, seed)
             _store(state, ~reference, after)
             state.shared["guard"][0] = guard(people, log_forecast, state.shared["guard"][0])
+            state.scratch["least_guard"] = state.shared["guard"].copy()
+            squared = squared_skill(people, compact, targets(people), after.counts, after.targets)
+            state.scratch["squared_skill"] = np.array([squared])
             np.add.at(state.workers["said"], (people.workers, people.labels), 1.0)
         else:
             log_forecast = forecast.apply(compact, before, ordered)
@@ -94,6 +109,12 @@ class Mixed(CrowdModel):
         state.scratch["counts"] = state.workers["counts"].copy()
         state.scratch["reference"] = reference.astype(np.float64)
         return state
+
+    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "MixedStream":
+        """The online form: one pass."""
+        from hutch.crowd.mixed.stream import MixedStream
+
+        return MixedStream(self, classes, slots, history)
 
     def improve(self, labels: Labels, state: State, done: int = 0, over: Over = Whole) -> Fit:
         """As of every model; then what each worker is expected to say under the last posteriors."""
@@ -112,9 +133,13 @@ class Mixed(CrowdModel):
         return {"counts": counts}
 
     def settle(self, state: State, sums: Sums) -> None:
-        """Rows of the history plus these."""
+        """Rows of the history plus these; the guard that they need."""
         reference = state.scratch["reference"] > 0
         state.workers["counts"][reference] = state.scratch["counts"][reference] + sums["counts"][reference]
+        share = state.shared["targets"] + 1
+        rows = skill_of_rows(self._pooled(state), share / share.sum())
+        missing = (state.scratch["squared_skill"] - rows) / max(1 - rows, 1e-9)
+        state.shared["guard"][...] = np.clip(missing, state.scratch["least_guard"], MOST)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
@@ -144,19 +169,34 @@ class Mixed(CrowdModel):
         counts = state.shared["class_counts"] + 1
         return np.asarray(counts / counts.sum())
 
+    def factors(self, state: State) -> Array:
+        """Of judges (P(label | class) / P(label))^e, of people their rows, those of a first label on an item."""
+        if not self.parameters.reference:
+            return np.asarray(np.exp(state.scratch["factor"]))
+        reference, people = self._reference(state), state.workers["counts"]
+        lifts = forecast.lift(people, state.workers["said"], self.ordered(state.classes))
+        factor = np.exp(state.workers["exponent"][:, None, None] * lifts)
+        rows = people[reference] + PERSON * self._pooled(state)
+        trust = state.shared["guard"][0]
+        factor[reference] = (1 - trust) * rows / rows.sum(axis=1, keepdims=True) + trust * np.eye(len(state.classes))
+        return np.asarray(factor)
+
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """The posterior over each label's own factor: P(label | class), to the power in which it counts."""
-        reference = self._reference(state)
-        lifts = forecast.lift(state.workers["counts"], state.workers["said"], self._ordered(state.classes))
-        factor = np.exp(state.workers["exponent"][labels.workers, None] * lifts[labels.workers, labels.labels])
-        mine = reference[labels.workers]
+        if not self.parameters.reference:
+            return without_own(
+                labels, self.posterior(state), np.exp(state.scratch["factor"][labels.workers, labels.labels])
+            )
+        factor = self.factors(state)[labels.workers, labels.labels]
+        mine = self._reference(state)[labels.workers]
         people = part(labels, mine)
         ratings = np.diff(people.item_ptr)[people.label_items]
         rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))
         factor[mine] = np.exp(rate[:, None] * state.labels["said"][mine])
         return without_own(labels, self.posterior(state), factor)
 
-    def _ordered(self, classes: list[str]) -> bool:
+    def ordered(self, classes: list[str]) -> bool:
+        """Whether the classes are ordered."""
         return whole_numbers(classes) if self.parameters.ordered is None else self.parameters.ordered
 
     def _reference(self, state: State) -> NDArray[np.bool_]:
@@ -212,7 +252,7 @@ def check_both(
         if not matches(names, (pattern,)).any():
             raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, names)}")
     if not judges:
-        raise UsageError("--reference: every worker is one; leave it out where all workers are alike")
+        raise UsageError(NO_JUDGES)
 
 
 def part(labels: Labels, keep: NDArray[np.bool_]) -> Labels:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.errors import UsageError
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State, without_own
 
@@ -38,12 +39,25 @@ class Stream(ABC):
     """
 
     def __init__(self, model: CrowdModel, classes: list[str], slots: int, history: State | None) -> None:
-        self.model = model
-        self.state = self.start(classes, slots, history)
+        self.model, self.slots = model, slots
+        try:
+            self.state = self.start(classes, slots, history)
+        except MemoryError:
+            size = f"{slots} tables of {len(classes)} x {len(classes)} numbers"
+            raise UsageError(f"--slots: no memory for {size}; wanted fewer slots, or --method batch") from None
 
     @abstractmethod
     def start(self, classes: list[str], slots: int, history: State | None) -> State:
         """The state before the first item."""
+
+    def slots_of(self, names: list[str]) -> NDArray[np.int32]:
+        """The slot of each worker, whatever was learned."""
+        return hash_workers(names, self.slots)
+
+    def in_slots(self, labels: Labels) -> Labels:
+        """The same labels with slots for workers."""
+        table = self.slots_of(labels.worker_names)
+        return replace(labels, workers=table[labels.workers] if len(labels) else labels.workers)
 
     @abstractmethod
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
@@ -58,6 +72,10 @@ class Stream(ABC):
         used, places = np.unique(labels.workers, return_inverse=True)
         return without_own(labels, self.score(labels)[0], self.confusions(used)[places, :, labels.labels])
 
+    def factors(self, slots: NDArray[np.int32]) -> Array:
+        """By what a label from each slot multiplies the probabilities of the classes (slots, labels, classes)."""
+        return np.ascontiguousarray(self.confusions(slots).transpose(0, 2, 1))
+
     @abstractmethod
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """P(label l | class k) of some slots on an item of usual difficulty (slots, k, l)."""
@@ -65,6 +83,10 @@ class Stream(ABC):
     @abstractmethod
     def class_prior(self) -> Array:
         """P(class) (classes)."""
+
+    def check(self) -> None:
+        """Called after all labels: raises UsageError where they were not such as the model needs."""
+        return None
 
     def end_pass(self) -> None:
         """Called between two passes over the same labels."""
@@ -80,31 +102,24 @@ def hash_workers(names: Iterable[str], slots: int) -> NDArray[np.int32]:
     return np.array([zlib.crc32(name.encode()) % slots for name in names], np.int32)
 
 
-def in_slots(labels: Labels, slots: int) -> Labels:
-    """The same labels with slots for workers."""
-    table = hash_workers(labels.worker_names, slots)
-    return replace(labels, workers=table[labels.workers] if len(labels) else labels.workers)
-
-
-def run(
-    stream: Stream, labels: Labels, slots: int, passes: int, report: Callable[[Labels, Progress], None] | None = None
-) -> Fit:
+def run(stream: Stream, labels: Labels, passes: int, report: Callable[[Labels, Progress], None] | None = None) -> Fit:
     """Learn from labels in one or more passes, then score them all.
 
     Args:
         stream: fresh, or continued from a saved state.
         labels: items in the order of the stream.
-        slots: rows of the worker table.
         passes: over these labels; 0 only scores.
         report: called after each pass.
     """
-    hashed = in_slots(labels, slots)
+    hashed = stream.in_slots(labels)
     for number in range(passes):
         if number:
             stream.end_pass()
         progress = stream.learn(hashed, first_pass=number == 0)
         if report:
             report(labels, progress)
+    if passes and len(labels):
+        stream.check()
     posterior, informative, objective = stream.score(hashed)
     return Fit(stream.state, posterior, passes, objective, True, informative)
 

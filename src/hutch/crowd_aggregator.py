@@ -1,5 +1,6 @@
 """A scikit-learn estimator around crowd models; `hutch.sklearn` is where to import it from."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -9,7 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
+from hutch.crowd.data.frames import FrameVotes, is_frame, make_frame, read_frame
 from hutch.crowd.data.labels import from_triples
+from hutch.crowd.exports.found import name_of
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.table import BUILT_IN, DEFAULT, create
 from hutch.plugins.manager import installed
@@ -33,6 +36,8 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
     workers_ : the workers, in the order of `confusions_`.
     probability_ : posteriors, shape (tasks, classes).
     confusions_ : P(label | class) of each worker, shape (workers, classes, labels).
+    labels_, probas_ : if fitted on a frame, frames of the same library: the class of each task, and the probability of
+        each class; as crowd-kit has them, a series and a frame with the tasks as index, in pandas.
 
     Examples
     --------
@@ -61,20 +66,35 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : rows (worker, task, label).
+        X : rows (worker, task, label), or a frame of pandas, polars or Arrow with columns of these names.
         y : ignored.
         sample_weight : 0 leaves a row out, 1 counts it (the models know no other weights); None: all count.
         """
         self._votes = _counted(X, sample_weight)
         return self._infer()
 
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
+        """Infer, and return the class of each task: `labels_` of a frame, else an array in the order of `tasks_`."""
+        self.fit(X)
+        return self.labels_ if self._votes.library else self.predict(self.tasks_.tolist())
+
+    def fit_predict_proba(self, X: Any, y: Any = None) -> Any:
+        """Infer, and return the probability of each class: `probas_` of a frame, else `probability_`."""
+        self.fit(X)
+        return self.probas_ if self._votes.library else self.probability_
+
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add further labels and infer anew from all of them."""
-        self._votes = [*getattr(self, "_votes", []), *_counted(X, sample_weight)]
+        found = _counted(X, sample_weight)
+        if hasattr(self, "_votes"):
+            before = copy.deepcopy(self._votes)
+            before.extend(found)
+            found = before
+        self._votes = found
         return self._infer()
 
     def _infer(self) -> Self:
-        labels = from_triples(self._votes)
+        labels = from_triples(self._votes.triples)
         models = {model.name: model for model in BUILT_IN} | installed().registry.crowd_models
         parameters, name = dict(self.parameters or {}), self.model or DEFAULT
         if self.reference:
@@ -82,19 +102,34 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
             name, parameters["reference"] = self.model or Mixed.name, patterns
         model = create(name, models, **parameters)
         found: Aggregate = aggregate(labels, model, Options())
-        self.classes_ = np.array(found.labels.classes)
-        self.tasks_ = np.array(found.labels.item_names)
-        self.workers_ = np.array(found.labels.worker_names)
+        people, tasks, answers = self._votes.originals
+        classes = [answers.get(name, name) for name in found.labels.classes]
+        names = [tasks.get(name, name) for name in found.labels.item_names]
+        self.classes_ = np.array(classes)
+        self.tasks_ = np.array(names)
+        self.workers_ = np.array([people.get(name, name) for name in found.labels.worker_names])
         self.probability_ = found.probability
         self.confusions_ = found.confusions
+        if self._votes.library:
+            best = [classes[k] for k in found.probability.argmax(axis=1).tolist()]
+            self.labels_ = make_frame(self._votes.library, "task", {"task": names, "agg_label": best})
+            if self._votes.library == "pandas":
+                self.labels_ = self.labels_["agg_label"]
+            columns: dict[Any, Any] = {"task": names}
+            columns |= {name: found.probability[:, k] for k, name in enumerate(self._column_names(classes))}
+            self.probas_ = make_frame(self._votes.library, "task", columns)
         return self
+
+    def _column_names(self, classes: list[Any]) -> list[Any]:
+        """The classes as names of columns, which only pandas lets be other than text."""
+        return classes if self._votes.library == "pandas" else [str(name) for name in classes]
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:
         """Posteriors of tasks, shape (tasks, classes); the class prior for tasks without labels."""
         check_is_fitted(self)
-        place = {task: i for i, task in enumerate(self.tasks_.tolist())}
+        place = {name_of(task): i for i, task in enumerate(self.tasks_.tolist())}
         prior = self.probability_.mean(axis=0)
-        return np.array([self.probability_[place[str(t)]] if str(t) in place else prior for t in X])
+        return np.array([self.probability_[place[name_of(t)]] if name_of(t) in place else prior for t in X])
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:
         """The most probable class of each task."""
@@ -102,17 +137,22 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[no-any-return]
 
 
-def _counted(rows: Any, sample_weight: Any) -> list[tuple[str, str, str]]:
-    votes = []
-    for i, row in enumerate(rows):
-        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:
-            raise ValueError(f"X: row {i}: got {row!r}, wanted (worker, task, label)")
-        votes.append((str(row[0]), str(row[1]), str(row[2])))
+def _counted(rows: Any, sample_weight: Any) -> FrameVotes:
+    """The rows that count; of what is no frame the library is empty."""
+    if is_frame(rows):
+        found = read_frame(rows)
+    else:
+        found = FrameVotes(library="")
+        for i, row in enumerate(rows):
+            if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:
+                raise ValueError(f"X: row {i}: got {row!r}, wanted (worker, task, label)")
+            found.triples.append((str(row[0]), str(row[1]), str(row[2])))
     if sample_weight is None:
-        return votes
-    weights = np.asarray(sample_weight)
-    if weights.shape != (len(votes),) or not np.isin(weights, (0, 1)).all():
-        raise ValueError(f"sample_weight: got {sample_weight!r}, wanted {len(votes)} numbers that are 0 or 1")
+        return found
+    weights, count = np.asarray(sample_weight), len(found.triples)
+    if weights.shape != (count,) or not np.isin(weights, (0, 1)).all():
+        raise ValueError(f"sample_weight: got {sample_weight!r}, wanted {count} numbers that are 0 or 1")
     if not weights.any():
         raise ValueError("sample_weight: got zero for every row, wanted 1 for some")
-    return [vote for vote, weight in zip(votes, weights, strict=True) if weight]
+    found.triples = [vote for vote, weight in zip(found.triples, weights, strict=True) if weight]
+    return found

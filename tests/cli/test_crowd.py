@@ -125,7 +125,7 @@ def test_gold_clamps(data, tmp_path):
     out, err = invoke(data, "--gold", tmp_path / "some.tsv", "-p", tmp_path / "p.tsv", "--set", "rho=0", "--json")
     assert (tmp_path / "p.tsv").read_text().splitlines()[1].split("\t")[1:3] == ["c2", "1"]
     assert (json.loads(out)["gold"], json.loads(out)["gold_without_labels"]) == (1, 1)
-    assert "1 tasks have no labels" in err
+    assert "gold without labels: 1 task\n" in err
 
 
 def test_empty_input_is_said_and_written(tmp_path):
@@ -233,8 +233,10 @@ def test_reference_and_kind_declare_people(tmp_path):
     [
         (["--reference", "anm"], "did you mean 'ann'"),
         (["--reference", "ann", "--model", "two_level"], "wanted mixed"),
-        (["--reference", "ann", "--method", "online"], "mixed has no online form"),
-        (["--model", "mixed"], "--reference"),
+        (["--reference", "ann", "--method", "online", "--passes", "2"], "learns in one pass"),
+        (["--reference", "anm", "--method", "online"], "no worker is 'anm'"),
+        (["--reference", "anm", "--method", "online", "--stream"], "no worker is 'anm'"),
+        (["--model", "mixed"], "--reference NAME"),
     ],
 )
 def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
@@ -242,6 +244,33 @@ def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
     path.write_text("ann\tt1\tx\nbob\tt1\ty\n")
     with pytest.raises(UsageError, match=message):
         invoke(path, *options)
+
+
+def test_judges_and_prices(tmp_path):
+    random = np.random.default_rng(1)
+    truth, lines = random.integers(2, size=150), []
+    for i in range(150):
+        for name, kind, right, price in (
+            ("ann", "person", 0.95, 1.0),
+            ("gpt", "llm", 0.9, 0.01),
+            ("ll", "llm", 0.7, 0.01),
+        ):
+            if name == "gpt" or random.random() < 0.6:
+                lines.append(
+                    f"{name}\tt{i}\t{truth[i] if random.random() < right else 1 - truth[i]}\t{kind}\t{price}\n"
+                )
+    path, report = tmp_path / "labels.tsv", tmp_path / "judges.tsv"
+    path.write_text("worker\ttask\tlabel\tkind\tprice\n" + "".join(lines))
+    out, _ = invoke(path, "--judges", report, "--next", 4, "--json", "--quiet")
+    assert report.read_text().startswith("judge\tlabels\taccuracy\texponent\tredundancy")
+    assert [line.split("\t")[0] for line in report.read_text().splitlines()[1:]] == ["gpt", "ll"]
+    assert {row["worker"] for row in json.loads(out)["next"]} <= {"ann", "ll"}
+    assert "\task\tprice" in invoke(path, "--next", 4, "--ask-of", "ann")[0]
+    for options in (["--model", "dawid_skene"], ["--method", "online"]):
+        with pytest.raises(UsageError, match="wanted"):
+            invoke(path, "--judges", report, *options)
+    with pytest.raises(UsageError, match="--ask-of: 'bob' has no price"):
+        invoke(path, "--next", 4, "--ask-of", "bob")
 
 
 @pytest.mark.parametrize("option", ["--gold", "--score"])
@@ -266,7 +295,44 @@ def test_what_was_learned_as_gold_is_not_scored(tmp_path, hutch):
     )  # fmt: skip
     assert found["score"]["accuracy"] is None
     done = hutch("crowd", tmp_path / "labels.tsv", "--gold", tmp_path / "some.tsv", "--score", tmp_path / "gold.tsv")
-    assert "left out of the score: 1 tasks that are also in" in done.err and "accuracy" in done.out
+    assert "left out of the score: 1 task also in" in done.err and "accuracy" in done.out
+
+
+def test_an_export_is_read_and_what_is_left_out_is_said(tmp_path):
+    answers = [("ann", "t1", ["x"]), ("bob", "t1", ["y"]), ("ann", "t2", ["x", "y"]), ("bob", "t2", [])]
+    export = [
+        {"id": task, "annotations": [
+            {"completed_by": {"email": worker}, "ground_truth": worker == "bob" and task == "t1",
+             "result": [{"type": "choices", "from_name": "q", "value": {"choices": label}}]}
+            for worker, where, label in answers if where == task]}
+        for task in ("t1", "t2")
+    ]  # fmt: skip
+    path = tmp_path / "export"
+    path.write_text(json.dumps(export))
+    out, err = invoke(path, "--json")
+    found = json.loads(out)
+    assert (found["labels"], found["left_out"], found["gold"]) == (1, 2, 1)
+    assert err.splitlines() == [
+        f"{path}: read as Label Studio",
+        f"{path}: left out: 1 with two labels at once (first: task t2)",
+        f"{path}: left out: 1 without a label (first: task t2)",
+    ]
+
+
+@pytest.mark.parametrize("more", [[], ["--method", "online", "--stream"]])
+def test_columns_are_named_on_the_command_line(tmp_path, more):
+    path = tmp_path / "votes.csv"
+    path.write_text("who,kind,thing,verdict\nann,human,t1,x\njim,llm,t1,\nann,human,t2,y\njim,llm,t2,y\n")
+    options = ["--columns", "worker=who,task=thing,label=verdict", "--json", *more]
+    if more:
+        options += ["--model", "two_level", "--classes", "x,y"]
+        path.write_text(path.read_text().replace("kind", "sort"))
+    out, err = invoke(path, *options)
+    assert (json.loads(out)["labels"], json.loads(out)["left_out"]) == (3, 1)
+    assert json.loads(out)["model"] == ("two_level" if more else "mixed")
+    assert f"{path}: left out: 1 without a label (first: line 3)" in err
+    with pytest.raises(UsageError, match="no role 'wrker'; did you mean 'worker'"):
+        invoke(path, "--columns", "wrker=who")
 
 
 def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, data):
@@ -289,3 +355,16 @@ def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, 
 def test_shards_that_make_no_sense_are_refused(data, options, message):
     with pytest.raises(UsageError, match=message):
         invoke(data, *options)
+
+
+def test_the_report_is_text_or_a_page(data, tmp_path):
+    out, _ = invoke(data, "--report", "-", "--suspects", tmp_path / "s.tsv", "--quiet")
+    assert "pairs of workers, the least agreement first" in out
+    suspects = list(csv.DictReader((tmp_path / "s.tsv").read_text().splitlines(), delimiter="\t"))
+    assert list(suspects[0]) == ["task", "worker", "label", "suggested", "wrong", "gold"]
+    invoke(data, "--report", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(UsageError, match="--report, --suspects: got standard output for all"):
+        invoke(data, "--report", "-", "--suspects", "-")
+    with pytest.raises(UsageError, match="--report: a stream keeps no tasks"):
+        invoke(data, "--report", "-", "--stream", "--method", "online")

@@ -73,3 +73,52 @@ def test_a_logged_class_is_a_mapping():
     np.testing.assert_array_equal(chain.weights, other.weights)
     with pytest.raises(DataError, match="label: got"):
         _learn({"label": {**label, "probability": 0}, "f": ["x"]}, layers=layers)
+
+
+RECORDS = [
+    {"shared": {"user": {"age": 0.3}}, "actions": ACTIONS, "chosen": 1, "cost": 2.0, "probability": 0.25, "tag": "t"},
+    {"actions": [*ACTIONS, {"item": "a"}], "chosen": 0, "cost": -1.0, "probability": 1.0, "importance": 2.0},
+    {"actions": ACTIONS},
+]
+
+
+def _fields(action):
+    """An action as a struct of lists and maps."""
+    item = action["item"]
+    if isinstance(item, dict):
+        return {"size": list(item.items())}
+    return {"item": item if isinstance(item, list) else [item]}
+
+
+def _table(pa):
+    action = pa.struct([("item", pa.list_(pa.string())), ("size", pa.map_(pa.string(), pa.float64()))])
+    shared = pa.struct([("user", pa.struct([("age", pa.float64())]))])
+    columns = {
+        "shared": pa.array([record.get("shared") for record in RECORDS], shared),
+        "actions": pa.array([[_fields(one) for one in record["actions"]] for record in RECORDS], pa.list_(action)),
+        "note": pa.array(["x"] * 3),
+    }
+    for name in ("chosen", "cost", "probability", "importance", "tag"):
+        columns[name] = pa.array([record.get(name) for record in RECORDS])
+    return pa.table(columns)
+
+
+def test_tables_are_records(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    plain = [
+        {**record, "actions": [{"size": a["item"]} if isinstance(a["item"], dict) else a for a in record["actions"]]}
+        for record in RECORDS
+    ]
+    table, one = _table(pa), _learn(*plain)
+    parquet.write_table(table, tmp_path / "decisions.parquet")
+    for examples in (table, tmp_path / "decisions.parquet"):
+        other = Chain.from_config({"chain": LAYERS, "input": {"namespaces": "letter", "columns": {"ignore": ["note"]}}})
+        other.learn(examples)
+        np.testing.assert_array_equal(one.weights, other.weights)
+        assert one.statistics == other.statistics
+    with pytest.raises(DataError, match="<table>:1: got the key 'note'"):
+        Chain.from_config({"chain": LAYERS}).learn(table)
+    with pytest.raises(DataError, match="got labels beside a table of decisions"):
+        Chain.from_config({"chain": LAYERS}).learn(table, [1, 2, 3])

@@ -1,9 +1,7 @@
 import csv
 import gzip
 import io
-import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hutch.core.errors import DataError
+from hutch.core.errors import DataError, UsageError
 from hutch.crowd.data.labels import from_triples, read_gold, read_labels, restricted
 
 TRIPLES = [("ann", "t1", "cat"), ("bob", "t1", "dog"), ("ann", "t2", "dog"), ("cy", "t2", "cat"), ("bob", "t2", "dog")]
@@ -73,7 +71,6 @@ def test_quoted_fields_keep_separators_quotes_and_newlines(tmp_path):
     [
         ("a\tb\tc\na\tb\n", ":2:1:", "got 2 fields, wanted 3"),
         ("a\tb\tc\n\na\tb\tc\td\n", ":3:1:", "got 4 fields"),
-        ("a\tb\tc\na\tb\t\n", ":2:5:", "the label is empty"),
         ("a\tb\tc\na\t\tc\n", ":2:3:", "the task is empty"),
         ('a,b,c\na,b,"c\n', ":2:5:", "never closed"),
         ('a,b,c\na,"b"x,c\n', ":2:6:", "after a closing quote"),
@@ -126,7 +123,7 @@ HEADER = ("worker", "task", "label")
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
+@given(st.lists(st.tuples(names, names, names.filter(str.strip)), min_size=1, max_size=30))
 def test_reading_equals_coding_in_python(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("rows") / "labels.tsv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -177,37 +174,37 @@ def test_by_worker_lists_every_label_once():
     assert (labels.label_items[positions] == items).all()
 
 
-def annotation(worker, choice, **more):
-    return {
-        "completed_by": worker,
-        "result": [{"type": "choices", "from_name": "q", "value": {"choices": choice}}],
-    } | more
-
-
-def test_label_studio_export(tmp_path):
-    export = [
-        {"id": 7, "annotations": [annotation(1, ["cat"]), annotation({"id": 2, "email": "b@x.org"}, ["dog"])]},
-        {"id": 8, "annotations": [annotation(1, ["dog"], was_cancelled=True), annotation(None, ["cat"])]},
-        {"id": 9, "annotations": [{"completed_by": 1, "result": [{"type": "rating", "value": {"rating": 4}}]}]},
-    ]
-    export[2]["annotations"][0]["result"][0]["from_name"] = "q"
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(export))
-    expected = [("1", "7", "cat"), ("b@x.org", "7", "dog"), ("", "8", "cat"), ("1", "9", "4")]
-    assert as_triples(read_labels(path)) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('[{"id": 1,\n]', r"export\.json:2:1: not JSON"),
-        ('{"id": 1}', "got a JSON dict, wanted a list of tasks"),
-        ('[{"id": 1, "text": "x"}]', "task 1: no annotations"),
-        (json.dumps([{"annotations": [annotation(1, ["a", "b"])]}]), "task 1: got 2 choices"),
-    ],
-)
-def test_bad_label_studio_export(tmp_path, text, words):
-    path: Path = tmp_path / "export.json"
+@pytest.mark.parametrize("text", ["a\tt1\tx\na\tt2\t\nb\tt2\t \nb\tt1\ty\n", 'a,t1,x\na,t2,""\nb,t2, \nb,t1,y\n'])
+def test_an_empty_label_is_counted_with_its_first_line(tmp_path, text):
+    path = tmp_path / "labels"
     path.write_text(text)
-    with pytest.raises(DataError, match=words):
-        read_labels(path)
+    labels = read_labels(path)
+    assert as_triples(labels) == [("a", "t1", "x"), ("b", "t1", "y")]
+    assert labels.classes == ["x", "y"]
+    assert labels.problems.lines("labels") == ["labels: left out: 2 without a label (first: line 2)"]
+
+
+def test_columns_are_named(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("who,label,thing,verdict,sure\nann,odd,t1,cat,dog\nbob,odd,t1,dog,\n")
+    columns = "worker=who,task=thing,label=verdict"
+    assert as_triples(read_labels(path, columns=columns)) == [("ann", "t1", "cat"), ("bob", "t1", "dog")]
+    assert read_labels(path, columns=columns + ",gold=sure").gold.tolist() == [1]
+    with pytest.raises(DataError, match="no column 'verdct' for the label; did you mean 'verdict'"):
+        read_labels(path, columns="worker=who,task=thing,label=verdct")
+
+
+@pytest.mark.parametrize(("columns", "words"), [("label", "wanted ROLE=NAME"), ("lable=x", "did you mean 'label'")])
+def test_columns_that_cannot_be(tmp_path, columns, words):
+    with pytest.raises(UsageError, match=words):
+        read_labels(tmp_path / "labels", columns=columns)
+
+
+def test_gold_in_a_column(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("gold,worker,task,label\ndog,ann,t1,cat\n,bob,t1,cat\n,bob,t2,dog\ncat,cy,t1,cat\n")
+    labels = read_labels(path)
+    assert as_triples(labels)[0] == ("ann", "t1", "cat")
+    assert [labels.classes[k] if k >= 0 else None for k in labels.gold] == ["dog", None]
+    assert labels.problems.lines("x") == ["x: left out: 1 with a second, different gold label (first: line 5)"]
+    assert read_labels(path, gold={"t1": "cat"}).gold.tolist() == [0, -1]

@@ -71,7 +71,7 @@ def test_exponents_are_the_maximum(judged):
     lifts, log_prior = random.normal(size=(1, JUDGES, CLASSES, CLASSES)), random.normal(size=(1, CLASSES))
     folds, before = np.zeros(ITEMS, np.int64), forecast.fresh(JUDGES, CLASSES)
     problem = forecast._Problem(labels, folds, np.arange(ITEMS), -1, lifts, log_prior, targets)
-    found, _ = problem.solve(before, 1.0)
+    found, _ = problem.solve(before, 1.0, np.zeros(1 + JUDGES))
     f = features(labels, lifts, log_prior, folds)
     ridge = np.array([300.0, 30, 30, 30])
 

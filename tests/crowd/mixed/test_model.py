@@ -1,3 +1,6 @@
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,31 +12,10 @@ from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report
 
-
-def mixed_crowd(items=600, classes=3, judges=5, person=0.8, together=0.5, people=1, seed=0, right=0.7):
-    """Rows (worker, task, label) of people and judges, and the truth by task.
-
-    All judges take an item of class 0 for class 1 at once, with probability `together`.
-    """
-    random = np.random.default_rng(seed)
-    truth = random.integers(classes, size=items)
-    seen = np.where((truth == 0) & (random.random(items) < together), 1, truth)
-    rows = []
-    for i in range(items):
-        for w in random.choice(20, people, replace=False):
-            own = truth[i] if random.random() < person else (truth[i] + 1 + random.integers(classes - 1)) % classes
-            rows.append((f"ann{w}", f"t{i}", str(own)))
-        for j in range(judges):
-            own = seen[i] if random.random() < right else random.integers(classes)
-            rows.append((f"judge{j}", f"t{i}", str(own)))
-    return rows, {f"t{i}": str(k) for i, k in enumerate(truth)}
-
-
-def scored(rows, truth, model):
-    labels = from_triples(rows)
-    result = aggregate(labels, model)
-    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
-    return accuracy(result.probability, codes), log_loss(result.probability, codes)
+_spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
+crowds = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(crowds)
+mixed_crowd, scored, codes_of = crowds.mixed_crowd, crowds.scored, crowds.codes
 
 
 PEOPLE = Mixed(reference=("ann*",))
@@ -56,7 +38,7 @@ def test_judges_who_say_nothing_do_no_harm(people):
     random = np.random.default_rng(0)
     shuffled = [(w, t, x if w.startswith("ann") else str(random.integers(3))) for w, t, x in rows]
     labels = from_triples([row for row in rows if row[0].startswith("ann")])
-    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    codes = codes_of(labels, truth)
     assert scored(shuffled, truth, PEOPLE)[0] >= accuracy(labels.vote_share(), codes) - 0.005
 
 
@@ -72,7 +54,7 @@ def test_gold_is_kept_and_helps_where_there_are_no_people():
     few = [row for row in rows if not row[0].startswith("ann") or row[1] in ("t598", "t599")]
     labels = from_triples(few, gold=known)
     result = aggregate(labels, PEOPLE)
-    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    codes = codes_of(labels, truth)
     assert (result.probability.argmax(axis=1)[:100] == codes[:100]).all()
     assert accuracy(result.probability[100:], codes[100:]) > 0.7
 
@@ -84,7 +66,7 @@ def test_items_without_people_get_the_forecast():
     fit = PEOPLE.fit(labels)
     without = np.array([int(name[1:]) % 2 == 0 for name in labels.item_names])
     assert fit.posterior[without] == pytest.approx(np.exp(fit.state.items["forecast"][without]))
-    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    codes = codes_of(labels, truth)
     assert accuracy(fit.posterior[without], codes[without]) > 0.75
 
 
@@ -113,7 +95,7 @@ def test_history_is_a_prior_and_testing_learns_nothing(tmp_path):
     metadata, history = load(str(tmp_path / "model"))
     model = Mixed(**metadata["parameters"])
     labels = from_triples(later, history.classes, history.worker_names)
-    codes = np.array([labels.classes.index(truth[name]) for name in labels.item_names], np.int32)
+    codes = codes_of(labels, truth)
     tested = aggregate(labels, model, Options(test=True), history)
     going_on = aggregate(labels, model, Options(), history)
     whole = aggregate(from_triples(first + later), PEOPLE).probability[700:]
@@ -151,12 +133,22 @@ def test_report_of_workers():
 
 @pytest.mark.parametrize(
     ("reference", "message"),
-    [((), "wanted a reference"), (("anm0",), "did you mean 'ann"), (("*",), "every worker is one")],
+    [((), "wanted people .*, or without them gold"), (("anm0",), "did you mean 'ann"), (("*",), "every worker is one")],
 )
 def test_a_reference_that_cannot_be_is_refused(reference, message):
     rows, _ = mixed_crowd(items=30)
     with pytest.raises(UsageError, match=message):
         Mixed(reference=reference).fit(from_triples(rows))
+
+
+@pytest.mark.parametrize(("classes", "judges", "right"), [(2, 5, 0.6), (4, 2, 0.6), (3, 4, 0.8)])
+def test_judges_who_are_independent_of_each_other_do_no_harm_either(classes, judges, right):
+    gains = []
+    for seed in range(3):
+        rows, truth = mixed_crowd(600, classes, judges, together=0.0, right=right, seed=seed)
+        alone = np.mean([truth[task] == label for worker, task, label in rows if worker.startswith("ann")])
+        gains.append(scored(rows, truth, Mixed(reference=("ann*",), ordered=False))[0] - alone)
+    assert np.mean(gains) > (-0.003 if right < 0.7 else 0.05)
 
 
 def test_no_labels():

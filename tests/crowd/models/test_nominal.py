@@ -105,7 +105,7 @@ def test_without_difficulty_beta_stays_at_its_mean():
 def test_a_fast_rate_does_not_diverge_where_all_workers_share_a_slot():
     crowd = simulate(4000, 300, 4, 5, seed=3)
     shared = [
-        accuracy(run(model.stream(crowd.labels.classes, 1), crowd.labels, 1, 1).posterior, crowd.truth)
+        accuracy(run(model.stream(crowd.labels.classes, 1), crowd.labels, 1).posterior, crowd.truth)
         for model in (Nominal(), Nominal(largest_step=1e9))
     ]
     votes = accuracy(crowd.labels.vote_share(), crowd.truth)

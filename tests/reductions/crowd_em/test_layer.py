@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from hutch.chain import Chain
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.text.hashing import hash_feature
-from hutch.crowd.models.online import in_slots
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 from hutch.reductions.crowd_em.prior import probabilities, soft_label, temper, weigh_evidence
@@ -74,7 +73,8 @@ def test_without_features_it_gives_the_numbers_of_online_aggregation(passes: int
         for first, last in zip(labels.item_ptr[:-1], labels.item_ptr[1:], strict=True)
     ]
     lines = joined([lines_of(some) for some in pairs])
-    chain, stream, hashed = chain_of(passes=passes), TwoLevel().stream(labels.classes, 4096), in_slots(labels, 4096)
+    chain, stream = chain_of(passes=passes), TwoLevel().stream(labels.classes, 4096)
+    hashed = stream.in_slots(labels)
     for number in range(passes):
         progress = stream.learn(hashed, first_pass=number == 0)
         assert posteriors(chain, lines) == pytest.approx(progress.posterior, abs=1e-6)

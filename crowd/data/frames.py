@@ -1,0 +1,111 @@
+"""Labels in frames of pandas, polars or Arrow with the columns `task`, `worker` and `label`, and frames of results."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hutch.core.errors import DataError, did_you_mean, warn
+from hutch.crowd.exports.found import NO_LABEL, Problems, name_of
+
+COLUMNS = ("worker", "task", "label")
+
+
+@dataclass
+class FrameVotes:
+    """Labels of a frame.
+
+    Attributes:
+        triples: (worker, task, label) as text.
+        originals: for each of them the values that the frame holds, by their text.
+        library: `pandas`, `polars` or `pyarrow`: what results come back as.
+    """
+
+    triples: list[tuple[str, str, str]] = field(default_factory=list)
+    originals: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}, {}))
+    library: str = "pyarrow"
+
+    def frame(self, index: str, columns: dict[str, Any]) -> Any:
+        """Columns as a frame of the same library; in pandas `index` is its index."""
+        return make_frame(self.library, index, columns)
+
+    def extend(self, other: "FrameVotes") -> None:
+        """Add the labels of another frame."""
+        self.triples += other.triples
+        self.library = other.library
+        for mine, theirs in zip(self.originals, other.originals, strict=True):
+            for name, value in theirs.items():
+                mine.setdefault(name, value)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether labels are a frame, and not rows."""
+    return hasattr(data, "__arrow_c_stream__") or (hasattr(data, "iloc") and hasattr(data, "columns"))
+
+
+def read_frame(frame: Any) -> FrameVotes:
+    """The labels of a frame; rows without a label are left out with a warning.
+
+    Args:
+        frame: with the columns `worker`, `task` and `label`, of any types; others are not looked at.
+
+    Raises:
+        DataError: a column is missing, or a task is.
+    """
+    names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
+    for role in COLUMNS:
+        if role not in names:
+            got = f"got columns {', '.join(names)}, wanted {', '.join(COLUMNS)}"
+            raise DataError(f"X: no column {role!r}; {did_you_mean(role, names)}; {got}")
+    found = FrameVotes(library=_library(frame))
+    problems = Problems()
+    for number, row in enumerate(zip(*(_values(frame[role]) for role in COLUMNS), strict=True)):
+        worker, task, label = ("" if _missing(value) else name_of(value) for value in row)
+        if not task:
+            raise DataError(f"X: row {number}: the task is empty")
+        if not label.strip():
+            problems.add(NO_LABEL, f"row {number}")
+            continue
+        for known, name, value in zip(found.originals, (worker, task, label), row, strict=True):
+            known.setdefault(name, value)
+        found.triples.append((worker, task, label))
+    for line in problems.lines("X"):
+        warn(line)
+    return found
+
+
+def make_frame(library: str, index: str, columns: dict[str, Any]) -> Any:
+    """Columns as a frame of a library that is loaded already; in pandas `index` is its index."""
+    if library == "pandas":
+        import pandas
+
+        return pandas.DataFrame(columns).set_index(index)
+    if library == "polars":
+        import polars
+
+        return polars.DataFrame(columns)
+    from hutch.core.data.arrow import arrow
+
+    return arrow().table(columns)
+
+
+def _library(frame: Any) -> str:
+    """The first part of the name of the module that a frame comes from; Arrow for all that have no own."""
+    module = type(frame).__module__.partition(".")[0]
+    return module if module in ("pandas", "polars") else "pyarrow"
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column as Python has them."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _missing(value: Any) -> bool:
+    """None, NaN, NaT or NA: whatever is not equal to itself, or does not say whether it is."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True

@@ -1,0 +1,203 @@
+"""Labels in separated text: a plain table, a wide one, or what a tool exports, found by the header."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import DataError, at
+from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows, recoded, wrong_width
+from hutch.crowd.exports.found import NO_LABEL, NO_LABELS, ROLES, TWO_TRUTHS, Columns, Problems, label_of
+from hutch.crowd.exports.headers import places_of
+from hutch.crowd.exports.sheet import Sheet, place_of
+from hutch.crowd.exports.tools import SHEETS
+
+TRIPLE = ("worker", "task", "label")
+"""The roles of a row, in the order in which they stand when no header names them."""
+_SAMPLE_BYTES = 1 << 20
+_SAMPLE_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Labels of a piece of a text.
+
+    Attributes:
+        codes: int32 (labels, 3): worker, task, label.
+        names: what the codes stand for.
+        gold: true class of some tasks.
+        problems: what was left out.
+    """
+
+    codes: NDArray[np.int32]
+    names: list[list[str]]
+    gold: dict[str, str] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+
+
+@dataclass(frozen=True)
+class SheetReader:
+    """Reads the rows of a text whose first line is known.
+
+    Attributes:
+        sheet: which columns are read.
+        layout: of the rows.
+        roles: of the layout's columns.
+        start, line: where the rows begin in the text with the first line, and the number of the line there.
+    """
+
+    sheet: Sheet
+    layout: Layout
+    roles: tuple[str, ...]
+    start: int
+    line: int
+
+    def read(self, data: bytes, start: int, line: int, name: str) -> Piece:
+        """The labels of a text from a byte on a line.
+
+        Raises:
+            DataError: a place in it is wrong.
+        """
+        optional = set(self.roles) - {"task"}
+        rows = read_rows(data, start, line, self.layout, name, self.roles, optional)
+        problems = Problems()
+        kept = self._kept(rows, problems)
+        gold = self._gold(rows, problems)
+        codes, labels = self._triples(rows)
+        if self.sheet.workers:
+            kept = np.repeat(kept, len(self.sheet.workers))
+        values = [label_of(self.sheet.value_of(text)) for text in labels]
+        for code, value in enumerate(values):
+            if value in NO_LABELS:
+                those = codes[:, 2] == code
+                if labels[code] or not self.sheet.workers:  # in a wide table not all workers label all tasks
+                    problems.add(value, self._place_of_label(rows, labels[code]), int(np.sum(those & kept)))
+                kept &= ~those
+        if not kept.all():
+            codes = codes[kept]
+        used = np.unique(codes[:, 2]).tolist()
+        distinct = list(dict.fromkeys(values[code] for code in used))
+        if distinct != labels:
+            place_in = {label: code for code, label in enumerate(distinct)}
+            codes = np.array(codes)
+            codes[:, 2] = np.array([place_in.get(value, -1) for value in values], np.int32)[codes[:, 2]] if used else 0
+        return Piece(codes, [*self._names(rows), distinct], gold, problems)
+
+    def _names(self, rows: Rows) -> list[list[str]]:
+        task = rows.names[self.roles.index("task")]
+        if self.sheet.workers:
+            return [[self.sheet.fields[place] for place in self.sheet.workers], task]
+        return [rows.names[self.roles.index("worker")], task]
+
+    def _triples(self, rows: Rows) -> tuple[NDArray[np.int32], list[str]]:
+        """Codes (labels, 3), and the names of the labels as they are in the text."""
+        if not self.sheet.workers:
+            columns = [self.roles.index(role) for role in TRIPLE]
+            codes = rows.codes if columns == list(range(rows.codes.shape[1])) else rows.codes[:, columns]
+            return codes, rows.names[self.roles.index("label")]
+        count, workers = len(rows.codes), len(self.sheet.workers)
+        first = self.roles.index("label 0")
+        answers = rows.names[first : first + workers]
+        labels = list(dict.fromkeys(name for names in answers for name in names))
+        given = [recoded(rows.codes[:, first + w], answers[w], labels) for w in range(workers)]
+        codes = np.empty((count * workers, 3), np.int32)
+        codes[:, 0] = np.tile(np.arange(workers, dtype=np.int32), count)
+        codes[:, 1] = np.repeat(rows.codes[:, self.roles.index("task")], workers)
+        codes[:, 2] = np.stack(given, axis=1).reshape(-1) if count else 0
+        return codes, labels
+
+    def _kept(self, rows: Rows, problems: Problems) -> NDArray[np.bool_]:
+        kept = np.ones(len(rows.codes), np.bool_)
+        if "status" in self.roles:
+            role = self.roles.index("status")
+            for code, name in enumerate(rows.names[role]):
+                if reason := (self.sheet.left_out or {}).get(name):
+                    those = rows.codes[:, role] == code
+                    kept &= ~those
+                    problems.add(reason, f"line {rows.place(role, code)[0]}", int(those.sum()))
+        return kept
+
+    def _gold(self, rows: Rows, problems: Problems) -> dict[str, str]:
+        found: dict[str, str] = {}
+        if "gold" not in self.roles:
+            return found
+        role, task = self.roles.index("gold"), self.roles.index("task")
+        pairs = np.unique(rows.codes[:, [task, role]], axis=0)
+        for item, code in pairs.tolist():
+            label = label_of(self.sheet.value_of(rows.names[role][code]))
+            if label == NO_LABEL:
+                continue
+            place = f"line {rows.place(role, code)[0]}"
+            if label in NO_LABELS:
+                problems.add(label, place)
+            elif found.setdefault(rows.names[task][item], label) != label:
+                problems.add(TWO_TRUTHS, place)
+        return found
+
+    def _place_of_label(self, rows: Rows, name: str) -> str:
+        """The line on which a label appears first."""
+        roles = [r for r, role in enumerate(self.roles) if role.startswith("label")]
+        lines = [rows.place(role, rows.names[role].index(name))[0] for role in roles if name in rows.names[role]]
+        return f"line {min(lines)}"
+
+
+def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None:
+    """How to read a text, as its first line shows it; None for a blank text.
+
+    Args:
+        data: the text, or its beginning.
+        name: what errors call it.
+        columns: those wanted.
+
+    Raises:
+        DataError: the first line is neither a row nor a header with all roles.
+    """
+    first = first_line(data, name, 3)
+    if first is None:
+        return None
+    sample = _sample(data[first.rows : first.rows + _SAMPLE_BYTES], first.separator)
+    for find in SHEETS:
+        sheet = find(first.fields, columns, sample, name)
+        if sheet:
+            break
+    else:
+        sheet = _plain(first.fields, columns, name, first.line)
+    is_header = bool(sheet.fields)
+    places: Mapping[str, int] = {**sheet.places, **{f"label {w}": place for w, place in enumerate(sheet.workers)}}
+    layout = Layout(first.separator, np.array(list(places.values()), np.int64), len(first.fields))
+    start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
+    return SheetReader(sheet, layout, tuple(places), start, line)
+
+
+def _plain(fields: list[str], columns: Columns, name: str, line: int) -> Sheet:
+    """The columns of a plain table; without a header the sheet has no fields."""
+    given = {"worker": columns.worker, "task": columns.task, "label": (*columns.label, "")[0], "gold": columns.gold}
+    if not any(given.values()) and sum(bool(places_of(fields, role)) for role in TRIPLE) < 2:
+        if len(fields) != len(TRIPLE):
+            raise DataError(at(name, line, 1, wrong_width(len(fields), TRIPLE)))
+        return Sheet("", (), {role: place for place, role in enumerate(TRIPLE)})
+    places = {role: place_of(given[role], fields, role, name) for role in ROLES if given[role]}
+    for role in TRIPLE:
+        if role not in places:
+            places[role] = only_column(fields, role, name, line)
+    gold = [place for place in places_of(fields, "gold") if place not in places.values()]
+    if gold and "gold" not in places:
+        places["gold"] = gold[0]
+    return Sheet("", tuple(fields), {role: places[role] for role in ROLES if role in places})
+
+
+def _sample(data: bytes, separator: str) -> list[list[str]]:
+    """The first rows of a text, as far as they can be read."""
+    text = data.decode("utf-8", "replace")
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(StringIO(text, newline=""), delimiter=separator):
+            rows.append(row)
+            if len(rows) == _SAMPLE_ROWS:
+                break
+    except csv.Error:
+        pass
+    return rows[:-1] if len(data) == _SAMPLE_BYTES else rows

@@ -1,0 +1,43 @@
+"""DeepEval: the JSON of a test run; each metric with its model is a judge, whether it passed is the label."""
+
+from collections import Counter
+from typing import Any
+
+from hutch.crowd.exports.found import NO_LABEL, Found
+from hutch.crowd.exports.json_export import JsonExport
+
+
+def _get(record: dict[str, Any], camel: str, snake: str) -> Any:
+    """Files have names like those of the API, or like those of the Python package."""
+    return record.get(camel, record.get(snake))
+
+
+def _records(value: Any) -> list[Any] | None:
+    if not isinstance(value, dict):
+        return None
+    value = value.get("testRunData", value)
+    cases = [
+        _get(value, "testCases", "test_cases"),
+        _get(value, "conversationalTestCases", "conversational_test_cases"),
+    ]
+    lists = [each for each in cases if isinstance(each, list)]
+    return [case for each in lists for case in each] if lists else None
+
+
+def _read(records: list[tuple[str, Any]], found: Found) -> None:
+    seen: Counter[str] = Counter()
+    for place, case in records:
+        name = str(case.get("name") or case.get("input") or place)
+        seen[name] += 1
+        task = name if seen[name] == 1 else f"{name} #{seen[name]}"
+        metrics = [each for each in _get(case, "metricsData", "metrics_data") or [] if isinstance(each, dict)]
+        if not metrics:
+            found.problems.add(NO_LABEL, place)
+        for metric in metrics:
+            model = _get(metric, "evaluationModel", "evaluation_model")
+            judge = f"{metric.get('name', '')} ({model})" if model else metric.get("name")
+            passed = None if metric.get("error") else metric.get("success")
+            found.add(judge, task, None if passed is None else "pass" if passed else "fail", place)
+
+
+EXPORT = JsonExport("DeepEval", _records, _read)

@@ -1,0 +1,37 @@
+"""doccano: JSON lines of text classification, or the archive with a file per user; older ones name users by number."""
+
+from typing import Any
+
+from hutch.crowd.exports.found import NO_LABEL, Found, name_of
+from hutch.crowd.exports.json_export import JsonExport, first_record
+
+_LABELS = ("label", "labels", "cats")
+
+
+def _records(value: Any) -> list[Any] | None:
+    if isinstance(value, dict):  # a file of one line
+        value = [value]
+    first = first_record(value)
+    marks = first.get("annotations")
+    of_users = isinstance(marks, list) and (not marks or (isinstance(marks[0], dict) and "label" in marks[0]))
+    is_text = any(key in first for key in ("text", "data", "filename"))
+    return list(value) if is_text and (of_users or any(isinstance(first.get(key), list) for key in _LABELS)) else None
+
+
+def _read(records: list[tuple[str, Any]], found: Found) -> None:
+    for place, example in records:
+        task = example.get(found.columns.task or "id", example.get("text", example.get("filename")))
+        if isinstance(example.get("annotations"), list):
+            for mark in example["annotations"]:
+                if isinstance(mark, dict):
+                    found.add(mark.get("user", found.worker), task, mark.get("label"), place)
+            if not example["annotations"]:
+                found.problems.add(NO_LABEL, place)
+            continue
+        keys = found.columns.label or _LABELS
+        value = next((example[key] for key in keys if key in example), None)
+        worker = name_of(example.get(found.columns.worker)) if found.columns.worker else found.worker
+        found.add(worker, task, value, place)
+
+
+EXPORT = JsonExport("doccano", _records, _read)

@@ -1,0 +1,201 @@
+"""What the readers of exports share: which columns are wanted, what was found, what was left out and why."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, Self
+
+from hutch.core.errors import DataError, UsageError, at, did_you_mean, shortened
+
+NO_LABEL = "without a label"
+SEVERAL = "with two labels at once"
+NO_NAME = "with a label that is neither a word nor a number"
+REJECTED = "rejected"
+SKIPPED = "skipped"
+TWO_TRUTHS = "with a second, different gold label"
+"""Why a label is left out, as messages say it."""
+NO_LABELS = (NO_LABEL, SEVERAL, NO_NAME)
+"""What `label_of` says of values that are no label."""
+
+ROLES = ("worker", "task", "label", "gold")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns, or of the fields, that hold what is wanted; empty: found by the reader.
+
+    Attributes:
+        worker, task, gold: one name each.
+        label: one name or glob; several, or a glob that fits several, are the columns of a wide table, one per worker.
+    """
+
+    worker: str = ""
+    task: str = ""
+    label: tuple[str, ...] = ()
+    gold: str = ""
+
+    @classmethod
+    def of(cls, given: "str | Mapping[str, str] | Columns | None") -> Self:
+        """Columns as `worker=who,task=id,label=answer`, or as a mapping.
+
+        Raises:
+            UsageError: not ROLE=NAME, or no such role.
+
+        >>> Columns.of("worker=who,label=ann,label=bob")
+        Columns(worker='who', task='', label=('ann', 'bob'), gold='')
+        """
+        if given is None or isinstance(given, Columns):
+            return replace(given) if given else cls()  # type: ignore[return-value]
+        pairs: Iterable[tuple[str, str]]
+        if isinstance(given, str):
+            parts = [part.partition("=") for part in given.split(",")]
+            if wrong := [name for name, equals, value in parts if not (equals and value)]:
+                raise UsageError(f"--columns: got {wrong[0]!r}, wanted ROLE=NAME, such as worker=annotator")
+            pairs = [(name.strip(), value) for name, _, value in parts]
+        else:
+            pairs = given.items()
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name not in ROLES:
+                raise UsageError(f"--columns: no role {name!r}; {did_you_mean(name, ROLES)}")
+            if name == "label":
+                found[name] = (*found.get(name, ()), value)
+            elif found.setdefault(name, value) != value:
+                raise UsageError(f"--columns: got {name} twice, wanted one column")
+        return cls(**found)
+
+    def matching(self, fields: Iterable[str]) -> list[str]:
+        """The fields that `label` names, by name or as a glob."""
+        return [name for name in fields if any(name == each or fnmatchcase(name, each) for each in self.label)]
+
+
+@dataclass
+class Problems:
+    """What was left out: how often, and where first, by reason."""
+
+    found: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, reason: str, place: str, count: int = 1) -> None:
+        """Count some labels left out for a reason; the first place is kept."""
+        if count:
+            before, first = self.found.get(reason, (0, place))
+            self.found[reason] = (before + count, first)
+
+    def extend(self, other: "Problems") -> None:
+        """Count those of another part of the same source."""
+        for reason, (count, place) in other.found.items():
+            self.add(reason, place, count)
+
+    @property
+    def total(self) -> int:
+        """How many labels were left out."""
+        return sum(count for count, _ in self.found.values())
+
+    def lines(self, source: str) -> list[str]:
+        """A message for each reason.
+
+        >>> problems = Problems()
+        >>> problems.add(NO_LABEL, "line 3", 2)
+        >>> problems.lines("votes.csv")
+        ['votes.csv: left out: 2 without a label (first: line 3)']
+        """
+        return [f"{source}: left out: {count} {why} (first: {place})" for why, (count, place) in self.found.items()]
+
+
+@dataclass
+class Found:
+    """What a reader found in one source.
+
+    Attributes:
+        source: its name in messages.
+        columns: those wanted.
+        worker: who labelled, where the export is one worker's; else empty, the anonymous worker.
+        triples: (worker, task, label).
+        gold: true class of some tasks.
+        problems: what was left out.
+    """
+
+    source: str
+    columns: Columns = field(default_factory=Columns)
+    worker: str = ""
+    triples: list[tuple[str, str, str]] = field(default_factory=list)
+    gold: dict[str, str] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+
+    def add(self, worker: Any, task: Any, value: Any, place: str) -> None:
+        """Add a label, or count why it is none."""
+        label = label_of(value)
+        if label in NO_LABELS:
+            self.problems.add(label, place)
+        else:
+            self.triples.append((name_of(worker), name_of(task), label))
+
+    def add_gold(self, task: Any, value: Any, place: str) -> None:
+        """Add the true class of a task, or count why it is none; the first one counts."""
+        label, name = label_of(value), name_of(task)
+        if label in NO_LABELS:
+            self.problems.add(label, place)
+        elif self.gold.setdefault(name, label) != label:
+            self.problems.add(TWO_TRUTHS, place)
+
+    def question(self, names: Iterable[str]) -> str:
+        """The one question whose answers are wanted.
+
+        Args:
+            names: of the questions that have answers.
+
+        Raises:
+            DataError: there are several and none is named, or the one that is named is not among them.
+        """
+        known = list(dict.fromkeys(names))
+        if self.columns.label:
+            if chosen := self.columns.matching(known):
+                return chosen[0]
+            asked = self.columns.label[0]
+            raise DataError(at(self.source, None, None, f"no answers to {asked!r}; {did_you_mean(asked, known)}"))
+        if len(known) > 1:
+            text = (
+                f"got answers to {' and '.join(map(repr, known[:4]))}, wanted one question: --columns label={known[0]}"
+            )
+            raise DataError(at(self.source, None, None, text))
+        return known[0] if known else ""
+
+
+def name_of(value: Any) -> str:
+    """The name of a worker, task or label: text as it is, whole numbers without a fraction, nothing for null."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def label_of(value: Any) -> str:
+    """The label that a value is, or which kind of problem.
+
+    >>> [label_of(value) for value in ("cat", 4.0, True, ["cat"])]
+    ['cat', '4', 'true', 'cat']
+    >>> [label_of(value) for value in ([], ["cat", "dog"], {"x": 1})]
+    ['without a label', 'with two labels at once', 'with a label that is neither a word nor a number']
+    """
+    if isinstance(value, dict) and len(value) == 1 and "choices" in value:
+        value = value["choices"]
+    if isinstance(value, list | tuple):
+        if len(value) > 1:
+            return SEVERAL
+        value = value[0] if value else None
+    if (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (isinstance(value, str) and not value.strip())
+    ):
+        return NO_LABEL
+    return name_of(value) if isinstance(value, str | int | float) else NO_NAME
+
+
+def short(value: Any) -> str:
+    """A value as part of a name."""
+    return shortened(" ".join(str(value).split()), 60)

@@ -1,0 +1,152 @@
+"""Exports in JSON, JSON lines and archives of them: which tool wrote a file is found by what is in it."""
+
+import io
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from zstandard import ZstdDecompressor, ZstdError
+
+from hutch.core.errors import DataError, at
+from hutch.crowd.exports.found import Columns, Found
+
+Record = dict[str, Any]
+
+_LARGEST_ARCHIVE = 1 << 32
+_ZSTANDARD = 93
+"""The compression method's number in the ZIP format."""
+
+
+@dataclass(frozen=True)
+class JsonExport:
+    """What one tool exports.
+
+    Attributes:
+        name: of the tool, as messages have it.
+        records: the records of a parsed file, each with its place, or None if another tool wrote it. JSON lines are
+            given as the list of their values.
+        read: adds the labels of the records to what was found.
+    """
+
+    name: str
+    records: Callable[[Any], list[Any] | None]
+    read: Callable[[list[tuple[str, Any]], Found], None]
+
+
+def first_record(value: Any) -> Record:
+    """The first record of a list of objects; empty for anything else."""
+    first = value[0] if isinstance(value, list) and value else None
+    return first if isinstance(first, dict) else {}
+
+
+def is_json(data: bytes) -> bool:
+    """Whether a file looks like JSON, JSON lines or an archive, and not like separated text."""
+    return (
+        data.startswith(b"PK\x03\x04")
+        or re.match(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*(?:[\[{]|\]\s*$))", data) is not None
+    )
+
+
+def read_json(data: bytes, source: str, columns: Columns) -> tuple[str, Found]:
+    """The labels of an export.
+
+    Args:
+        data: the file.
+        source: its name in messages.
+        columns: those wanted.
+
+    Returns:
+        The name of the tool, and what was found.
+
+    Raises:
+        DataError: it is no JSON, or of no tool that is known.
+    """
+    from hutch.crowd.exports.tools import JSON_EXPORTS
+
+    found, tool = Found(source, columns), ""
+    for worker, values, unit in _parts(data, source):
+        if values == []:
+            continue
+        for export in JSON_EXPORTS:
+            records = export.records(values)
+            if records is not None:
+                break
+        else:
+            names = ", ".join(dict.fromkeys(each.name for each in JSON_EXPORTS))
+            raise DataError(at(source, None, None, f"got JSON of another kind, wanted an export of {names}"))
+        for number, record in enumerate(records, 1):
+            if not isinstance(record, dict):
+                text = f"{unit} {number}: got a JSON {type(record).__name__}, wanted an object"
+                raise DataError(at(source, None, None, text))
+        found.worker, tool = worker, export.name
+        export.read([(f"{unit} {number}", record) for number, record in enumerate(records, 1)], found)
+    return tool, found
+
+
+def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
+    """The (worker, parsed text, unit of places) of a file, or of each file in an archive."""
+    if not data.startswith(b"PK\x03\x04"):
+        return [("", *_parsed(data, source))]
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = sorted(name for name in archive.namelist() if name.endswith((".json", ".jsonl")))
+            if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_ARCHIVE:
+                raise DataError(at(source, None, None, "got an archive of more than 4 GiB, wanted a smaller one"))
+            if samples := [name for name in names if name.startswith("samples/")]:
+                values = [json.loads(_content(archive, name, data)) for name in samples]
+                return [("", {"eval": {}, "samples": values}, "sample")]
+            texts = {name: _content(archive, name, data) for name in names}
+    except (zipfile.BadZipFile, ZstdError, NotImplementedError, ValueError, OSError, RuntimeError) as error:
+        hint = "wanted its files unpacked, or as JSON"
+        raise DataError(at(source, None, None, f"got an archive that cannot be read ({error}), {hint}")) from None
+    if not names:
+        raise DataError(at(source, None, None, "got an archive without JSON, wanted .json or .jsonl files in it"))
+    return [
+        (PurePath(name).stem, value, f"{name}: {unit}")
+        for name, text in texts.items()
+        if text.strip()
+        for value, unit in [_parsed(text, f"{source}/{name}")]
+    ]
+
+
+def _content(archive: zipfile.ZipFile, name: str, data: bytes) -> bytes:
+    """A file of an archive; Zstandard, which Inspect packs with, is newer than Python's own module."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != _ZSTANDARD:
+        return archive.read(name)
+    name_length, extra_length = struct.unpack_from("<HH", data, entry.header_offset + 26)
+    start = entry.header_offset + 30 + name_length + extra_length
+    unpacker = ZstdDecompressor().decompressobj()
+    return unpacker.decompress(data[start : start + entry.compress_size])
+
+
+def _parsed(data: bytes, source: str) -> tuple[Any, str]:
+    """A text's value and what a place in it is called; JSON lines are the list of their values."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(at(source, None, None, "not JSON: got bytes that are not UTF-8")) from None
+    try:
+        return json.loads(text), "record"
+    except RecursionError:
+        raise DataError(at(source, None, None, "got JSON that is nested too deeply")) from None
+    except json.JSONDecodeError as error:
+        whole = error
+    if not text.lstrip().startswith("{"):
+        raise DataError(at(source, whole.lineno, whole.colno, f"not JSON: {whole.msg}"))
+    values = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values.append(json.loads(line))
+        except RecursionError:
+            raise DataError(at(source, number, None, "got JSON that is nested too deeply")) from None
+        except json.JSONDecodeError as error:
+            raise DataError(at(source, number, error.colno, f"not JSON: {error.msg}")) from None
+    return values, "line"

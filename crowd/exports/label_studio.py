@@ -1,0 +1,140 @@
+"""Label Studio: the JSON export with all annotations of a task, the minimal JSON, CSV and TSV.
+
+In the JSON export an annotation that is marked as ground truth is the task's gold label, and not a label of whoever
+gave it. The other exports are one record per annotation.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hutch.core.errors import DataError, at
+from hutch.crowd.exports.found import NO_LABEL, SKIPPED, Columns, Found
+from hutch.crowd.exports.json_export import JsonExport, first_record
+from hutch.crowd.exports.sheet import Sheet
+
+_OF_ANNOTATION = ("annotator", "annotation_id")
+_KNOWN = {"id", "created_at", "updated_at", "lead_time", "agreement", "history", *_OF_ANNOTATION}
+_USUAL = ("choice", "choices", "label", "sentiment", "class", "rating", "answer")
+_KINDS = {"choices": "choices", "rating": "rating", "number": "number"}
+
+
+def _records(value: Any) -> list[Any] | None:
+    first = first_record(value)
+    if any(isinstance(first.get(key), list) for key in ("annotations", "completions")):
+        return None if _is_list_of_users(first) else list(value)
+    return None
+
+
+def _is_list_of_users(first: Mapping[str, Any]) -> bool:
+    """Old files of doccano have annotations, too: of a user and a label."""
+    marks = first.get("annotations") or [{}]
+    return isinstance(marks, list) and isinstance(marks[0], dict) and "user" in marks[0] and "result" not in marks[0]
+
+
+def _read(records: list[tuple[str, Any]], found: Found) -> None:
+    answers = []
+    for place, task in records:
+        name = task.get("id", place.split()[-1])
+        where = f"task {name}"
+        annotations = task.get("annotations", task.get("completions"))
+        if not isinstance(annotations, list):
+            raise DataError(at(found.source, None, None, f"{where}: no annotations; wanted Label Studio's JSON export"))
+        for annotation in annotations:
+            if not isinstance(annotation, dict):
+                continue
+            if annotation.get("was_cancelled"):
+                found.problems.add(SKIPPED, where)
+                continue
+            given = [answer for result in annotation.get("result") or [] if (answer := _answer(result))]
+            worker, truth = _worker(annotation.get("completed_by")), bool(annotation.get("ground_truth"))
+            answers.append((worker, name, truth, given))
+    wanted = found.question(question for *_, given in answers for question, _ in given)
+    for worker, name, truth, given in answers:
+        values = [value for question, value in given if question == wanted]
+        if not values:
+            found.problems.add(NO_LABEL, f"task {name}")
+        for value in values:
+            if truth:
+                found.add_gold(name, value, f"task {name}")
+            else:
+                found.add(worker, name, value, f"task {name}")
+
+
+def _answer(result: Any) -> tuple[str, Any] | None:
+    """The question and the answer of one result; None for regions, texts and relations."""
+    if not isinstance(result, dict) or result.get("type") not in _KINDS or not isinstance(result.get("value"), dict):
+        return None
+    return str(result.get("from_name", "")), result["value"].get(_KINDS[result["type"]])
+
+
+def _worker(value: Any) -> Any:
+    """Exports name a worker by number or by a record with an e-mail address; unknown is the anonymous worker."""
+    if isinstance(value, dict):
+        return next((value[key] for key in ("email", "id", "username") if value.get(key) is not None), None)
+    return value
+
+
+EXPORT = JsonExport("Label Studio", _records, _read)
+
+
+def _minimal_records(value: Any) -> list[Any] | None:
+    return list(value) if all(key in first_record(value) for key in _OF_ANNOTATION) else None
+
+
+def _read_minimal(records: list[tuple[str, Any]], found: Found) -> None:
+    rows = [record for _, record in records]
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    label = _label_column(fields, rows, found.columns, found.source)
+    worker, task = found.columns.worker or "annotator", found.columns.task or "id"
+    for place, row in records:
+        found.add(_worker(row.get(worker)), row.get(task), row.get(label), place)
+
+
+MINIMAL = JsonExport("Label Studio", _minimal_records, _read_minimal)
+
+
+def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]], source: str) -> Sheet | None:
+    """The columns of a CSV or TSV export, if the header is of one."""
+    if not all(name in fields for name in _OF_ANNOTATION):
+        return None
+    rows = [dict(zip(fields, row, strict=False)) for row in sample]
+    label = _label_column(list(fields), rows, columns, source)
+    places = {"worker": columns.worker or "annotator", "task": columns.task or "id", "label": label}
+    return Sheet.of("Label Studio", fields, places | ({"gold": columns.gold} if columns.gold else {}), source, _cell)
+
+
+def _cell(text: str) -> Any:
+    """The value of a cell: several choices are written as JSON."""
+    if text.startswith(("{", "[")):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns: Columns, source: str) -> str:
+    """The column of the answers: data is the same in all annotations of a task, answers are not.
+
+    Raises:
+        DataError: it cannot be told.
+    """
+    if columns.label:
+        return columns.label[0]
+    names = [name for name in fields if name not in _KNOWN and not name.startswith("_data_")]
+    if len(names) == 1:
+        return names[0]
+    varying = [name for name in names if _varies(name, rows)]
+    usual = [name for name in varying or names if name.lower() in _USUAL]
+    for found in (varying, usual):
+        if len(found) == 1:
+            return found[0]
+    listed = ", ".join(names) or "none"
+    text = f"cannot tell which column holds the answers, got {listed}: --columns label=NAME"
+    raise DataError(at(source, None, None, text))
+
+
+def _varies(name: str, rows: Iterable[Mapping[str, Any]]) -> bool:
+    seen: dict[str, str] = {}
+    return any(seen.setdefault(str(row.get("id")), str(row.get(name))) != str(row.get(name)) for row in rows)

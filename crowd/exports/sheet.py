@@ -1,0 +1,78 @@
+"""Separated text with a header, as tools export it: which columns hold workers, tasks, labels and gold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hutch.core.errors import DataError, at, did_you_mean
+from hutch.crowd.exports.found import Columns
+
+
+def as_it_is(text: str) -> Any:
+    """The value of a cell that holds nothing but the label."""
+    return text
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Which columns are read.
+
+    Attributes:
+        tool: the name of what wrote it, empty for a plain table.
+        fields: the header.
+        places: the column of each role: `worker`, `task`, `label`, and, where there are such, `gold` and `status`.
+        value_of: the label that a cell holds, as `hutch.crowd.exports.found.label_of` takes it.
+        left_out: why rows of a status are left out.
+        workers: of a wide table: the column of each worker.
+    """
+
+    tool: str
+    fields: tuple[str, ...]
+    places: Mapping[str, int]
+    value_of: Callable[[str], Any] = as_it_is
+    left_out: Mapping[str, str] | None = None
+    workers: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        tool: str,
+        fields: Sequence[str],
+        names: Mapping[str, str],
+        source: str,
+        value_of: Callable[[str], Any] = as_it_is,
+        left_out: Mapping[str, str] | None = None,
+    ) -> "Sheet":
+        """A sheet whose columns are given by name.
+
+        Raises:
+            DataError: there is no such column.
+        """
+        places = {role: place_of(name, fields, role, source) for role, name in names.items()}
+        return cls(tool, tuple(fields), places, value_of, left_out)
+
+    def describe(self) -> str:
+        """What is read from where, for people."""
+        told = f"{self.tool}: " if self.tool else ""
+        if self.workers:
+            listed = ", ".join(self.fields[place] for place in self.workers[:8])
+            more = f" and {len(self.workers) - 8} more" if len(self.workers) > 8 else ""
+            return f"{told}task {self.fields[self.places['task']]!r}, one column per worker: {listed}{more}"
+        roles = ("worker", "task", "label", "gold")
+        return told + ", ".join(f"{role} {self.fields[self.places[role]]!r}" for role in roles if role in self.places)
+
+
+SheetFinder = Callable[[Sequence[str], Columns, Sequence[Sequence[str]], str], Sheet | None]
+"""From a header, the wanted columns, the first rows and the source's name to a sheet; None if it is another tool's."""
+
+
+def place_of(name: str, fields: Sequence[str], role: str, source: str) -> int:
+    """Where a column stands.
+
+    Raises:
+        DataError: there is no such column, or there are two.
+    """
+    if (count := list(fields).count(name)) != 1:
+        missing = f"no column {name!r} for the {role}; {did_you_mean(name, fields)}"
+        raise DataError(at(source, 1, 1, f"column {name!r} is there twice, wanted one {role}" if count else missing))
+    return list(fields).index(name)

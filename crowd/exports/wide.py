@@ -1,0 +1,58 @@
+"""Wide tables: a row per task, a column per worker."""
+
+from collections.abc import Sequence
+
+from hutch.crowd.exports.found import Columns
+from hutch.crowd.exports.headers import key_of, places_of
+from hutch.crowd.exports.sheet import Sheet, place_of
+
+_FEW = 50
+"""Classes that a column of labels has at most; a column with more different values holds something else."""
+
+
+def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]], source: str) -> Sheet | None:
+    """The columns of a wide table, if it is one.
+
+    It is if several columns are named as labels, or if neither workers nor labels have a column of a known name, one of
+    tasks has, and at least two others share values that repeat.
+    """
+    named = columns.matching(fields)
+    if len(named) > 1:
+        workers = [place_of(name, fields, "label", source) for name in named]
+    elif columns.label or columns.worker or places_of(fields, "worker") or _labels(fields):
+        return None
+    else:
+        workers = []
+    task = _task(fields, columns, workers, source)
+    if task is None:
+        return None
+    truth = place_of(columns.gold, fields, "gold", source) if columns.gold else (*places_of(fields, "gold"), -1)[0]
+    workers = workers or _alike(sample, [place for place in range(len(fields)) if place not in (task, truth)])
+    if len(workers) < 2:
+        return None
+    places = {"task": task} | ({"gold": truth} if truth >= 0 and truth not in workers else {})
+    return Sheet("wide table", tuple(fields), places, workers=tuple(workers))
+
+
+def _labels(fields: Sequence[str]) -> bool:
+    """Whether a column has the name of a label, and not only that of gold."""
+    gold = places_of(fields, "gold")
+    return any(place not in gold for place in places_of(fields, "label"))
+
+
+def _task(fields: Sequence[str], columns: Columns, workers: list[int], source: str) -> int | None:
+    """The column of the tasks: named, of a known name, or the first if it is called an id."""
+    if columns.task:
+        return place_of(columns.task, fields, "task", source)
+    known = [place for place in places_of(fields, "task") if place not in workers]
+    if known:
+        return known[0]
+    ids = [place for place, name in enumerate(fields) if key_of(name) == "id" and place not in workers]
+    return ids[0] if ids else None
+
+
+def _alike(sample: Sequence[Sequence[str]], candidates: Sequence[int]) -> list[int]:
+    """Columns of few values each of which another one of them has, too."""
+    values = {place: {row[place] for row in sample if place < len(row) and row[place].strip()} for place in candidates}
+    few = {place: found for place, found in values.items() if 0 < len(found) <= _FEW}
+    return [place for place, found in few.items() if any(found & other for at, other in few.items() if at != place)]

@@ -1,0 +1,148 @@
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hutch.core.errors import UsageError
+from hutch.crowd.aggregate import Options, aggregate, load, save
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.mixed import forecast, stream_kernels
+from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.mixed.stream import CONSTANTS
+from hutch.crowd.models.online import run
+
+_spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
+crowds = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(crowds)
+PEOPLE = Mixed(reference=("ann*",))
+ONLINE = Options(method="online", slots=512)
+
+
+def part(labels, begin, end):
+    """Items begin to end."""
+    first, last = labels.item_ptr[begin], labels.item_ptr[end]
+    return replace(
+        labels,
+        item_ptr=labels.item_ptr[begin : end + 1] - first,
+        workers=labels.workers[first:last],
+        labels=labels.labels[first:last],
+        item_names=labels.item_names[begin:end],
+        gold=labels.gold[begin:end],
+    )
+
+
+@pytest.mark.parametrize("people", [1, 3])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_one_pass_is_close_to_batch(people, classes):
+    rows, truth = crowds.mixed_crowd(2000, classes, people=people, seed=1)
+    batch = crowds.scored(rows, truth, PEOPLE)
+    online = crowds.scored(rows, truth, PEOPLE, options=ONLINE)
+    assert online[0] == pytest.approx(batch[0], abs=0.01)
+    assert online[1] == pytest.approx(batch[1], abs=0.03)
+
+
+def test_what_is_said_of_an_item_before_it_is_learned_is_close_too():
+    rows, truth = crowds.mixed_crowd(3000, 3, seed=2)
+    labels, reports = from_triples(rows), []
+    aggregate(labels, PEOPLE, ONLINE, report=lambda _, progress: reports.append(progress.posterior))
+    batch = aggregate(labels, PEOPLE).probability
+    hits = (posterior.argmax(axis=1) == crowds.codes(labels, truth) for posterior in (reports[0], batch))
+    before, after = (hit[300:].mean() for hit in hits)
+    assert before == pytest.approx(after, abs=0.01)
+
+
+@pytest.mark.parametrize("judge_slots", [64, 3])
+def test_two_halves_equal_the_whole_bit_for_bit(judge_slots, tmp_path):
+    model = Mixed(reference=("ann*",), judge_slots=judge_slots)
+    rows, truth = crowds.mixed_crowd(300, 3, people=2, seed=4)
+    labels = from_triples(rows, gold={f"t{i}": truth[f"t{i}"] for i in range(5, 300, 50)})
+    whole = aggregate(labels, model, ONLINE)
+    first = aggregate(part(labels, 0, 130), model, ONLINE)
+    save(str(tmp_path / "model"), model, ONLINE, first.fit.state)
+    metadata, history = load(str(tmp_path / "model"))
+    second = aggregate(part(labels, 130, 300), Mixed(**metadata["parameters"]), ONLINE, history)
+    for kind in ("workers", "shared"):
+        for name, array in getattr(whole.fit.state, kind).items():
+            assert np.array_equal(array, getattr(second.fit.state, kind)[name]), name
+    assert np.array_equal(whole.probability[130:], second.probability)
+
+
+def test_gold_is_kept_and_teaches():
+    rows, truth = crowds.mixed_crowd(400, 3, people=1, seed=5)
+    few = [row for row in rows if not row[0].startswith("ann") or row[1] in ("t398", "t399")]
+    labels = from_triples(few, gold={f"t{i}": truth[f"t{i}"] for i in range(100)})
+    result = aggregate(labels, PEOPLE, ONLINE)
+    right = result.probability.argmax(axis=1) == crowds.codes(labels, truth)
+    assert right[:100].all()
+    assert right[100:].mean() > 0.7
+
+
+def test_memory_does_not_grow_and_more_judges_than_rows_share_them():
+    rows, truth = crowds.mixed_crowd(600, 3, judges=12, seed=6)
+    model = Mixed(reference=("ann*",), judge_slots=4)
+    found, loss = crowds.scored(rows, truth, model, options=Options(method="online", slots=8))
+    alone = np.mean([truth[task] == label for worker, task, label in rows if worker.startswith("ann")])
+    assert found > alone - 0.01
+    state = aggregate(from_triples(rows), model, Options(method="online", slots=8)).fit.state
+    assert state.workers["counts"].shape == (8, 3, 3)
+    assert state.shared["judge_counts"].shape == (4, 3, 3)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_lifts_are_those_of_batch(ordered):
+    random = np.random.default_rng(0)
+    counts, said = random.integers(0, 30, (2, 5, 5)).astype(float), random.integers(1, 90, (2, 5)).astype(float)
+    empty = np.zeros(0)
+    judges = stream_kernels.Judges(
+        counts, counts.sum(axis=1), said, empty, empty, np.zeros((0, 0)), empty, empty, np.zeros((0, 0))
+    )
+    found = np.empty((2, 5, 5))
+    stream_kernels.lifts(judges, ordered, CONSTANTS, found)
+    assert found == pytest.approx(forecast.lift(counts, said, ordered))
+
+
+def test_exponents_are_close_to_those_of_batch():
+    rows, _ = crowds.mixed_crowd(3000, 3, seed=7)
+    labels = from_triples(rows)
+    stream = PEOPLE.stream(labels.classes, 512)
+    run(stream, labels, 1)
+    batch = PEOPLE.fit(labels).state
+    judges = [name.startswith("judge") for name in labels.worker_names]
+    names = [name for name in labels.worker_names if name.startswith("judge")]
+    places = stream.slots_of(names) - 512
+    assert stream.state.shared["exponents"][1 + places] == pytest.approx(batch.workers["exponent"][judges], abs=0.05)
+    assert stream.state.shared["targets"] == pytest.approx(batch.shared["targets"])
+
+
+def test_judges_who_say_nothing_do_no_harm():
+    rows, truth = crowds.mixed_crowd(items=200, seed=3)
+    random = np.random.default_rng(0)
+    shuffled = [(w, t, x if w.startswith("ann") else str(random.integers(3))) for w, t, x in rows]
+    alone = np.mean([truth[task] == label for worker, task, label in rows if worker.startswith("ann")])
+    assert crowds.scored(shuffled, truth, PEOPLE, options=ONLINE)[0] >= alone - 0.01
+
+
+def test_report_parts_are_distributions():
+    rows, _ = crowds.mixed_crowd(300, 3, people=2, seed=8)
+    labels = from_triples(rows)
+    result = aggregate(labels, PEOPLE, ONLINE)
+    others = result.others()
+    assert others.sum(axis=1) == pytest.approx(np.ones(len(labels)))
+    assert result.confusions.sum(axis=2) == pytest.approx(np.ones((len(labels.worker_names), 3)))
+    assert result.class_prior.sum() == pytest.approx(1)
+
+
+def test_what_cannot_be_is_refused():
+    rows, _ = crowds.mixed_crowd(30)
+    labels = from_triples(rows)
+    with pytest.raises(UsageError, match="no worker is 'anm0' or 'bob'"):
+        aggregate(labels, Mixed(reference=("anm0", "bob")), ONLINE)
+    with pytest.raises(UsageError, match="every worker is one"):
+        aggregate(labels, Mixed(reference=("*",)), ONLINE)
+    with pytest.raises(UsageError, match="learns in one pass"):
+        aggregate(labels, PEOPLE, replace(ONLINE, passes=2))
+    with pytest.raises(UsageError, match="no memory for 1048576 tables of 3000 x 3000"):
+        PEOPLE.stream([str(k) for k in range(3000)], 1 << 20)
+    assert aggregate(from_triples([]), PEOPLE, ONLINE).probability.shape == (0, 0)

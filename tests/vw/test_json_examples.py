@@ -1,0 +1,187 @@
+"""Vowpal Wabbit's JSON: the same examples as text make the same batches, VW itself agrees, bad lines are named."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hutch.core.errors import DataError
+from hutch.vw.main import run
+
+
+def _run(tmp_path, name, text, arguments):
+    """Predictions of `hutch vw`."""
+    (tmp_path / name).write_text(text)
+    assert run(["-d", str(tmp_path / name), "-p", str(tmp_path / "out"), "--quiet", *arguments.split()]) == 0
+    return (tmp_path / "out").read_text()
+
+
+SAME = [
+    ('{"_label":1,"a":{"x":2,"y":0.5},"b":{"z":1}}', "1 |a x:2 y:0.5 |b z"),
+    ('{"_label":"-1 2 0.25","_tag":"t","a":{"x":0,"y":true,"n":false,"m":null}}', "-1 2 0.25 t|a y"),
+    ('{"_label":{"Label":2,"Weight":3,"Initial":0.5},"a":{"x":1}}', "2 3 0.5 |a x"),
+    ('{"_label_Label":0.5,"_label_weight":2,"7":{"12":1,"012":2}}', "0.5 2 |7 12 012:2"),
+    ('{"_label":1,"x":3,"s":"a b|c:d","_text":"one t:w|o\\tthree"}', "1 | x:3 sa_b_c_d one t_w_o three"),
+    ('{"_label":1,"u":{"deep":{"f":1},"g":2}}', "1 |deep f |u g:2"),
+    ('{"_label":1,"v":[{"p":1},{"q":2,"r":{"s":3}}]}', "1 |r s:3 |v p q:2"),
+    ('{"_label":1,"é":{"日本":2},"_ignored":{"a":[1,{"b":2}]},"_x":7}', "1 |é 日本:2"),
+    ('{"_label":1,"a":{},"b":{"c":0},"d":[]}', "1 |"),
+    ('{"_label":1,"ab":{"x":1},"ac":{"y":1},"aa":{"z":1}}', "1 |ab x |ac y |aa z"),
+]
+
+
+@pytest.mark.parametrize(("line", "text"), SAME, ids=range(len(SAME)))
+def test_same_as_text(line, text, tmp_path):
+    arguments = "-q :: --invert_hash " + str(tmp_path / "names")
+    found = _run(tmp_path, "json", f"{line}\n" * 3, f"--json {arguments}")
+    names = (tmp_path / "names").read_text().partition(":0\n")[2]
+    assert found == _run(tmp_path, "text", f"{text}\n" * 3, arguments)
+    assert names == (tmp_path / "names").read_text().partition(":0\n")[2]
+
+
+def test_words_after_their_key_as_in_text(tmp_path):
+    line = '{"_label":1,"u":{"city":"New York"},"_multi":[{"a":{"b":"c"}},{"a":{"b":"d"}}],"_labelIndex":1}'
+    line = line.replace('"_label":1', '"_label_cost":1,"_label_probability":0.5,"_label_Action":2')
+    text = "shared |u city:New_York\n|a b:c\n1:1:0.5 |a b:d\n\n"
+    arguments = "--cb_explore_adf -q ua"
+    found = _run(tmp_path, "json", f"{line}\n" * 3, f"--json --chain_hash {arguments}")
+    assert found == _run(tmp_path, "text", text * 3, arguments)
+    rows = []
+    for chained in ("", "--chain_hash"):
+        _run(tmp_path, "json", f"{line}\n", f"--json {chained} {arguments} --readable_model {tmp_path / 'm'}")
+        rows.append((tmp_path / "m").read_text().partition(":0\n")[2])
+    assert rows[0] != rows[1]
+
+
+def test_lists_of_numbers_have_places(tmp_path):
+    found = _run(tmp_path, "json", '{"_label":1,"7":[0.5,0,null,2]}\n' * 3, "--json")
+    assert found == _run(tmp_path, "text", "1 |7 0:0.5 2:2\n" * 3, "")
+
+
+def test_a_dropped_share_of_a_log_is_made_up_for(tmp_path):
+    actions = '"_multi":[{"a":{"b":1}},{"a":{"c":1}}]'
+    label = '"_label_cost":1,"_label_probability":0.5,"_labelIndex":0'
+    whole = f'{{{label},"a":[1,2],"c":{{"u":{{"v":1}},{actions}}}}}\n'
+    half = f'{{{label},"a":[1,2],"c":{{"u":{{"v":1}},{actions}}},"pdrop":0.5}}\n'
+    text = "shared |u v\n0:1:0.5 |a b\n|a c\n\n"
+    model = f"--cb_explore_adf --readable_model {tmp_path / 'm'}"
+    models = []
+    for name, data, how in (("a", whole * 2, "--dsjson"), ("b", text * 2, ""), ("c", half * 2, "--dsjson")):
+        _run(tmp_path, name, data, f"{how} {model}")
+        models.append((tmp_path / "m").read_text().partition(":0\n")[2])
+    assert models[0] == models[1] != models[2]
+
+
+BAD = [
+    ("--json", "", "1:1: bad JSON: the line is passed over, got 'an empty line'"),
+    ("--json", '{"a":{"x":1}', "1:13: bad JSON"),
+    ("--json", '{"a":{"x":NaN}}', "got 'NaN, wanted a number or null'"),
+    ("--json", '{"a":{"x":1e39}}', "wanted a number below 3.4e38"),
+    ("--json", '{"a":{"x":1' + "0" * 5000 + "}}", "bad JSON"),
+    ("--json", "[1]", "no object"),
+    ("--json", "[" * 100_000, "bad JSON"),
+    ("--json", '{"a":["x"]}', "wanted numbers or objects"),
+    ("--json", '{"_label":"x y z w","a":{"x":1}}', "_label:1:1"),
+    ("--json", '{"_label":[1],"a":{"x":1}}', "wanted a number, a text or an object"),
+    ("--json", '{"_multi":[{"a":{"x":1}}]}', "in a chain that takes single examples"),
+    ("--json --cb_adf", '{"a":{"x":1}}', "no actions"),
+    ("--json --cb_adf", '{"_multi":[]}', "no actions"),
+    ("--json --cb_adf", '{"_multi":[1]}', "wanted a list of objects"),
+    ("--json --cb_adf", '{"u":{"_multi":[]}}', "_multi within another object"),
+    ("--json --cb_adf", '{"_label_cost":1,"_label_probability":0.5,"_multi":[{"x":1}]}', "without _labelIndex"),
+    (
+        "--json --cb_adf",
+        '{"_label_cost":1,"_label_probability":2,"_labelIndex":0,"_multi":[{"x":1}]}',
+        "probability: 2",
+    ),
+    ("--json --cb_adf", '{"_label_cost":"1","_labelIndex":0,"_multi":[{"x":1}]}', "cost: '1', wanted a number"),
+    ("--dsjson --cb_adf", '{"a":[1],"c":7}', "wanted an object under 'c'"),
+    ("--dsjson --cb_adf", '{"a":[1],"c":{"_multi":[{"x":1}]},"pdrop":1}', "pdrop 1, wanted a number below 1"),
+    (
+        "--dsjson --cb_adf",
+        '{"_label_cost":1,"_label_probability":1,"_labelIndex":5,"a":[1],"c":{"_multi":[{"x":1}]}}',
+        "_labelIndex 5, wanted a number below that of the actions, 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "line", "message"), BAD, ids=range(len(BAD)))
+def test_bad_lines_are_named_and_passed_over(arguments, line, message, tmp_path, capsys):
+    good = '{"a":[1],"c":{"_multi":[{"x":1}]}}' if "dsjson" in arguments else '{"_multi":[{"x":1}]}'
+    good = good if "adf" in arguments or "cb_adf" in arguments else '{"x":1}'
+    path = tmp_path / "data.json"
+    path.write_bytes(f"{line}\n{good}\n".encode())
+    assert run(["-d", str(path), "-p", str(tmp_path / "out"), *arguments.split()]) == 0
+    assert f"{path}:1:" in (told := capsys.readouterr().err) and message in told
+    assert (tmp_path / "out").read_text().count("0") == 1
+    with pytest.raises(DataError, match="bad JSON"):
+        run(["-d", str(path), *arguments.split(), "--strict_parse", "--quiet"])
+
+
+def test_lines_of_a_log_that_are_none_are_passed_over(tmp_path):
+    lines = ["not json", '{"_skipLearn":true,"a":[1],"c":{"_multi":[{"x":1}]}}', '{"c":{"_multi":[{"x":1}]}}']
+    lines.append('{"a":[1],"c":{"_multi":[{"x":1}]}}')
+    assert _run(tmp_path, "json", "\n".join(lines), "--dsjson --cb_adf") == "0\n\n"
+
+
+def _object(random, depth):
+    """Random features."""
+    found = {}
+    for _ in range(random.integers(0, 5)):
+        key = random.choice(["a", "ab", "b", "7", "_text", "x y", "xé", "_q"])
+        value = random.choice(["number", "text", "true", "null", "list", "object"])
+        if key == "_text":
+            found[key] = "one two:2 three|x"
+        elif value == "number":
+            found[key] = round(float(random.normal()), int(random.integers(0, 6)))
+        elif value == "text":
+            found[key] = str(random.choice(["u v", "w:1|", "12", "ü"]))
+        elif value == "true" or value == "null":
+            found[key] = True if value == "true" else None
+        elif value == "list":
+            found[key] = [float(random.integers(0, 3)) for _ in range(random.integers(1, 4))]
+        elif depth:
+            found[key] = _object(random, depth - 1)
+    return found
+
+
+def _decision(random, log):
+    n = int(random.integers(1, 5))
+    label = {"_label_cost": random.random().__round__(3), "_label_probability": 0.5, "_label_Action": 1}
+    label["_labelIndex"] = int(random.integers(n))
+    if random.random() < 0.2:
+        label = {}
+    actions = [{"k": {f"a{random.integers(5)}": 1}, **_object(random, 2)} for _ in range(n)]
+    context = {"s": {"u": 1}, **_object(random, 2), "_multi": actions}
+    if not log:
+        return json.dumps({**label, **context}, ensure_ascii=False)
+    more = {"pdrop": 0.25} if random.random() < 0.3 else {}
+    return json.dumps({**label, "EventId": "e", "a": [1], "c": context, "p": [1], **more}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seed"),
+    [
+        ("--json -q ::", 1),
+        ("--json --chain_hash --oaa 3", 2),
+        ("--json --cb_explore_adf -q sk", 3),
+        ("--json --chain_hash --cb_explore_adf --squarecb -q ::", 4),
+        ("--dsjson --cb_explore_adf --cover 2 -q ak", 5),
+        ("--dsjson --chain_hash --cb_adf --rank_all --cb_type dr -q ::", 6),
+    ],
+)
+def test_same_as_vw(arguments, seed, tmp_path, monkeypatch):
+    pytest.importorskip("vowpalwabbit", reason="the peer is not installed: pip install vowpalwabbit==9.11.9")
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(seed)
+    if "adf" in arguments:
+        lines = [_decision(random, "dsjson" in arguments) for _ in range(60)]
+    else:
+        lines = [json.dumps({"_label": int(random.integers(1, 4)), **_object(random, 2), "k": 1}) for _ in range(60)]
+    (tmp_path / "data").write_text("\n".join(lines) + "\n")
+    words = ["-d", "data", *arguments.split(), "--quiet"]
+    subprocess.run([sys.executable, "-m", "vowpalwabbit", *words, "-p", "theirs"], check=True, timeout=120)
+    assert run([*words, "-p", "ours"]) == 0
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()

@@ -1,0 +1,452 @@
+"""Vowpal Wabbit's JSON: a line is an example, or with `_multi` a decision; and its format of logs, `--dsjson`.
+
+An object is a namespace, whatever it lies in; a number is a feature's value, a text is part of its name. Keys that
+begin with an underscore are the label, the tag, words of a text and so on; those that are not known are passed over.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import CONSTANT_INDEX, SHARED_ROW, Batch
+from hutch.core.data.assemble import assemble
+from hutch.core.data.chunks import Chunks
+from hutch.core.errors import DataError
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text import problems
+from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
+from hutch.core.text.names import CONSTANT
+from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.core.text.problems import Problem
+
+_WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
+_LARGEST = float(np.finfo(np.float32).max)
+_UNLABELED, _SHARED = float(UNLABELED), float(SHARED_ROW)
+_OF_LABELS = ("label", "weight", "initial", "action", "cost", "probability")
+Choice = tuple[int, float, float]
+"""Action or class, cost and probability."""
+
+
+class _Wrong(Exception):
+    """Something that a line must not hold."""
+
+
+@dataclass(slots=True)
+class _Label:
+    label: float = _UNLABELED
+    importance: float = 1.0
+    base: float = 0.0
+    choices: list[Choice] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Space:
+    """A namespace, and the indices of what was seen in it; -1 for keys that are no features."""
+
+    name: str
+    number: int
+    hash: int
+    indices: dict[str, int] = field(default_factory=dict)
+    words: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class _Example:
+    """An example that is being read: features by the number of their namespace, in the order in which these end."""
+
+    __slots__ = ("features", "label", "order", "tag")
+
+    def __init__(self) -> None:
+        self.features: dict[int, tuple[list[int], list[float]]] = {}
+        self.order: list[int] = []
+        self.label: _Label | None = None
+        self.tag = b""
+
+
+class _Rows:
+    """What has been read, as columns of a batch."""
+
+    def __init__(self) -> None:
+        self.indices: list[int] = []
+        self.values: list[float] = []
+        self.numbers: list[int] = []
+        self.ends = [0]
+        self.labels: list[_Label] = []
+        self.tags: list[bytes] = []
+        self.groups: list[int] = []
+
+    def add(self, example: _Example, label: _Label, group: int) -> None:
+        for number in example.order:
+            indices, values = example.features[number]
+            self.indices += indices
+            self.values += values
+            self.numbers += [number] * len(indices)
+        self.ends.append(len(self.indices))
+        self.labels.append(label)
+        self.tags.append(example.tag)
+        self.groups.append(group)
+
+    def batch(self, ids: list[int], options: ParserOptions, source: str) -> Batch:
+        choices = [one for label in self.labels for one in label.choices]
+        columns: dict[str, NDArray[Any]] = {
+            "labels": np.array([one.label for one in self.labels], np.float32),
+            "importance": np.array([one.importance for one in self.labels], np.float32),
+            "base": np.array([one.base for one in self.labels], np.float32),
+            "group": np.array(self.groups, np.int64),
+            "tag_ptr": np.cumsum([0, *map(len, self.tags)]),
+            "tags": np.frombuffer(b"".join(self.tags), np.uint8),
+        }
+        if options.label not in ("simple", "multiclass"):
+            columns["cost_ptr"] = np.cumsum([0, *(len(one.choices) for one in self.labels)])
+            columns["cost_classes"] = np.array([one[0] for one in choices], np.uint32)
+            columns["costs"] = np.array([one[1] for one in choices], np.float32)
+        if options.label in ("action_costs", "logged_action", "logged_class"):
+            columns["probabilities"] = np.array([one[2] for one in choices], np.float32)
+        return assemble(
+            np.array(self.ends, np.int64),
+            np.array(self.indices, np.uint32),
+            np.array(self.values, np.float32),
+            np.array(self.numbers, np.int32),
+            ids,
+            options,
+            source,
+            1,
+            str,
+            **columns,
+        )
+
+
+class JsonReader:
+    """Reads lines of JSON.
+
+    Args:
+        options: how names are hashed, and the kind of the labels.
+        log: lines are those of `--dsjson`.
+        chained: a text's hash begins with that of its key; else both are one name.
+
+    Attributes:
+        names: of features by index, as far as lines were read while there were watchers.
+        watchers: told of the names and of each line's examples before the chain is.
+    """
+
+    def __init__(self, options: ParserOptions, *, log: bool, chained: bool) -> None:
+        self._options, self._log, self._chained = options, log, chained
+        self._mask = (1 << options.bits) - 1
+        self._spaces: dict[str, _Space] = {}
+        self._ids: list[int] = []
+        self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
+        self._groups = 0
+        self._decides = options.label in ("action_costs", "logged_action")
+        self.names = {CONSTANT_INDEX & self._mask: CONSTANT}
+        self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
+
+    def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
+        """The batches of one source; problems go to the parser's."""
+        number = 0
+        for chunk in chunks:
+            if number == 0:
+                parser.start(chunk.source)
+            rows = _Rows()
+            for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
+                number += 1
+                try:
+                    self._read(line, rows)
+                except _Wrong as error:
+                    column, text = error.args if len(error.args) == 2 else (1, error.args[0])
+                    problem = Problem(problems.BAD_JSON, parser.source_name, number, column, text)
+                    parser.problems.note(problem, parser.options.strict)
+                if self.watchers and rows.labels:
+                    batch, rows = self._batch(rows, parser), _Rows()
+                    for see in self.watchers:
+                        see(self.names, batch)
+                    yield batch
+            if rows.labels:
+                yield self._batch(rows, parser)
+
+    def _batch(self, rows: _Rows, parser: TextParser) -> Batch:
+        return rows.batch(self._ids, self._options, parser.source_name)
+
+    def _read(self, line: bytes, rows: _Rows) -> None:
+        """Read a line into the rows; nothing of one that is wrong."""
+        if self._log and not line.startswith(b"{"):
+            return
+        if not line.strip():
+            raise _Wrong("an empty line")
+        try:
+            pairs = json.loads(line, object_pairs_hook=tuple, parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            raise _Wrong(error.colno, error.msg) from None
+        except (UnicodeDecodeError, RecursionError, ValueError) as error:
+            raise _Wrong(str(error)[:80]) from None
+        if type(pairs) is not tuple:
+            raise _Wrong("no object")
+        found = _Line(self, pairs)
+        if self._log and not found.open_log():
+            return
+        found.read()
+        self._groups += 1
+        if found.actions is None:
+            if self._decides:
+                raise _Wrong("no actions")
+            rows.add(found.shared, found.label(), self._groups)
+            return
+        if not self._decides:
+            raise _Wrong("actions, in a chain that takes single examples")
+        labels = found.labels()
+        weight = found.weight
+        rows.add(found.shared, _Label(importance=weight, choices=[(0, _UNLABELED, _SHARED)]), self._groups)
+        for action, label in zip(found.actions, labels, strict=True):
+            label.importance *= weight
+            rows.add(action, label, self._groups)
+
+    def space(self, name: str) -> _Space:
+        """The namespace of a name."""
+        found = self._spaces.get(name)
+        if found is None:
+            identity, options = namespace_id(name, self._options.namespaces), self._options
+            if identity not in self._ids:
+                self._ids.append(identity)
+            number = self._ids.index(identity)
+            found = self._spaces[name] = _Space(name, number, hash_namespace(name, options.hash_seed, options.hash))
+        return found
+
+    def index(self, space: _Space, key: str) -> int:
+        """The index of a feature with a number as value, -1 if a key is no feature."""
+        found = -1 if key.startswith("_") else hash_text(key, space.hash, self._options.hash) & self._mask
+        space.indices[key] = found
+        self._name(found, space, key)
+        return found
+
+    def word(self, space: _Space, key: str, text: str) -> int:
+        """The index of a feature with a text as value."""
+        within, mode = text.translate(_WITHIN), self._options.hash
+        if self._chained:
+            found = hash_text(within, hash_text(key, space.hash, mode), mode) & self._mask
+            self._name(found, space, f"{key}^{within}")
+        else:
+            found = hash_text(key + within, space.hash, mode) & self._mask
+            self._name(found, space, key + within)
+        space.words[key, text] = found
+        return found
+
+    def place(self, space: _Space, k: int) -> int:
+        """The index of a number in a list."""
+        found = (space.hash + k) & self._mask
+        if self.watchers:
+            self._name(found, space, f"[{k}]")
+        return found
+
+    def _name(self, index: int, space: _Space, name: str) -> None:
+        if self.watchers:
+            self.names[index] = f"{space.name}^{name}" if space.name.strip() else name
+
+    def text_label(self, text: str) -> _Label:
+        """A label as it stands before the bar of a line of text."""
+        self._texts.start("_label")
+        try:
+            batch = self._texts.parse(f"{text} |\n".encode())
+        except DataError as error:
+            raise _Wrong(str(error)) from None
+        classes, costs = batch.cost_classes.tolist(), batch.costs.tolist()
+        likely = batch.probabilities.tolist() or [0.0] * len(costs)
+        label, importance, base = float(batch.labels[0]), float(batch.importance[0]), float(batch.base[0])
+        return _Label(label, importance, base, list(zip(classes, costs, likely, strict=True)))
+
+
+class _Line:
+    """A line that is being read.
+
+    Args:
+        reader: knows the names.
+        pairs: of its object.
+
+    Attributes:
+        shared: the example, or what all actions share.
+        actions: None if it has none.
+        weight: of all actions.
+    """
+
+    def __init__(self, reader: JsonReader, pairs: tuple[Any, ...]) -> None:
+        self._reader, self._pairs = reader, pairs
+        self.shared, self.weight = _Example(), 1.0
+        self.actions: list[_Example] | None = None
+        self._given: dict[str, Any] = {}
+
+    def open_log(self) -> bool:
+        """Take the features out of a line of `--dsjson`; False if it is to be passed over."""
+        found = dict(self._pairs)
+        if found.get("_skipLearn") is True or not found.get("a"):
+            return False
+        dropped = found.get("pdrop", 0.0)
+        if not _is_number(dropped) or not 0 <= dropped < 1:
+            raise _Wrong(f"pdrop {dropped!r:.20}, wanted a number below 1")
+        self.weight = float(np.float32(1) / np.float32(1 - np.float32(dropped)))
+        for key, value in self._pairs:
+            if key.startswith("_label"):
+                self._special(key, value, self.shared, None)
+        self._pairs = found.get("c")  # type: ignore[assignment]
+        if type(self._pairs) is not tuple:
+            raise _Wrong("no features: wanted an object under 'c'")
+        return True
+
+    def read(self) -> None:
+        """Read the features."""
+        self._object(self._pairs, self._reader.space(" "), self.shared, top=True)
+
+    def _object(self, pairs: tuple[Any, ...], space: _Space, example: _Example, top: bool = False) -> None:
+        """Add the features of an object to its namespace."""
+        reader, known = self._reader, space.indices
+        indices, values = example.features.setdefault(space.number, ([], []))
+        before = len(indices)
+        for key, value in pairs:
+            kind = type(value)
+            if kind is float or kind is int:
+                if value != 0:
+                    index = known.get(key)
+                    if index is None:
+                        index = reader.index(space, key)
+                    if index >= 0:
+                        indices.append(index)
+                        values.append(_finite(value))
+                    elif key.startswith("_label"):
+                        self._special(key, value, example, space)
+                elif key.startswith("_label"):
+                    self._special(key, value, example, space)
+            elif key.startswith("_"):
+                if key == "_multi" and top:
+                    self._read_actions(value)
+                else:
+                    self._special(key, value, example, space)
+            elif kind is str:
+                index = space.words.get((key, value))
+                indices.append(reader.word(space, key, value) if index is None else index)
+                values.append(1.0)
+            elif value is True:
+                index = known.get(key)
+                indices.append(reader.index(space, key) if index is None else index)
+                values.append(1.0)
+            elif kind is tuple:
+                self._object(value, reader.space(key), example)
+            elif kind is list:
+                self._list(value, reader.space(key), example)
+        _end(example, space, len(indices) - before)
+
+    def _list(self, items: list[Any], space: _Space, example: _Example) -> None:
+        """Add numbers by their place, and objects as if each stood alone."""
+        indices, values = example.features.setdefault(space.number, ([], []))
+        k, own = 0, 0
+        for item in items:
+            kind = type(item)
+            if kind is float or kind is int:
+                if item != 0:
+                    indices.append(self._reader.place(space, k))
+                    values.append(_finite(item))
+                    own += 1
+                k += 1
+            elif kind is tuple:
+                self._object(item, space, example)
+            elif item is not None:
+                raise _Wrong(f"{json.dumps(item)[:30]} in the list {space.name!r}, wanted numbers or objects")
+        _end(example, space, own)
+
+    def _read_actions(self, value: Any) -> None:
+        if type(value) is not list or any(type(one) is not tuple for one in value):
+            raise _Wrong("_multi: wanted a list of objects")
+        if not value:
+            raise _Wrong("_multi: no actions")
+        self.actions = []
+        for one in value:
+            self.actions.append(_Example())
+            self._object(one, self._reader.space(" "), self.actions[-1])
+
+    def _special(self, key: str, value: Any, example: _Example, space: _Space | None) -> None:
+        """Take the value of a key that begins with an underscore."""
+        if key == "_text" and space is not None and type(value) is str:
+            indices, values = example.features[space.number]
+            for word in value.replace("\t", " ").split(" "):
+                if word:
+                    name = word.translate(_WITHIN)
+                    index = space.indices.get("\0" + name)
+                    if index is None:
+                        index = self._reader.index(space, name) if not name.startswith("_") else -1
+                        space.indices["\0" + name] = index
+                    indices.append(index)
+                    values.append(1.0)
+        elif key == "_tag" and type(value) is str:
+            example.tag = value.encode()
+        elif key == "_label" and example is not self.shared:
+            example.label = self._whole_label(value)
+        elif key == "_multi":
+            raise _Wrong("_multi within another object")
+        elif key.lower().startswith("_label"):
+            self._given[key.lower()] = value
+
+    def _whole_label(self, value: Any) -> _Label:
+        if type(value) is str:
+            return self._reader.text_label(value)
+        if _is_number(value):
+            return self._reader.text_label(repr(value))
+        if type(value) is tuple:
+            return _label_of({key.lower(): one for key, one in value})
+        raise _Wrong(f"_label: {json.dumps(value)[:30]}, wanted a number, a text or an object")
+
+    def label(self) -> _Label:
+        """The label of a single example."""
+        if "_label" in self._given:
+            found = self._whole_label(self._given["_label"])
+        else:
+            found = _label_of({key.removeprefix("_label_"): value for key, value in self._given.items()})
+        found.importance *= self.weight
+        return found
+
+    def labels(self) -> list[_Label]:
+        """The labels of the actions."""
+        actions = self.actions or []
+        found = [action.label or _Label() for action in actions]
+        given, place = self.label(), self._given.get("_labelindex")
+        if not given.choices and given.label == _UNLABELED:
+            return found
+        if place is None:
+            raise _Wrong("a label without _labelIndex, wanted it to name an action")
+        if type(place) is not int or not 0 <= place < len(actions):
+            raise _Wrong(f"_labelIndex {place!r:.20}, wanted a number below that of the actions, {len(actions)}")
+        found[place] = replace(given, importance=1.0)
+        return found
+
+
+def _end(example: _Example, space: _Space, own: int) -> None:
+    """End a namespace: its place among the others is that of its first end with features."""
+    if own and space.number not in example.order:
+        example.order.append(space.number)
+
+
+def _label_of(given: dict[str, Any]) -> _Label:
+    """A label from its parts."""
+    parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
+    for name, value in parts.items():
+        if not _is_number(value) or not abs(value) < _UNLABELED:
+            raise _Wrong(f"{name}: {value!r:.20}, wanted a number")
+    if "cost" in parts:
+        probability = float(parts.get("probability", 0))
+        if not 0 < probability <= 1:
+            raise _Wrong(f"probability: {probability}, wanted a number above 0, at most 1")
+        return _Label(choices=[(int(parts.get("action", 0)), float(parts["cost"]), probability)])
+    weight, base = float(parts.get("weight", 1)), float(parts.get("initial", 0))
+    return _Label(float(parts.get("label", _UNLABELED)), weight, base)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _finite(value: float) -> float:
+    if not -_LARGEST <= value <= _LARGEST:
+        raise _Wrong(f"{value!r:.20}, wanted a number below 3.4e38")
+    return value
+
+
+def _refuse(word: str) -> Any:
+    raise _Wrong(f"{word}, wanted a number or null")

@@ -1,0 +1,371 @@
+"""Vowpal Wabbit's Python interface over Hutch's engine: a script is moved by changing where `Workspace` comes from."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain.engine import Outputs
+from hutch.core.errors import DataError, UsageError
+from hutch.core.kernel.abi import SHARED
+from hutch.core.run.decisions import classes_of, ranked_actions
+from hutch.core.run.one import OneExample
+from hutch.core.text.hashing import hash_namespace, hash_text
+from hutch.core.text.parser import TextParser
+from hutch.vw.example import Example, LabelType, Prediction, PredictionType
+from hutch.vw.header import output_kind
+from hutch.vw.lines import LineReader
+from hutch.vw.outputs import layer_named
+from hutch.vw.parse import parse as parse_options
+from hutch.vw.run import build_chain, run_options, run_vw
+
+Lines = str | Example | Sequence[str] | Sequence[Example]
+
+_NEED_DATA = (
+    "predictions",
+    "raw_predictions",
+    "audit",
+    "cache",
+    "cache_file",
+    "invert_hash",
+    "daemon",
+    "json",
+    "dsjson",
+)
+_COUNTED = ("time", "features")
+"""The first and the last of the counters to which an example adds when VW is told that it is finished."""
+_LABELS = {
+    "simple": LabelType.SIMPLE,
+    "multiclass": LabelType.MULTICLASS,
+    "cost_sensitive": LabelType.COST_SENSITIVE,
+    "action_costs": LabelType.COST_SENSITIVE,
+    "logged_action": LabelType.CONTEXTUAL_BANDIT,
+    "logged_class": LabelType.CONTEXTUAL_BANDIT,
+}
+
+
+class Workspace:
+    """A model made by a VW command line, with the methods of `vowpalwabbit.Workspace`.
+
+    Args:
+        arg_str: options as one text, cut at blanks.
+        enable_logging: accepted; there is no log to get.
+        arg_list: options as words.
+        **options: options by name: `b=24`, `quiet=True`, `q=["ab", "ac"]`.
+
+    With `-d` the data is read, and learned, before the constructor returns. `finish`, or the end of a `with` block,
+    writes what `-f` and `--readable_model` name.
+
+    Raises:
+        HutchError: options that are wrong or that Hutch does not have, all named at once, or data that is.
+
+    >>> with Workspace("--loss_function logistic --quiet") as model:
+    ...     for _ in range(20):
+    ...         model.learn("1 |word good")
+    ...         model.learn("-1 |word bad")
+    ...     model.predict("|word good") > 0
+    True
+    """
+
+    def __init__(
+        self,
+        arg_str: str | None = None,
+        enable_logging: bool = False,
+        arg_list: Sequence[str] | None = None,
+        **options: Any,
+    ) -> None:
+        self.finished = True  # until there is something to finish
+        self._options = given = parse_options(_words(arg_str, arg_list, options))
+        reads = bool(given.data or given.files)
+        for name in _NEED_DATA:
+            if not reads and getattr(given, name):
+                raise UsageError(f"--{name} needs data, -d FILE; predict() returns predictions")
+        self._chain = chain = build_chain(given)
+        self._model, self._text = given.final_regressor, given.readable_model
+        if reads:
+            given.final_regressor = given.readable_model = None  # `finish` writes them
+            run_vw(chain, run_options(given), given)
+        self._one = OneExample(chain)
+        self._parser = TextParser(chain.parser, "<example>")
+        self._reader = LineReader(given.named_labels.split(",")) if given.named_labels else None
+        self._learns = not given.testonly
+        kind = PredictionType[output_kind(chain, given)]
+        self._kind = kind
+        self._number: type = int if kind is PredictionType.MULTICLASS else float
+        self._fast = kind in (PredictionType.SCALAR, PredictionType.MULTICLASS) and not chain.takes.of_decisions
+        self._fast = self._fast and chain.takes.value != "logged_class" and self._reader is None
+        self._counts = _Counts(chain.shared)
+        self._multiline = bool(chain.takes.of_decisions)
+        if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
+            classes.state["early"] = 1
+        self.finished = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def learn(self, ec: Lines) -> None:
+        """Learn an example, or a decision of several lines.
+
+        Args:
+            ec: a line, what `example` or `parse` gave, or of a chain of decisions a list of either. An example that
+                was made counts in the statistics once it is finished.
+
+        Raises:
+            TypeError: a list of single lines, or something else.
+            DataError: a label that has no meaning.
+        """
+        if type(ec) is str and self._fast and self._one.run(ec, self._learns, stays=False) is not None:
+            return
+        self._run(ec, self._learns)
+
+    def predict(self, ec: Lines | Mapping[str, Any], prediction_type: int | None = None) -> Prediction:
+        """Predict without learning.
+
+        Args:
+            ec: as `learn`; or a mapping, as `example` takes it.
+            prediction_type: a `PredictionType`; None: the chain's own.
+
+        Returns:
+            What VW's own method returns: a float, a class as int, or a list of floats by class or by action.
+        """
+        if type(ec) is str and self._fast and prediction_type is None:
+            outputs = self._one.run(ec, False, stays=False)
+            if outputs is not None:
+                found: Prediction = self._number(outputs.predictions.item(0))
+                return found
+        example = self.example(ec) if isinstance(ec, Mapping) else ec
+        return self._run(example, False)[0].get_prediction(prediction_type)
+
+    def parse(self, str_ex: str | Sequence[str] | Example | Sequence[Example], labelType: Any = None) -> Any:
+        """One example of a line, or of a chain of decisions a list of examples.
+
+        Args:
+            str_ex: a text of one or more lines, or a list of lines.
+            labelType: of no effect: the chain says what labels it takes.
+
+        Raises:
+            TypeError: several lines for a chain that takes one at a time.
+        """
+        if isinstance(str_ex, Example):
+            return str_ex
+        if not isinstance(str_ex, str | list | tuple):
+            raise TypeError("Unsupported type. List or string object must be passed.")
+        if str_ex and isinstance(str_ex[0], Example):
+            return str_ex
+        text = str_ex if isinstance(str_ex, str) else "\n".join(map(str, str_ex))
+        found = [Example(self, line) for line in text.replace("\r", "").strip().split("\n")]
+        if self._multiline:
+            return found
+        if len(found) > 1:
+            raise TypeError(f"expecting single line example, got multi_ex of len {len(found)}")
+        return found[0]
+
+    def example(self, stringOrDict: Any = None, labelType: Any = None) -> Example:
+        """An example, to be learned or predicted and then finished.
+
+        Args:
+            stringOrDict: a line; or features by namespace, as a list of names and of (name, value), or a mapping.
+            labelType: of no effect.
+        """
+        return Example(self, stringOrDict)
+
+    def finish_example(self, ex: Example | Sequence[Example]) -> None:
+        """Count what was learned or predicted of an example last.
+
+        Raises:
+            ValueError: one example of a chain of decisions, or several of another.
+        """
+        several = not isinstance(ex, Example)
+        if several != self._multiline:
+            raise ValueError(
+                f"Learner is {'multi' if self._multiline else 'single'}line, got the other kind of example"
+            )
+        first: Any = ex[0] if several else ex  # type: ignore[index]
+        if first.finished:
+            return
+        self._counts.add(first.counted)
+        examples: Any = ex if several else [ex]
+        for each in examples:
+            each.finished = True
+
+    def save(self, filename: str | os.PathLike[str]) -> None:
+        """Write the model: Hutch's own format, with the whole chain."""
+        self._chain.save(os.fspath(filename))
+
+    def finish(self) -> None:
+        """Write what `-f` and `--readable_model` name; a second call does nothing."""
+        if self.finished:
+            return
+        self.finished = True
+        if self._model:
+            self._chain.save(self._model)
+        if self._text:
+            from hutch.vw.header import kept_options
+            from hutch.vw.model_text import write_model_text
+
+            write_model_text(self._chain, self._text, kept_options(self._options))
+
+    def num_weights(self) -> int:
+        """Rows of the weight table."""
+        return len(self._chain.weights)
+
+    def get_weight(self, index: int, offset: int = 0) -> float:
+        """A weight.
+
+        Args:
+            index: a feature's hash times the sub-models' number, rounded up to a power of two; only its low bits count.
+            offset: 0, or the place of another number of the row, such as the sum of squared gradients.
+        """
+        weight: float = self._chain.weights.item(index & (len(self._chain.weights) - 1), offset)
+        return weight
+
+    def get_weight_from_name(self, feature_name: str, namespace_name: str = " ") -> float:
+        """The weight of a feature by its names."""
+        return self.get_weight(self.hash_feature(feature_name, self.hash_space(namespace_name)))
+
+    def hash_space(self, name: str) -> int:
+        """The hash of a namespace, which is the seed for its features."""
+        return hash_namespace(name, self._chain.parser.hash_seed, self._chain.parser.hash)
+
+    def hash_feature(self, name: str, space: int) -> int:
+        """The index of a feature.
+
+        Args:
+            name: of the feature.
+            space: what `hash_space` gave.
+        """
+        return hash_text(name, space, self._chain.parser.hash) & (len(self._chain.weights) - 1)
+
+    def get_prediction_type(self) -> PredictionType:
+        """What `predict` returns."""
+        return self._kind
+
+    def get_label_type(self) -> LabelType:
+        """What labels lines have."""
+        return _LABELS[self._chain.takes.value]
+
+    def get_sum_loss(self) -> float:
+        """The sum of losses before learning, times importance."""
+        return float(self._chain.shared["sum_loss"][0])
+
+    def get_weighted_examples(self) -> float:
+        """The sum of importance of all examples that are finished."""
+        seen = self._chain.shared[0]
+        return float(seen["weighted_labeled"] + seen["weighted_unlabeled"])
+
+    def batch_of(self, lines: Sequence[str]) -> Batch:
+        """Lines as a batch, valid until the next call.
+
+        Raises:
+            DataError: a class that `--named_labels` does not name.
+        """
+        texts = [line.encode() for line in lines]
+        if self._reader is not None:
+            texts = [self._reader.with_number(text, "<example>", k) for k, text in enumerate(texts, 1)]
+        return self._parser.parse(b"\n".join(texts) + b"\n")
+
+    def _run(self, ec: Any, learn: bool) -> list[Example]:
+        """Run one example or one decision; returns its lines, each with its prediction."""
+        if type(ec) is Example and self._fast:
+            before = self._counts.now
+            one = self._one.run(ec.line, learn, stays=False)
+            if one is not None:
+                ec.prediction = self._number(one.predictions.item(0))
+                ec.counted = self._counts.taken_back(before)
+                return [ec]
+        made = isinstance(ec, Example) or (not isinstance(ec, str) and bool(ec) and isinstance(ec[0], Example))
+        if not isinstance(ec, str | Example | list | tuple):
+            raise TypeError(f"expecting string, example object, or list of example objects, got {type(ec)}")
+        if not isinstance(ec, str | Example) and not self._multiline:
+            raise TypeError("Expecting a multiline learner.")
+        if not isinstance(ec, Example) and not ec:
+            raise ValueError("An empty list is invalid")
+        found = self.parse(ec)
+        examples: list[Example] = [found] if isinstance(found, Example) else list(found)
+        batch = self.batch_of([example.line for example in examples])
+        before = self._counts.now
+        outputs, _ = self._chain.run_batch(batch, learn=learn, scores=True)
+        if made:
+            examples[0].counted = self._counts.taken_back(before)
+        if not len(batch):
+            raise DataError(f"<example>: got {examples[0].line!r}, which is no example")
+        self._tell(examples, batch, outputs)
+        return examples
+
+    def _tell(self, examples: list[Example], batch: Batch, outputs: Outputs) -> None:
+        """Give each line its prediction."""
+        values: list[Prediction]
+        if self._kind is PredictionType.SCALARS:
+            values = outputs.scores.tolist()
+        elif self._kind in (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS):
+            [(_, _, scores)] = ranked_actions(batch, outputs)
+            values = [scores] * len(examples)
+        elif self._chain.takes.value == "action_costs":
+            values = [classes_of(batch)[int(outputs.ranked[0])], *[0] * (len(examples) - 1)]  # VW's first line has it
+        elif self._chain.takes.value == "logged_class":
+            [(_, ranked, _)] = ranked_actions(batch, outputs)
+            values = [ranked[0] + 1]
+        else:
+            values = [self._number(value) for value in outputs.predictions.tolist()]
+        for example, value in zip(examples, values, strict=False):
+            example.prediction = value
+
+
+class _Counts:
+    """The counters of a chain that VW changes when an example is finished.
+
+    Args:
+        shared: the chain's SHARED record.
+    """
+
+    def __init__(self, shared: NDArray[Any]) -> None:
+        names = list(SHARED.names or ())
+        self._names = names[names.index(_COUNTED[0]) : names.index(_COUNTED[1]) + 1]
+        self._shared = shared
+        self._bytes = shared.view(np.uint8).data
+        fields: Any = SHARED.fields
+        self._place = slice(fields[self._names[0]][1], fields[self._names[-1]][1] + 8)
+
+    @property
+    def now(self) -> bytes:
+        """Their values."""
+        return bytes(self._bytes[self._place])
+
+    def taken_back(self, before: bytes) -> tuple[bytes, bytes]:
+        """Set them to what they were; returns both values."""
+        after = self.now
+        self._bytes[self._place] = before
+        return before, after
+
+    def add(self, change: tuple[bytes, bytes]) -> None:
+        """Let them change as they did between two values."""
+        before, after = change
+        if not before:
+            return  # it was never run
+        if self.now == before:
+            self._bytes[self._place] = after
+            return
+        kind = np.dtype([(name, SHARED[name]) for name in self._names])
+        old, new = (np.frombuffer(values, kind) for values in (before, after))
+        for name in self._names:
+            self._shared[name] += new[name] - old[name]
+
+
+def _words(text: str | None, words: Sequence[str] | None, options: Mapping[str, Any]) -> list[str]:
+    """The words of a command line.
+
+    >>> _words("--oaa 3", ["-q", "ab"], {"b": 10, "quiet": True, "noconstant": False, "ignore": ["a", "b"]})
+    ['--oaa', '3', '-q', 'ab', '-b', '10', '--quiet', '--ignore', 'a', 'b']
+    """
+    found = [*(text or "").split(), *(words or ())]
+    for name, value in options.items():
+        if value is not False:
+            found.append(f"-{name}" if len(name) == 1 else f"--{name}")
+            found += [] if value is True else [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    return found
