@@ -64,7 +64,7 @@ class CrowdEMParameters(Parameters):
     worker: str = "worker"
     gold: str | None = None
     slots: Annotated[int, Within(ge=1, le=1 << 24)] = 1 << 16
-    passes: Annotated[int, Within(ge=1)] = 1
+    passes: Annotated[int, Within(ge=1, le=1 << 20)] = 1
     crossfit: bool = False
     powers: Powers = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
     vote_share: Annotated[float, Within(ge=0, le=1)] = 0.0

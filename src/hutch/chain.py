@@ -82,6 +82,8 @@ class Chain(OneByOne, Engine):
                 f"weights.bits: got {config.weights.bits}, but the chain takes more memory than there is; "
                 "wanted fewer bits, or layers with less state"
             ) from None
+        except OverflowError as error:
+            raise ConfigError(f"the chain has a number that is too large: {error}") from None
         self._unexpected = Unexpected(self)
         self.remarks: dict[str, str] = {}
 
