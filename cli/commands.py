@@ -17,6 +17,7 @@ class Commands(LazyGroup):
         "predict": ("hutch.cli.predict:predict", "Predict with a model."),
         "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
+        "convert": ("hutch.cli.convert:convert", "Make a model of one that VW wrote."),
         "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
         "active": ("hutch.cli.active:app", "Ask for the labels that are worth asking for."),
         "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),

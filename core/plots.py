@@ -1,5 +1,6 @@
 """Figures in files. Matplotlib is an extra, imported only when something is drawn."""
 
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,17 @@ def new_figure(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg_of(figure: "Figure") -> str:
+    """A figure as an `svg` element for a page, the same for the same figure."""
+    import matplotlib
+
+    buffer = StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "hutch", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
 
 
 def write_figure(figure: "Figure", path: Path) -> Path:

@@ -61,7 +61,7 @@ _FAMILIES = {
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {
-        "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson"),
+        "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson", "probit"),
     },
     "hutch.core.data.csv": {"readers": (".csv", ".tsv")},
     "hutch.core.data.parquet": {"readers": (".parquet",)},

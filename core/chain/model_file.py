@@ -155,7 +155,8 @@ def _header(path: str | Path, kind: str) -> dict[str, str]:
 
 
 def _of(kind: str) -> str:
-    return {"chain": "the model of a chain", "crowd": "a crowd model", "em": "a model of online EM"}.get(kind, kind)
+    names = {"chain": "the model of a chain", "crowd": "a crowd model", "pairs": "a model of pairs"}
+    return {**names, "em": "a model of online EM"}.get(kind, kind)
 
 
 def _unusable(path: str | Path, text: str) -> ModelError:
@@ -172,7 +173,7 @@ def _diagnosis(path: Path) -> str:
     if not start:
         return "the model is empty"
     if found := re.match(rb".\0\0\0(\d+\.\d+\.\d+)\0", start, re.DOTALL):
-        return f"is a model of Vowpal Wabbit {found[1].decode()}, not of Hutch"
+        return f"is a model of Vowpal Wabbit {found[1].decode()}: `hutch convert` makes one of Hutch"
     if start[8:10] == b'{"':
         return "the model is truncated: it was not written to its end"
     return "is not a model of Hutch"

@@ -1,0 +1,130 @@
+"""`hutch crowd --pairs`: who is stronger, from votes on pairs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.strict_json import dumps
+
+if TYPE_CHECKING:
+    from hutch.crowd.pairs.model import PairModel
+    from hutch.crowd.pairs.report import Tally
+    from hutch.crowd.pairs.state import PairState
+
+_METHODS = ("batch", "online")
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """What `hutch crowd --pairs` was asked for; the names are those of its options."""
+
+    votes: str
+    features: str | None
+    method: str | None
+    model: str | None
+    score: str | None
+    next_pairs: int
+    predictions: str | None
+    workers: str | None
+    initial: str | None
+    final: str | None
+    test: bool
+    json: bool
+
+
+def run(options: PairOptions) -> None:
+    """Learn votes on pairs, and report."""
+    from hutch.core.atomic import check_writable
+    from hutch.core.run.output import is_stdout, open_output
+    from hutch.crowd.pairs import report
+    from hutch.crowd.pairs.votes import read_votes
+
+    if is_stdout(options.predictions) and is_stdout(options.workers):
+        raise UsageError("-p, --workers: got standard output for both, wanted a file for one")
+    for path in (options.predictions, options.workers, options.final):
+        if path and not is_stdout(path):
+            check_writable(path)
+    model, method, state, tally, extra = _learned(options)
+    if options.predictions:
+        with open_output(options.predictions) as file:
+            report.write_strengths(file, state, tally)
+    if options.workers:
+        with open_output(options.workers) as file:
+            report.write_workers(file, model, state, tally)
+    if options.final:
+        state.save(options.final)
+    summary = report.summary(model, method, state, tally) | extra
+    if options.score:
+        summary["score"] = report.score(model, state, read_votes(options.score, state.features))
+    found = report.strengths(state)
+    rows = zip(found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
+    summary["strengths"] = [{"player": p, "strength": s, "low": a, "high": b} for p, s, a, b in rows]
+    if options.next_pairs:
+        summary["next"] = report.next_pairs(state, tally, options.next_pairs)
+    text = dumps(summary) if options.json else "\n".join(_lines(summary))
+    print(text, file=sys.stderr if is_stdout(options.predictions) or is_stdout(options.workers) else sys.stdout)
+
+
+def _learned(options: PairOptions) -> tuple[PairModel, str, PairState, Tally, dict[str, Any]]:
+    """The model, the method, what was learned, what was counted, and further lines of the summary."""
+    from hutch.crowd.pairs.model import create
+    from hutch.crowd.pairs.report import Tally, learn_blocks, score
+    from hutch.crowd.pairs.state import PairState
+    from hutch.crowd.pairs.votes import read_votes, vote_blocks
+
+    features = None if options.features is None else [name for name in options.features.split(",") if name]
+    method = options.method or "batch"
+    if method not in _METHODS:
+        raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
+    if options.test and not options.initial:
+        raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
+    state = PairState.load(options.initial) if options.initial else None
+    if state and options.model not in (None, state.model):
+        raise UsageError(f"--model: got {options.model}, but {options.initial} was made with {state.model}")
+    model = create(state.model if state else options.model)
+    if state:
+        features = state.features if features is None else features
+        if options.test:
+            votes = read_votes(options.votes, features)
+            tally = Tally()
+            tally.add(votes, state)
+            return model, method, state, tally, score(model, state, votes)
+        if method == "batch":
+            raise UsageError("-i: batch fits all votes at once; wanted --method online, or -t to score only")
+    if method == "online":
+        learned, tally = learn_blocks(model, state, vote_blocks(options.votes, features))
+        return model, method, learned or model.start(features or []), tally, {}
+    votes = read_votes(options.votes, features)
+    fit = model.fit(votes)
+    tally = Tally()
+    tally.add(votes, fit.state)
+    return model, method, fit.state, tally, {"iterations": fit.iterations, "objective": fit.objective}
+
+
+def _lines(summary: dict[str, Any]) -> list[str]:
+    """The summary for people."""
+    tables = ("strengths", "next", "score")
+    plain = {name: value for name, value in summary.items() if name not in tables} | summary.get("score", {})
+    lines = [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in plain.items()]
+    rows = summary["strengths"]
+    width = max((len(row["player"]) for row in rows), default=0)
+    if rows:
+        lines += ["", f"{'player':<{width}}  strength  95 % interval"]
+    for row in rows:
+        interval = f"{row['low']:6.3f} to {row['high']:6.3f}"
+        lines.append(f"{row['player']:<{width}}  {row['strength']:8.3f}  {interval}")
+    if summary.get("next"):
+        lines += ["", "ask next"]
+        lines += [f"{row['left']}  {row['right']}  {row['gain']:.4f} nats" for row in summary["next"]]
+    return lines
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return "not known" if value is None else str(value)

@@ -1,0 +1,219 @@
+"""What a run of `hutch crowd --pairs` writes: strengths, workers, a summary, the next pairs to ask for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import UsageError
+from hutch.crowd.pairs.intervals import MOST, centred
+from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
+from hutch.crowd.pairs.model import PairModel
+from hutch.crowd.pairs.state import Array, PairState
+from hutch.crowd.pairs.votes import Votes
+
+NORMAL_95 = 1.959963984540054
+_CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
+
+
+@dataclass
+class Tally:
+    """Counts of votes, by the codes of a state; it grows with it.
+
+    Attributes:
+        outcomes: left, right, tie.
+        sides: votes of each unit as left and as right (units, 2).
+        results: votes of each unit won, lost, tied (units, 3).
+        workers: votes of each worker.
+        loss, seen: sum of the log-losses before each vote was learned, and of how many.
+    """
+
+    outcomes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+    sides: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    results: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    workers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    loss: float = 0.0
+    seen: int = 0
+
+    def add(self, votes: Votes, state: PairState) -> None:
+        """Count some votes."""
+        units, _, workers = state.sizes
+        code = np.array([state.players.get(name, 0) for name in votes.players] or [0])
+        left, right = code[votes.left], code[votes.right]
+        self.outcomes += np.bincount(votes.outcomes, minlength=3)
+        self.sides = _grown(self.sides, units)
+        self.results = _grown(self.results, units)
+        self.sides += np.stack([np.bincount(side, minlength=units) for side in (left, right)], axis=1)
+        for unit, won, lost in ((left, LEFT, RIGHT), (right, RIGHT, LEFT)):
+            for column, outcome in enumerate((won, lost, TIE)):
+                self.results[:, column] += np.bincount(unit[votes.outcomes == outcome], minlength=units)
+        person = np.array([state.workers.get(name, 0) for name in votes.worker_names] or [0])
+        self.workers = _grown(self.workers, workers)
+        self.workers += np.bincount(person[votes.workers], minlength=workers)
+
+    def add_loss(self, probability: Array, votes: Votes) -> None:
+        """Add the log-losses of votes that were predicted."""
+        self.loss += float(log_losses(probability, votes.outcomes).sum())
+        self.seen += len(votes)
+
+
+def _grown(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return np.concatenate([counts, np.zeros((size - len(counts), *counts.shape[1:]), np.int64)])
+
+
+def log_losses(probability: Array, outcomes: NDArray[np.uint8]) -> Array:
+    """Minus the logarithm of the probability of what was voted, clipped at 1e-6 (votes)."""
+    return np.asarray(-np.log(np.maximum(probability[np.arange(len(outcomes)), outcomes], 1e-6)))
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """Strengths of players, less their mean; one unit multiplies the odds of winning by e.
+
+    Attributes:
+        players: names, the strongest first.
+        strength, low, high: with their 95 % interval (players).
+        order: places of these players in the state's order.
+    """
+
+    players: list[str]
+    strength: Array
+    low: Array
+    high: Array
+    order: NDArray[np.int64]
+
+
+def strengths(state: PairState) -> Strengths:
+    """The players' strengths with intervals."""
+    units = state.player_units
+    mean = state.mean["strength"][units]
+    mean = mean - mean.mean() if len(mean) else mean
+    if state.covariance is not None:
+        variance = np.diag(centred(state.covariance)) if len(mean) else mean
+    else:
+        variance = state.variance["strength"][units]
+    half = NORMAL_95 * np.sqrt(variance)
+    order = np.argsort(-mean, kind="stable")
+    names = list(state.players)
+    return Strengths([names[k] for k in order.tolist()], mean[order], (mean - half)[order], (mean + half)[order], order)
+
+
+def write_strengths(file: BinaryIO, state: PairState, tally: Tally) -> None:
+    """Write `player strength low high win votes won lost tied`, the strongest first.
+
+    `win` is the probability of winning against a player of mean strength, ties left out.
+    """
+    found = strengths(state)
+    file.write(b"player\tstrength\tlow\thigh\twin\tvotes\twon\tlost\ttied\n")
+    units = state.player_units[found.order] if len(found.order) else found.order
+    for name, s, low, high, unit in zip(found.players, found.strength, found.low, found.high, units, strict=True):
+        won, lost, tied = tally.results[unit].tolist()
+        win = 1 / (1 + np.exp(-s))
+        cells = f"{s:.4f}\t{low:.4f}\t{high:.4f}\t{win:.4f}\t{won + lost + tied}\t{won}\t{lost}\t{tied}"
+        file.write(f"{name.translate(_CLEAN)}\t{cells}\n".encode())
+
+
+def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tally) -> None:
+    """Write `worker votes reliability low high side tie`.
+
+    Reliability is 1 for the average worker, 0 for one whose votes say nothing, below 0 for one who says the opposite;
+    `side` is the share of left among votes on equal players that are no ties, `tie` the share of ties among all votes
+    on such players.
+
+    Raises:
+        UsageError: the model has no workers.
+    """
+    if not model.workers:
+        raise UsageError(f"--workers: the model {model.name} takes all workers for alike; wanted --model hierarchical")
+    file.write(b"worker\tvotes\treliability\tlow\thigh\tside\ttie\n")
+    bias, ties = state.mean["shared"]
+    for name, w in state.workers.items():
+        a, half = 1 + state.mean["reliability"][w], NORMAL_95 * np.sqrt(state.variance["reliability"][w])
+        z, t = bias + state.mean["side"][w], ties + state.mean["worker_tie"][w]
+        tie = 1 / (1 + 2 * np.cosh(z / 2) * np.exp(-t)) if model.ties else 0.0
+        count = tally.workers[w] if w < len(tally.workers) else 0
+        cells = f"{count}\t{a:.4f}\t{a - half:.4f}\t{a + half:.4f}\t{1 / (1 + np.exp(-z)):.4f}\t{tie:.4f}"
+        file.write(f"{name.translate(_CLEAN)}\t{cells}\n".encode())
+
+
+def summary(model: PairModel, method: str, state: PairState, tally: Tally) -> dict[str, Any]:
+    """The numbers of a run."""
+    bias = float(state.mean["shared"][0])
+    found: dict[str, Any] = {
+        "model": model.name,
+        "method": method,
+        "players": len(state.players),
+        "workers": int(np.count_nonzero(tally.workers[1:])),
+        "votes": int(tally.outcomes.sum()),
+        "left": int(tally.outcomes[LEFT]),
+        "right": int(tally.outcomes[RIGHT]),
+        "ties": int(tally.outcomes[TIE]),
+        "features": state.features,
+        "left_share": 1 / (1 + float(np.exp(-bias))),
+    }
+    if tally.seen:
+        found["log_loss_before"] = tally.loss / tally.seen
+    return found
+
+
+def score(model: PairModel, state: PairState, votes: Votes) -> dict[str, float | None]:
+    """Log-loss of left, right and tie, and how often the most probable of them was voted, of votes not learned."""
+    if not len(votes):
+        return {"log_loss": None, "accuracy": None}
+    probability = model.predict(votes, state)
+    right = probability.argmax(axis=1) == votes.outcomes
+    return {"log_loss": float(log_losses(probability, votes.outcomes).mean()), "accuracy": float(right.mean())}
+
+
+def next_pairs(state: PairState, tally: Tally, count: int) -> list[dict[str, Any]]:
+    """The pairs whose votes would tell most about the strengths, best first.
+
+    The gain of a vote on i, j is ln(1 + h v) / 2 nats, v being the variance of the difference of the two and h the
+    information of a vote at the present estimate. After each choice the variances are those that would follow. Left is
+    who has been left less often.
+
+    Raises:
+        UsageError: there are too many players.
+    """
+    players = list(state.players)
+    if len(players) > MOST:
+        raise UsageError(f"--next: got {len(players)} players, wanted at most {MOST}")
+    if len(players) < 2:
+        return []
+    units = state.player_units
+    mean = state.mean["strength"][units]
+    known = state.covariance
+    covariance = np.diag(state.variance["strength"][units]) if known is None else known.copy()
+    ties = float(state.mean["shared"][1]) if state.variance["shared"][1] > 0 else -np.inf
+    z = mean[:, None] - mean
+    total = 2 * np.cosh(z / 2) + np.exp(ties)
+    information = (2 * np.cosh(z / 2) / total) / 4 - (np.sinh(z / 2) / total) ** 2
+    left = tally.sides[units, 0] - tally.sides[units, 1] if len(tally.sides) > units.max() else np.zeros(len(units))
+    rows = []
+    for _ in range(count):
+        spread = np.diag(covariance)
+        variance = np.maximum(spread[:, None] + spread - 2 * covariance, 0.0)
+        gain = 0.5 * np.log1p(information * variance)
+        np.fill_diagonal(gain, -1.0)
+        i, j = (int(k) for k in np.unravel_index(int(np.argmax(gain)), gain.shape))
+        if left[i] > left[j]:
+            i, j = j, i
+        left[i] += 1
+        left[j] -= 1
+        rows.append({"left": players[i], "right": players[j], "gain": float(gain[i, j])})
+        along = covariance[i] - covariance[j]
+        h = information[i, j]
+        covariance = covariance - np.outer(along, along) * (h / (1 + h * (along[i] - along[j])))
+    return rows
+
+
+def learn_blocks(model: PairModel, state: PairState | None, blocks: Iterable[Votes]) -> tuple[PairState | None, Tally]:
+    """One pass over pieces of votes; returns the state and what was counted, the loss before each vote included."""
+    tally = Tally()
+    for votes in blocks:
+        state = state or model.start(votes.features)
+        tally.add_loss(model.learn(votes, state), votes)
+        tally.add(votes, state)
+    return state, tally

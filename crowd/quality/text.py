@@ -1,0 +1,108 @@
+"""The quality of labels as text and as a table of suspects."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from hutch.crowd.aggregate import Aggregate
+from hutch.crowd.output import cells
+from hutch.crowd.quality.agreement import Pairs, Suspects, pair_agreement, suspects, task_agreement
+from hutch.crowd.report import WorkerReport, krippendorff_alpha, report
+
+SHOWN = 10
+"""Rows of a list in the text."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """All that a report says.
+
+    Attributes:
+        result: of the aggregation.
+        workers: a row each.
+        pairs: agreement of workers.
+        tasks: agreement within tasks (items).
+        suspects: labels that are probably wrong.
+        alpha: Krippendorff's.
+    """
+
+    result: Aggregate
+    workers: WorkerReport
+    pairs: Pairs
+    tasks: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+    suspects: Suspects
+    alpha: float
+
+    def hardest(self, count: int) -> list[int]:
+        """Tasks on which labels agree least; of equal ones those with more labels first."""
+        ratings = np.diff(self.result.labels.item_ptr)
+        known = np.flatnonzero(np.isfinite(self.tasks))
+        return [int(i) for i in known[np.lexsort((-ratings[known], self.tasks[known]))[:count]]]
+
+    def by_accuracy(self) -> list[int]:
+        """Workers with labels, the least accurate first."""
+        given = np.flatnonzero(self.workers.labels)
+        return [int(w) for w in given[np.argsort(self.workers.accuracy[given], kind="stable")]]
+
+    def votes_of(self, item: int) -> str:
+        """The labels of a task with their numbers, the most frequent first."""
+        labels = self.result.labels
+        given = np.bincount(
+            labels.labels[labels.item_ptr[item] : labels.item_ptr[item + 1]], minlength=len(labels.classes)
+        )
+        order = [k for k in np.argsort(-given, kind="stable").tolist() if given[k]]
+        return ", ".join(f"{labels.classes[k]} {given[k]}" for k in order)
+
+
+def quality_of(result: Aggregate) -> Quality:
+    """Look at labels and at what was inferred from them."""
+    labels = result.labels
+    workers = report(labels, result.others(), result.confusions, result.class_prior)
+    return Quality(
+        result, workers, pair_agreement(labels), task_agreement(labels), suspects(result), krippendorff_alpha(labels)
+    )
+
+
+def write_suspects(file: BinaryIO, found: Suspects, result: Aggregate) -> None:
+    """Write `task worker label suggested wrong gold`, a line for each suspect, the surest first."""
+    labels = result.labels
+    tasks, workers, classes = cells(labels.item_names), cells(labels.worker_names), cells(labels.classes)
+    file.write(b"task\tworker\tlabel\tsuggested\twrong\tgold\n")
+    rows = zip(found.labels.tolist(), found.items.tolist(), found.suggested.tolist(), found.wrong.tolist(), strict=True)
+    for place, item, suggested, wrong in rows:
+        worker, label = workers[labels.workers[place]], classes[labels.labels[place]]
+        gold = "yes" if labels.gold[item] >= 0 else ""
+        file.write(f"{tasks[item]}\t{worker}\t{label}\t{classes[suggested]}\t{wrong:.4f}\t{gold}\n".encode())
+
+
+def text_lines(quality: Quality) -> Iterator[str]:
+    """The report as text, for people."""
+    labels, pairs, found = quality.result.labels, quality.pairs, quality.suspects
+    agreed = quality.tasks[np.isfinite(quality.tasks)]
+    mean = f"{agreed.mean():.3f}" if len(agreed) else "undefined"
+    yield f"{len(labels)} labels of {len(quality.by_accuracy())} workers on {labels.items} tasks"
+    yield f"agreement within tasks {mean}, Krippendorff's alpha {quality.alpha:.3f}"
+    yield from ("", "workers, the least accurate first", "worker\tlabels\taccuracy\tlow\thigh\tspam")
+    for w in quality.by_accuracy()[:SHOWN]:
+        at = quality.workers
+        numbers = f"{at.accuracy[w]:.3f}\t{at.low[w]:.3f}\t{at.high[w]:.3f}\t{at.spam[w]:.3f}"
+        yield f"{cells([labels.worker_names[w]])[0]}\t{at.labels[w]}\t{numbers}"
+    yield from ("", "pairs of workers, the least agreement first", "worker\tworker\ttasks\tagreement\tkappa")
+    for first, second in pairs.lowest(SHOWN):
+        names = cells([labels.worker_names[pairs.workers[place]] for place in (first, second)])
+        numbers = f"{pairs.agreement[first, second]:.3f}\t{pairs.kappa[first, second]:.3f}"
+        yield f"{names[0]}\t{names[1]}\t{pairs.common[first, second]}\t{numbers}"
+    yield from ("", "tasks, the least agreement first", "task\tagreement\tlabels")
+    for item in quality.hardest(SHOWN):
+        yield f"{cells([labels.item_names[item]])[0]}\t{quality.tasks[item]:.3f}\t{quality.votes_of(item)}"
+    yield ""
+    yield f"labels that are probably wrong: {len(found)}, about {found.wrong.sum():.0f} of them really are"
+    if len(found):
+        yield "task\tworker\tlabel\tsuggested\twrong"
+    for n in range(min(SHOWN, len(found))):
+        place, item = found.labels[n], found.items[n]
+        names = cells([labels.item_names[item], labels.worker_names[labels.workers[place]]])
+        label, better = labels.classes[labels.labels[place]], labels.classes[found.suggested[n]]
+        yield f"{names[0]}\t{names[1]}\t{label}\t{better}\t{found.wrong[n]:.3f}"

@@ -1,0 +1,95 @@
+"""Tables, summaries and the next pairs of a run on votes."""
+
+import io
+
+import numpy as np
+import pytest
+
+from hutch.core.errors import UsageError
+from hutch.crowd.pairs.model import Davidson, Hierarchical
+from hutch.crowd.pairs.report import (
+    Tally,
+    learn_blocks,
+    next_pairs,
+    score,
+    strengths,
+    summary,
+    write_strengths,
+    write_workers,
+)
+from hutch.crowd.pairs.votes import from_rows
+
+ROWS = [("ann", "x", "y", "left"), ("bob", "y", "x", "right"), ("ann", "y", "z", "tie"), ("bob", "x", "z", "x")] * 5
+
+
+def fitted(model):
+    votes = from_rows(ROWS)
+    state, tally = model.fit(votes).state, Tally()
+    tally.add(votes, state)
+    return votes, state, tally
+
+
+def rows_of(file):
+    return [line.split("\t") for line in file.getvalue().decode().splitlines()]
+
+
+def test_strengths():
+    _, state, tally = fitted(Davidson())
+    file = io.BytesIO()
+    write_strengths(file, state, tally)
+    header, *rows = rows_of(file)
+    assert header == ["player", "strength", "low", "high", "win", "votes", "won", "lost", "tied"]
+    assert rows[0][0] == "x" and rows[0][5:] == ["15", "15", "0", "0"]
+    assert {row[0]: row[5:] for row in rows}["y"] == ["15", "0", "10", "5"]
+    assert sum(float(row[1]) for row in rows) == pytest.approx(0, abs=1e-3)
+    assert all(float(row[2]) < float(row[1]) < float(row[3]) for row in rows)
+
+
+def test_workers():
+    _, state, tally = fitted(Hierarchical())
+    file = io.BytesIO()
+    write_workers(file, Hierarchical(), state, tally)
+    header, *rows = rows_of(file)
+    assert header == ["worker", "votes", "reliability", "low", "high", "side", "tie"]
+    assert [row[:2] for row in rows] == [["ann", "10"], ["bob", "10"]]
+    assert float(rows[0][6]) > float(rows[1][6])  # every tie is ann's
+    with pytest.raises(UsageError, match="davidson takes all workers for alike"):
+        write_workers(file, Davidson(), state, tally)
+
+
+def test_summary_and_score():
+    votes, state, tally = fitted(Davidson())
+    found = summary(Davidson(), "batch", state, tally)
+    assert (found["players"], found["workers"], found["votes"], found["ties"]) == (3, 2, 20, 5)
+    scored = score(Davidson(), state, votes)
+    assert scored["accuracy"] == 1.0 and 0 < scored["log_loss"] < np.log(3)
+    assert score(Davidson(), state, votes.rows(np.zeros(20, bool))) == {"log_loss": None, "accuracy": None}
+
+
+def test_the_stream_sums_losses_before_learning():
+    votes = from_rows(ROWS)
+    model = Davidson()
+    _, tally = learn_blocks(model, None, [votes.rows(np.arange(7)), votes.rows(np.arange(7, 20))])
+    before = model.learn(votes, model.start([]))
+    assert tally.seen == 20
+    assert tally.loss == pytest.approx(-np.log(before[np.arange(20), votes.outcomes]).sum())
+
+
+def test_next_pairs_are_those_that_would_tell_most():
+    both = [("w", *sides, winner) for sides in ("xy", "yx") for winner in ("left", "right")]
+    votes = from_rows([*both * 20, ("w", "x", "z", "left")])
+    state, tally = Davidson().fit(votes).state, Tally()
+    tally.add(votes, state)
+    rows = next_pairs(state, tally, 4)
+    assert all("z" in (row["left"], row["right"]) for row in rows[:2])
+    gains = [row["gain"] for row in rows]
+    assert gains == sorted(gains, reverse=True)
+    assert rows[0]["left"] == "z"  # it has only been right
+
+
+def test_next_pairs_of_a_stream_and_of_one_player():
+    votes = from_rows(ROWS)
+    state, tally = learn_blocks(Davidson(), None, [votes])
+    assert len(next_pairs(state, tally, 3)) == 3
+    assert next_pairs(Davidson().start([]), Tally(), 3) == []
+    assert strengths(Davidson().start([])).players == []
