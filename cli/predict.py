@@ -17,6 +17,15 @@ def predict(
         list[str], typer.Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
     ],
     vw: Any,
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "--into", metavar="DIR", help="Write a Parquet file for each file of data, where it is not there yet."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="With --into: predict on this Ray cluster; auto, local.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
@@ -34,6 +43,11 @@ def predict(
     from hutch.core.run.output import is_stdout
     from hutch.core.run.run import RunOptions
 
+    if folder is not None or ray is not None:
+        from hutch.cli.shards import predict_into
+
+        predict_into(data, folder, ray, vw, strict, json)
+        return
     predictions, raw = vw.predictions, vw.raw_predictions
     if json and (is_stdout(predictions) or is_stdout(raw)):
         raise UsageError("--json: standard output is taken by predictions; send them to a file with -p FILE")
