@@ -85,20 +85,24 @@ def train_in_shards(
         )
 
 
-def predict_into(data: list[str], folder: str | None, ray: str | None, vw: Any, strict: bool, as_json: bool) -> None:
+def predict_into(
+    data: list[str], folder: str | None, ray: str | None, vw: Any, others: dict[str, Any], strict: bool, as_json: bool
+) -> None:
     """Predict many files, each into a file of its own.
 
     Args:
         data, folder, ray, strict, as_json: as on the command line.
         vw: options of VW.
+        others: options that do not go with many files, by name.
 
     Raises:
         UsageError: options that do not go together.
     """
     if folder is None:
         raise UsageError("--ray: goes with --into DIR, which says where the predictions go")
-    if vw.raw_predictions or vw.predictions != "-":
-        raise UsageError(f"{'-r' if vw.raw_predictions else '-p'}: does not go with --into, which writes many files")
+    for name, given in others.items():
+        if given:
+            raise UsageError(f"{name}: does not go with --into, which writes many files")
 
     def see(result: Result) -> None:
         for text in result.problems:
