@@ -3,8 +3,8 @@
     python benchmarks/machines.py [--lines 100000] [--gigabits 10]
 
 Measured on one core: reading and learning text, predicting, an iteration of batch EM, merging what shards learned. The
-table assumes that cores do not slow each other down and that machines exchange `--gigabits` per second; a
-round sends the state to every machine, and what its shards changed back along a tree. Nothing of it was run at that size.
+table assumes that cores do not slow each other down and that machines exchange `--gigabits` per second; a round sends
+the state to every machine, and what its shards changed back along a tree. Nothing of it was run at that size.
 """
 
 import argparse
