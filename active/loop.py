@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.active.store import Event, Round, Store
+from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError, ModelError, UsageError, at
 from hutch.core.strict_json import dumps
@@ -248,9 +249,12 @@ def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
     before, layer.simulation = layer.simulation, False
     lines: list[str] = []
     total, last = 0, int(progress["learned"][0])
+    left_out = taken_back(store, last)
     try:
         for event in store.log(last):
             last = event.number
+            if last in left_out:
+                continue
             example = example_of(event, store, layer.parameters.weighted)
             if example is None:
                 continue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hutch.cli.label_names import label_names
 from hutch.cli.lazy import new_app
 from hutch.core.strict_json import dumps
 
@@ -264,7 +265,9 @@ def serve(
 
     require_web()
     with Store(store) as opened:
-        page = create_app(opened, opened.token, names=_names(name or [], opened), lease_seconds=lease)
+        page = create_app(
+            opened, opened.token, names=label_names(name or [], opened.labels_allowed), lease_seconds=lease
+        )
         with listen(port) as listening:
             address = f"http://{HOST}:{listening.getsockname()[1]}/{opened.token}/"
             print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
@@ -290,21 +293,6 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: s
         finally:
             if final is not None:
                 session.save(final)
-
-
-def _names(pairs: list[str], store: Store) -> dict[str, str]:
-    from hutch.active.records import canonical_label
-    from hutch.core.errors import UsageError
-
-    found = {}
-    for pair in pairs:
-        label, equals, text = pair.partition("=")
-        canonical = canonical_label(label)
-        if not equals or canonical is None or canonical not in (store.labels_allowed or (canonical,)):
-            labels = ", ".join(store.labels_allowed) or "a number"
-            raise UsageError(f"--name: got {pair!r}, wanted LABEL=NAME with a label of {labels}")
-        found[canonical] = text
-    return found
 
 
 @app.command()

@@ -19,6 +19,7 @@ class Commands(LazyGroup):
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
         "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
         "active": ("hutch.cli.active:app", "Ask for the labels that are worth asking for."),
+        "label-studio": ("hutch.cli.label_studio:app", "Let people answer label requests in Label Studio."),
         "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
         "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
         "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
