@@ -236,6 +236,10 @@ class Store:
         new = sum(number is not None for number in numbers)
         return Accepted(new, len(pending) - new)
 
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._clock()
+
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """One transaction, for callers with their own tables in the same file: all of the block, or nothing of it."""
         return self._writing()

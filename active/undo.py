@@ -42,10 +42,15 @@ def find_answer(store: Store, id: str) -> Given | None:
     return Given(*row) if row else None
 
 
-def retract(store: Store, id: str) -> bool:
+def retract(store: Store, id: str, lease_seconds: float = 0.0) -> bool:
     """Take an answer back: its request is open again if it lacks answers now.
 
     A model that has not learned it yet never will; one that has keeps what it learned.
+
+    Args:
+        store: has the answer.
+        id: of the answer.
+        lease_seconds: how long its worker alone sees the request, in place of what they see now.
 
     Returns:
         Whether there was such an answer.
@@ -62,6 +67,12 @@ def retract(store: Store, id: str) -> bool:
         query = "SELECT count(*) FROM labels WHERE request = ? AND label != ?"
         if state != "open" and connection.execute(query, [request, SKIP]).fetchone()[0] < wanted:
             connection.execute("UPDATE requests SET state = 'open' WHERE id = ?", [request])
+        if lease_seconds:
+            free = "UPDATE requests SET leased_until = 0, leased_to = '' WHERE leased_to = ?"
+            connection.execute(free, [worker])
+            until = store.now() + lease_seconds
+            hold = "UPDATE requests SET leased_until = ?, leased_to = ? WHERE id = ? AND state = 'open'"
+            connection.execute(hold, [until, worker, request])
     return True
 
 

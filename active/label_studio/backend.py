@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from hutch.active.documents import line_of
 from hutch.active.label_studio.exchange import Pulled, identity, take
-from hutch.active.label_studio.question import REQUEST, Question, question_of
+from hutch.active.label_studio.question import Question, question_of
 from hutch.active.loop import active_layer, labels_of, learn, model_version, scores_of, threshold_of
-from hutch.active.records import Request, canonical_label
+from hutch.active.records import REQUEST_FIELD, Request, canonical_label
 from hutch.active.store import Round, Store
 from hutch.active.undo import retract
 from hutch.core.errors import DataError, HutchError
@@ -111,10 +111,10 @@ class Backend:
     def _line(self, task: Mapping[str, Any]) -> str:
         data = task.get("data")
         data = data if isinstance(data, dict) else {}
-        if REQUEST in data and (line := self.store.line_of(str(data[REQUEST]))):
+        if REQUEST_FIELD in data and (line := self.store.line_of(str(data[REQUEST_FIELD]))):
             return line
         return line_of(
-            {name: value for name, value in data.items() if name != REQUEST}, self.chain.config.input.columns
+            {name: value for name, value in data.items() if name != REQUEST_FIELD}, self.chain.config.input.columns
         )
 
     def _label(self, prediction: float) -> str:
@@ -134,8 +134,8 @@ class Backend:
         """The id of a task's request, which is made for a task that people brought."""
         data = task.get("data") if isinstance(task.get("data"), dict) else {}
         assert isinstance(data, dict)
-        if REQUEST in data:
-            return str(data[REQUEST])
+        if REQUEST_FIELD in data:
+            return str(data[REQUEST_FIELD])
         project = body.get("project")
         number = project.get("id") if isinstance(project, dict) else annotation.get("project")
         id = f"label-studio {number}/{task.get('id', annotation.get('task'))}"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hutch.active.label_studio.client import Client
-from hutch.active.label_studio.question import REQUEST, Question
-from hutch.active.records import Request, canonical_label, make_answer
+from hutch.active.label_studio.question import Question
+from hutch.active.records import REQUEST_FIELD, Request, canonical_label, make_answer
 from hutch.active.store import Store
 from hutch.active.undo import find_answer, retract
 from hutch.core.errors import DataError, at
@@ -40,7 +40,7 @@ def push(store: Store, client: Client, project: int, question: Question) -> tupl
     Returns:
         Tasks that were added, and requests that were there already.
     """
-    there = {str(task.get("data", {}).get(REQUEST)) for task in client.tasks(project)}
+    there = {str(task.get("data", {}).get(REQUEST_FIELD)) for task in client.tasks(project)}
     requests = list(store.open_requests())
     missing = [request for request in requests if request.id not in there]
     for start in range(0, len(missing), BATCH):
@@ -59,7 +59,7 @@ def task_of(store: Store, request: Request, question: Question) -> dict[str, Any
         "score": 1 - request.probability,
         "result": question.result_of(predicted_label(store, request)),
     }
-    return {"data": {**shown, REQUEST: request.id}, "predictions": [prediction]}
+    return {"data": {**shown, REQUEST_FIELD: request.id}, "predictions": [prediction]}
 
 
 def predicted_label(store: Store, request: Request) -> str:
@@ -76,7 +76,7 @@ def pull(store: Store, client: Client, project: int, question: Question) -> Pull
     """Take the annotations of a project as answers."""
     found = Pulled()
     for task in client.annotated(project):
-        request = task.get("data", {}).get(REQUEST)
+        request = task.get("data", {}).get(REQUEST_FIELD)
         for annotation in task.get("annotations") or []:
             if request is None:
                 found.problems.append(f"task {task.get('id')}: is no request of this store")

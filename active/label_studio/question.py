@@ -9,9 +9,6 @@ from xml.sax.saxutils import quoteattr
 from hutch.active.records import SKIP, canonical_label
 from hutch.core.errors import DataError
 
-REQUEST = "hutch_request"
-"""The field of a task that holds the id of its request."""
-
 
 @dataclass(frozen=True)
 class Question:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from hutch.active.label_studio.client import Client
 from hutch.active.label_studio.exchange import pull, push
 from hutch.active.label_studio.question import configuration_for
-from hutch.cli.label_studio import app
+from hutch.cli.active.label_studio import app
 from hutch.core.errors import HutchError, UsageError
 
 NAMES = {"1": "spam", "-1": "ham"}
