@@ -44,7 +44,8 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
     columns = list(fields) or list(dict.fromkeys(name for document in documents for name in document))
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(["request", "worker", "label", "probability", "model", "time", *columns])
+    own = ["request", "worker", "label", "probability", "model", "time"]
+    table.writerow([*own, *(f"document_{name}" if name in own else name for name in columns)])
     for row, document in zip(rows, documents, strict=True):
         known = [row[0], row[3], names.get(row[4], row[4]), f"{row[6]:.9g}", row[7], f"{row[5]:.3f}"]
         table.writerow([*known, *(document.get(name, "") for name in columns)])

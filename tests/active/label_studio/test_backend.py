@@ -1,8 +1,5 @@
 """The documented interface of a machine-learning backend, with the requests that Label Studio sends."""
 
-import asyncio
-
-import httpx
 import pytest
 
 from hutch.active.label_studio.backend import Backend, create_app
@@ -15,35 +12,14 @@ CONFIGURATION = configuration_for(("-1", "1"), NAMES, ["text"])
 SETUP = {"project": "3.17", "schema": CONFIGURATION, "hostname": "http://x", "access_token": "t", "extra_params": {}}
 
 
-class Client:
-    """Calls the application without a network."""
-
-    def __init__(self, app):
-        self.app = app
-
-    def request(self, method, path, **options):
-        async def send():
-            transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/secret/") as client:
-                return await client.request(method, path, **options)
-
-        return asyncio.run(send())
-
-    def get(self, path):
-        return self.request("GET", path)
-
-    def post(self, path, **options):
-        return self.request("POST", path, **options)
-
-
 @pytest.fixture
 def backend(asked, model):
     return Backend(Chain.load(model), model, asked, NAMES, every=2)
 
 
 @pytest.fixture
-def client(backend):
-    return Client(create_app(backend, "secret"))
+def client(backend, client_of):
+    return client_of(create_app(backend, "secret"))
 
 
 def task(id, text=None, request=None):
