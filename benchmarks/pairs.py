@@ -12,10 +12,12 @@ intervals' coverage is measured, --votes the size of the one that is timed.
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
+from hutch import Chain
 from hutch.crowd.pairs.model import MODELS
 from hutch.crowd.pairs.report import log_losses, strengths
 from hutch.crowd.pairs.votes import Votes, read_votes
@@ -100,6 +102,32 @@ def predictions(
             yield f"{model.name}{title}, one pass", model.predict(held, state)
 
 
+def chains(train: Votes, test: Votes, order: Array) -> Iterator[tuple[str, Array]]:
+    """Log-losses of the test votes by chains of the layer `pairwise`, after one pass in an order."""
+    worker = {"pairwise": {"worker": "worker"}}
+    below: dict[str, Any] = {
+        "linear, players": {"linear": {"loss": "logistic"}},
+        "linear, players and contexts": {"linear": {"loss": "logistic", "interactions": [["player", "context"]]}},
+        "dyadic, contexts and players": {"dyadic": {"left": "context", "right": "player", "loss": "logistic"}},
+    }
+    for name, layer in below.items():
+        chain = Chain.from_config({"chain": [worker, layer]})
+        chain.learn(lines(train.rows(order)))
+        losses = [chain.run_batch(batch, learn=False)[0].losses for batch in chain.batches(lines(test))]
+        yield f"pairwise over {name}", np.concatenate(losses)
+
+
+def lines(votes: Votes) -> list[str]:
+    """Votes as text: the difference of the players, the worker, and the values of all features."""
+    columns = votes.workers, votes.left, votes.right, votes.outcomes
+    rows = zip(*(column.tolist() for column in columns), votes.values.tolist(), strict=True)
+    return [
+        f"{(1, -1, 0)[y]} |player p{i} p{j}:-1 |worker w{w} |context "
+        + " ".join(f"{f}_{v}" for f, v in enumerate(values))
+        for w, i, j, y, values in rows
+    ]
+
+
 def held_out(path: str, features: list[str], group: str, folds: int) -> None:
     """Print the held-out log-loss of every method."""
     votes, plain = read_votes(path, features), read_votes(path, [])
@@ -114,6 +142,10 @@ def held_out(path: str, features: list[str], group: str, folds: int) -> None:
         rows = votes.rows(train), votes.rows(test), plain.rows(train), plain.rows(test)
         for name, probability in predictions(*rows, order):
             found.setdefault(name, []).extend(log_losses(probability, votes.outcomes[test]).tolist())
+            seconds[name] = seconds.get(name, 0.0) + time.process_time() - begin
+            begin = time.process_time()
+        for name, losses in chains(*rows[:2], order):
+            found.setdefault(name, []).extend(losses.tolist())
             seconds[name] = seconds.get(name, 0.0) + time.process_time() - begin
             begin = time.process_time()
     print(f"{len(votes)} votes, {len(votes.players)} players, {folds} folds by {group}")

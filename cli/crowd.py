@@ -60,7 +60,8 @@ def crowd(
         typer.Option(
             "--ask-of",
             metavar="A,B,...",
-            help="With --next: the workers available, separated by commas; names the best one to ask per task.",
+            help="With --next: the workers available, separated by commas; names the best one to ask per task, by gain "
+            "per price if the labels have a column price.",
         ),
     ] = None,
     posteriors: Annotated[
@@ -69,6 +70,12 @@ def crowd(
     ] = None,
     workers: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the worker report here; - is standard output.")
+    ] = None,
+    judges: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="With a reference: write what each judge is good for here; - is standard output."
+        ),
     ] = None,
     report_: Annotated[
         str | None,
@@ -159,7 +166,10 @@ def crowd(
     from hutch.crowd import output
     from hutch.crowd.data.kinds import reference_workers
     from hutch.crowd.data.labels import read_gold, read_labels, restricted
-    from hutch.crowd.mixed.model import matches
+    from hutch.crowd.data.prices import read_prices
+    from hutch.crowd.judges import judges as judges_report
+    from hutch.crowd.judges import write_judges
+    from hutch.crowd.mixed.model import Mixed, matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
     from hutch.distributed.crowd import Sharded
@@ -173,7 +183,7 @@ def crowd(
         text = dumps(summary) if json else "\n".join(_lines(summary))
         print(text, file=sys.stderr if any(map(is_stdout, written.values())) else sys.stdout)
 
-    written = {"-p": posteriors, "--workers": workers, "--report": report_, "--suspects": suspects}
+    written = {"-p": posteriors, "--workers": workers, "--judges": judges, "--report": report_, "--suspects": suspects}
     if len(several := [option for option, path in written.items() if is_stdout(path)]) > 1:
         raise UsageError(f"{', '.join(several)}: got standard output for all, wanted files but for one")
     if report_ and report_.endswith(".html"):
@@ -187,12 +197,22 @@ def crowd(
     chosen, options, history = _model(method, model, initial, test, passes, slots, shards, set_ or [], declared)
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
-        kept = {"--workers": workers, "--report": report_, "--suspects": suspects, "--next": next_, "--score": score}
+        kept = {
+            "--workers": workers,
+            "--judges": judges,
+            "--report": report_,
+            "--suspects": suspects,
+            "--next": next_,
+            "--score": score,
+        }
         for option, given in kept.items():
             if given:
                 raise UsageError(f"{option}: a stream keeps no tasks and no workers; leave out --stream")
         show(_stream(labels, columns, known, chosen, options, history, gold, posteriors, final, notice))
         return
+    if judges and not (isinstance(chosen, Mixed) and chosen.parameters.reference and options.method == "batch"):
+        raise UsageError("--judges: wanted a reference (--reference) and --method batch")
+    prices = read_prices(labels, columns) if judges or next_ else {}
     truth_given = read_gold(gold) if gold else None
     data = read_labels(labels, known, history.worker_names if history else (), truth_given, columns)
     if data.form:
@@ -228,6 +248,9 @@ def crowd(
         with open_output(workers) as file:
             rows = report(data, result.others(), result.confusions, result.class_prior)
             output.write_workers(file, result, rows)
+    if judges and isinstance(chosen, Mixed):
+        with open_output(judges) as file:
+            write_judges(file, judges_report(result, chosen, prices))
     if report_ or suspects:
         _write_quality(result, labels, report_, suspects)
     if final:
@@ -243,13 +266,8 @@ def crowd(
             truth[data.gold >= 0] = -1
         summary["score"] = output.score(result, truth)
     if next_:
-        scores = output.label_pool(result)
-        chosen_items = scores.next(next_)
-        summary["next"] = output.pool_rows(result, scores, chosen_items)
-        people = [name for name in (ask_of or "").split(",") if name]
-        workers_at_hand = output.workers_to_ask(result, chosen_items, people) if people and len(data) else []
-        for row, worker in zip(summary["next"], workers_at_hand, strict=False):
-            row["worker"] = worker
+        scores, people = output.label_pool(result), [name for name in (ask_of or "").split(",") if name]
+        summary["next"] = output.next_rows(result, scores, next_, people, prices)
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(next_))
     show(summary)
 
@@ -446,11 +464,13 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         lines += ["", f"{title}:" if summary[name] else f"{title}: none"]
         if summary[name]:
             ask = "\task" if "worker" in summary[name][0] else ""
+            ask += "\tprice" if "price" in summary[name][0] else ""
             lines.append(f"task\tconfidence\tratings\tgain\tlabels needed{ask}")
         for row in summary[name]:
             needed = "many" if row["labels_needed"] is None else f"{row['labels_needed']:.1f}"
             cells = f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}"
-            lines.append(cells + (f"\t{row['worker'] or 'nobody'}" if "worker" in row else ""))
+            cells += f"\t{row['worker'] or 'nobody'}" if "worker" in row else ""
+            lines.append(cells + (f"\t{row['price']:g}" if "price" in row else ""))
     return lines
 
 

@@ -52,6 +52,7 @@ class Aggregate:
         probability: float64 (items, classes): calibrated posteriors.
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
+        factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
         votes: the frame that the labels came from; None if they came otherwise.
     """
@@ -61,6 +62,7 @@ class Aggregate:
     probability: Array
     confusions: Array
     class_prior: Array
+    factors: Callable[[], Array]
     others: Callable[[], Array]
     votes: FrameVotes | None = None
 
@@ -136,7 +138,8 @@ def aggregate(
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
-        confusions = stream.confusions(stream.slots_of(labels.worker_names))
+        rows = stream.slots_of(labels.worker_names)
+        confusions, factors = stream.confusions(rows), partial(stream.factors, rows)
         prior = stream.class_prior()
         others = partial(stream.others, stream.in_slots(labels))
     else:
@@ -145,9 +148,10 @@ def aggregate(
         else:
             fit = model.fit(labels, history) if over is Whole else model.fit(labels, history, over)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
+        factors = partial(model.factors, fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior, others, votes)
+    return Aggregate(labels, fit, probability, confusions, prior, factors, others, votes)
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:

@@ -1,14 +1,17 @@
 """What a run of `hutch crowd` writes: posteriors, workers, a summary."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.models.model import Array
+from hutch.crowd.offers import offers
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
 from hutch.crowd.requests import Pool, best_worker, pool
 
@@ -142,6 +145,54 @@ def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]]
         best = best_worker(free, rows[people], result.class_prior, counts[people]) if len(free) else -1
         found.append(names[best] if best >= 0 else None)
     return found
+
+
+def next_rows(
+    result: Aggregate, scores: Pool, count: int, names: list[str], prices: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """The tasks to label next as records, with the worker to ask if some are available or labels have prices.
+
+    Args:
+        result: of the aggregation.
+        scores: of `label_pool`.
+        count: how many tasks.
+        names: who is available.
+        prices: of a label, by worker; empty if there are none.
+    """
+    if prices:
+        return offer_rows(result, prices, names, count)
+    items = scores.next(count)
+    rows = pool_rows(result, scores, items)
+    if names and len(result.labels):
+        for row, worker in zip(rows, workers_to_ask(result, items, names), strict=True):
+            row["worker"] = worker
+    return rows
+
+
+def offer_rows(result: Aggregate, prices: Mapping[str, float], names: list[str], count: int) -> list[dict[str, Any]]:
+    """The tasks and workers whose labels bring most for their price, as records.
+
+    Args:
+        result: of the aggregation.
+        prices: of a label, by worker.
+        names: who is available; none: everybody with a price.
+        count: how many tasks.
+
+    Raises:
+        UsageError: a worker has no price.
+    """
+    code = {name: number for number, name in enumerate(result.labels.worker_names)}
+    for name in names:
+        if name not in prices:
+            raise UsageError(f"--ask-of: {name!r} has no price in the labels; {did_you_mean(name, prices)}")
+    available = [name for name in names or prices if name in code]
+    found = offers(result, [code[name] for name in available], [prices[name] for name in available])
+    items = found.best(count)
+    rows = pool_rows(result, label_pool(result), items)
+    for row, item in zip(rows, items.tolist(), strict=True):
+        row["worker"] = result.labels.worker_names[found.worker[item]]
+        row["gain"], row["price"] = float(found.gain[item]), float(found.price[item])
+    return rows
 
 
 def pool_rows(result: Aggregate, scores: Pool, items: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:

@@ -37,6 +37,18 @@ What is different: nothing is printed unless `-d` names data; `-p`, `-r` and `--
 with `--csoaa_rank` the list of scores goes by line, in VW by the class of the line; there is no `get_log`, no search
 task, no `merge_models` and no class for scikit-learn (`HutchClassifier` is one).
 
+## Models that VW has written
+
+`-i` reads a model of VW 9, and `hutch convert` makes one of Hutch from it:
+
+    hutch vw -i old.vw -t -d test.vw -p predictions --loss_function logistic
+    hutch convert old.vw new.model --loss_function logistic
+
+Predictions with `-t` are VW's to the character, and learning goes on where VW would go on. VW's models do not hold the
+loss, `--permutations`, `--probabilities` and `-C`, so these are given again, as in VW. A model of another version, with
+a damaged header, of options that Hutch does not have, or saved with `--per_model_save_load` is refused, with the
+options' names. Hutch does not write VW's format.
+
 ## What is different on purpose
 
 * Malformed lines are reported with file, line and column. Where VW trains on them, Hutch does the same;

@@ -2,6 +2,7 @@
 
 import json
 from argparse import Namespace
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ def load_chain(options: Namespace) -> Chain:
         HutchError: no model, or options that contradict it.
     """
     path = options.initial_regressor
-    arrays, metadata = load_model(path)
+    arrays, metadata = _model(path, options)
     asked, chain = chain_of(options), metadata["chain"]
     bits = chain["weights"]["bits"]
     if options.bit_precision not in (None, bits):
@@ -50,6 +51,16 @@ def load_chain(options: Namespace) -> Chain:
     if options.testonly and base.name == "linear":
         base.materialise(found.weights)
     return found
+
+
+def _model(path: str, options: Namespace) -> tuple[dict[str, NDArray[Any]], Mapping[str, Any]]:
+    """What a model holds, whether Hutch or VW has written it."""
+    from hutch.vw.model_binary import is_vw_model, read_vw_model
+
+    if not is_vw_model(path):
+        return load_model(path)
+    chain = read_vw_model(path, options)
+    return chain.arrays(), chain.metadata()
 
 
 _INPUT = ("constant", "ignore", "keep")

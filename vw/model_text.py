@@ -24,7 +24,7 @@ def hexfloat(value: float) -> str:
     return mantissa.rstrip("0").rstrip(".") + mark + exponent if mark and "." in mantissa else text
 
 
-_COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
+COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
 """Numbers per row of the learners that VW's `--ftrl` and its kin stand for."""
 
 
@@ -76,7 +76,7 @@ def model_lines(
         UsageError: another base learner.
     """
     base = chain.layers[-1]
-    if base.name != "linear" and base.name not in _COLUMNS:
+    if base.name != "linear" and base.name not in COLUMNS:
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
     shared = chain.shared[0]
     yield from (f"Version {VW_VERSION}", "Id ")
@@ -86,8 +86,8 @@ def model_lines(
     if not predict_only:
         yield from _state_lines(chain)
     width = 1
-    if base.name in _COLUMNS and not (predict_only or weights_only):
-        width = _COLUMNS[base.name]
+    if base.name in COLUMNS and not (predict_only or weights_only):
+        width = COLUMNS[base.name]
     elif not (predict_only or weights_only) and chain.weights.shape[1] > 1:
         width += base.parameters.adaptive + base.parameters.normalized
     number = hexfloat if hexadecimal else "{:g}".format

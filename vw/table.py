@@ -178,7 +178,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "MODEL",
                 "Continue from this model.",
                 short="i",
-                note="reads Hutch's own format; the chain comes from the model",
+                note="reads Hutch's own format and that of VW 9; the chain comes from the model",
             ),
             _flag("testonly", "Predict only; do not learn.", short="t"),
             _flag("save_resume", "Always on.", note="always on: resuming is exact"),

@@ -173,7 +173,7 @@ def _diagnosis(path: Path) -> str:
     if not start:
         return "the model is empty"
     if found := re.match(rb".\0\0\0(\d+\.\d+\.\d+)\0", start, re.DOTALL):
-        return f"is a model of Vowpal Wabbit {found[1].decode()}, not of Hutch"
+        return f"is a model of Vowpal Wabbit {found[1].decode()}: `hutch convert` makes one of Hutch"
     if start[8:10] == b'{"':
         return "the model is truncated: it was not written to its end"
     return "is not a model of Hutch"

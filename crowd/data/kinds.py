@@ -7,7 +7,7 @@ import numpy as np
 
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, at, did_you_mean
-from hutch.crowd.data.rows import Layout, first_line, only_column, read_rows
+from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows
 from hutch.crowd.exports.found import Columns
 from hutch.crowd.exports.headers import HEADERS, key_of
 from hutch.crowd.exports.json_export import is_json
@@ -16,6 +16,33 @@ REFERENCE = ("reference", "person", "people", "human")
 """Kinds of workers whose labels define the classes."""
 JUDGE = ("judge", "model", "llm")
 """Kinds of all others."""
+
+
+def beside_workers(path: str | Path, column: str, columns: str | None = None) -> Rows | None:
+    """The rows (worker, column) of a file; None if its header does not name both, and for standard input.
+
+    Args:
+        path: separated text with a header.
+        column: the key of the other column, such as `kind`.
+        columns: as in `read_labels`; only the worker's counts.
+
+    Raises:
+        DataError: the file cannot be read, or a place in it is wrong.
+    """
+    if str(path) == "-":
+        return None
+    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
+    data = next(pieces, b"")
+    first = None if is_json(data) else first_line(data, str(path), 3)
+    keys = [key_of(field) for field in first.fields] if first else []
+    named = Columns.of(columns).worker
+    if not first or column not in keys or not (named in first.fields or HEADERS["worker"].intersection(keys)):
+        return None
+    data += b"".join(pieces)
+    worker = first.fields.index(named) if named else only_column(first.fields, "worker", str(path), first.line)
+    places = np.array([worker, only_column(first.fields, column, str(path), first.line)])
+    layout = Layout(first.separator, places, len(first.fields))
+    return read_rows(data, first.rows, first.rows_line, layout, str(path), ("worker", column), ("worker",))
 
 
 def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str, ...]:
@@ -28,21 +55,9 @@ def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str
     Raises:
         DataError: a kind is unknown, or a worker has two.
     """
-    if str(path) == "-":
+    rows = beside_workers(path, "kind", columns)
+    if rows is None:
         return ()
-    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
-    data = next(pieces, b"")
-    first = None if is_json(data) else first_line(data, str(path), 3)
-    keys = [key_of(field) for field in first.fields] if first else []
-    named = Columns.of(columns).worker
-    if not first or "kind" not in keys or not (named in first.fields or HEADERS["worker"].intersection(keys)):
-        return ()
-    data += b"".join(pieces)
-    roles = ("worker", "kind")
-    worker = first.fields.index(named) if named else only_column(first.fields, "worker", str(path), first.line)
-    places = np.array([worker, only_column(first.fields, "kind", str(path), first.line)])
-    layout = Layout(first.separator, places, len(first.fields))
-    rows = read_rows(data, first.rows, first.rows_line, layout, str(path), roles)
     codes, (workers, kinds) = rows.codes, rows.names
     found: dict[str, bool] = {}
     for worker, kind in sorted(set(map(tuple, codes.tolist()))):

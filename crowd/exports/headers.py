@@ -12,6 +12,7 @@ HEADERS = {
     },
     "task": {"task", "taskid", "item", "itemid", "example", "question", "image", "unit", "unitid"},
     "kind": {"kind"},
+    "price": {"price"},
     "label": {"label", "answer", "class", "response", "rating", "category", "truth", "gold"},
     "gold": {"truth", "gold"},
 }  # fmt: skip

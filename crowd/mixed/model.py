@@ -169,16 +169,26 @@ class Mixed(CrowdModel):
         counts = state.shared["class_counts"] + 1
         return np.asarray(counts / counts.sum())
 
+    def factors(self, state: State) -> Array:
+        """Of judges (P(label | class) / P(label))^e, of people their rows, those of a first label on an item."""
+        if not self.parameters.reference:
+            return np.asarray(np.exp(state.scratch["factor"]))
+        reference, people = self._reference(state), state.workers["counts"]
+        lifts = forecast.lift(people, state.workers["said"], self.ordered(state.classes))
+        factor = np.exp(state.workers["exponent"][:, None, None] * lifts)
+        rows = people[reference] + PERSON * self._pooled(state)
+        trust = state.shared["guard"][0]
+        factor[reference] = (1 - trust) * rows / rows.sum(axis=1, keepdims=True) + trust * np.eye(len(state.classes))
+        return np.asarray(factor)
+
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """The posterior over each label's own factor: P(label | class), to the power in which it counts."""
         if not self.parameters.reference:
             return without_own(
                 labels, self.posterior(state), np.exp(state.scratch["factor"][labels.workers, labels.labels])
             )
-        reference = self._reference(state)
-        lifts = forecast.lift(state.workers["counts"], state.workers["said"], self.ordered(state.classes))
-        factor = np.exp(state.workers["exponent"][labels.workers, None] * lifts[labels.workers, labels.labels])
-        mine = reference[labels.workers]
+        factor = self.factors(state)[labels.workers, labels.labels]
+        mine = self._reference(state)[labels.workers]
         people = part(labels, mine)
         ratings = np.diff(people.item_ptr)[people.label_items]
         rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))

@@ -103,21 +103,26 @@ class MixedStream(Stream):
         if not clock[MET]:
             raise UsageError(model.NO_JUDGES)
 
-    def others(self, labels: Labels) -> Array:
-        """The posterior over each label's own factor, in the power in which it counts."""
-        shared, factor = self.state.shared, np.empty((len(labels), len(self.state.classes)))
-        judge = labels.workers >= self.slots
-        places = labels.workers[judge] - self.slots
+    def factors(self, slots: NDArray[np.int32]) -> Array:
+        """Of judges (P(label | class) / P(label))^e, of people their rows, those of a first label on an item."""
+        shared, k = self.state.shared, len(self.state.classes)
         lifts = np.empty_like(shared["judge_counts"])
         stream_kernels.lifts(self._judges(), self._ordered, CONSTANTS, lifts)
-        factor[judge] = np.exp(shared["exponents"][1 + places, None] * lifts[places, labels.labels[judge]])
+        factor, judge = np.empty((len(slots), k, k)), slots >= self.slots
+        places = slots[judge] - self.slots
+        factor[judge] = np.exp(shared["exponents"][1 + places, None, None] * lifts[places])
+        people = np.repeat(slots[~judge], k), np.tile(np.arange(k, dtype=np.int32), int((~judge).sum()))
+        factor[~judge] = np.exp(self._said(*people)).reshape(-1, k, k)
+        return factor
+
+    def others(self, labels: Labels) -> Array:
+        """The posterior over each label's own factor, in the power in which it counts."""
+        used, places = np.unique(labels.workers, return_inverse=True)
+        factor = self.factors(used)[places, labels.labels]
+        judge = labels.workers >= self.slots
         people = model.part(labels, ~judge)
         rate = 1 / (1 + self._parameters.people_rho * (np.diff(people.item_ptr)[people.label_items] - 1))
-        said = np.empty((len(people), factor.shape[1]))
-        stream_kernels.log_said_all(
-            people.workers, people.labels, self._people(), CONSTANTS, shared["clock"][GUARDED], said
-        )
-        factor[~judge] = np.exp(rate[:, None] * said)
+        factor[~judge] **= rate[:, None]
         return without_own(labels, self.score(labels)[0], factor)
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
@@ -133,6 +138,13 @@ class MixedStream(Stream):
         """Class counts plus one each."""
         counts = self.state.shared["class_counts"] + 1
         return np.asarray(counts / counts.sum())
+
+    def _said(self, workers: NDArray[np.int32], labels: NDArray[np.int32]) -> Array:
+        """log P(label | class) of people's labels (labels, classes)."""
+        said = np.empty((len(workers), len(self.state.classes)))
+        trust = self.state.shared["clock"][GUARDED]
+        stream_kernels.log_said_all(workers, labels, self._people(), CONSTANTS, trust, said)
+        return said
 
     @property
     def _ordered(self) -> bool:

@@ -226,6 +226,10 @@ class CrowdModel(ABC):
         """How much a label of each item depends on its class, 0 to 1; 1 where the model has no difficulty."""
         return np.ones(len(self.posterior(state)))
 
+    def factors(self, state: State) -> Array:
+        """By what a label of each worker multiplies the probabilities of the classes (workers, labels, classes)."""
+        return np.ascontiguousarray(self.confusions(state).transpose(0, 2, 1))
+
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """What everything but a label says of its item: how probable it is that class k decided the label.
 

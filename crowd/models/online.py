@@ -72,6 +72,10 @@ class Stream(ABC):
         used, places = np.unique(labels.workers, return_inverse=True)
         return without_own(labels, self.score(labels)[0], self.confusions(used)[places, :, labels.labels])
 
+    def factors(self, slots: NDArray[np.int32]) -> Array:
+        """By what a label from each slot multiplies the probabilities of the classes (slots, labels, classes)."""
+        return np.ascontiguousarray(self.confusions(slots).transpose(0, 2, 1))
+
     @abstractmethod
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """P(label l | class k) of some slots on an item of usual difficulty (slots, k, l)."""

@@ -203,14 +203,16 @@ def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
     return LayerConfig(name, checked(kind, plausible(kind) if given is None else given))
 
 
-def _stacks(registry: Registry, reduction: type[Reduction]) -> list[list[str]]:
-    """One base learner, then one layer on a base learner; `linear` first."""
+def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Mapping[str, Any] | str]]:
+    """One base learner, then one layer on a base learner; `linear` first, and with logistic loss at the end."""
     bases = sorted(
         (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
     )
     others = [name for name, cls in registry.reductions.items() if not cls.is_base and cls is not reduction]
-    simple = [[base] for base in bases] + [[other, base] for other in others for base in bases]
-    return simple + list(_asked(registry, reduction))
+    stacks: list[Sequence[Mapping[str, Any] | str]] = [[base] for base in bases]
+    stacks += [[other, base] for other in others for base in bases]
+    stacks += _asked(registry, reduction)
+    return [*stacks, *([{base: {"loss": "logistic"}}] for base in bases[:1])]
 
 
 def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]]:

@@ -176,17 +176,17 @@ def test_a_document_is_shown_and_answers_are_taken_back(browser, address, tmp_pa
     for i in range(4):
         browser.wait_for(f"document.querySelector('#item').textContent.includes('x{i} ')")
         browser.press("1")
-    browser.wait_for("document.querySelector('#item dl')")
+    browser.wait_for("!!document.querySelector('#item dl')")
     shown = "[...document.querySelectorAll('#item dt, #item dd')].map(e => e.textContent).join('|')"
     assert browser.run(shown) == "id|7|text|So <b>it</b> is"
     browser.press("2")
     browser.wait_for("document.querySelector('#message').textContent === 'Nothing to label now.'")
     browser.press("u")
-    browser.wait_for("document.querySelector('#item dl')")
+    browser.wait_for("!!document.querySelector('#item dl')")
     browser.press("u")
     browser.wait_for("document.querySelector('#item').textContent.includes('x3 ')")
     browser.press("2")
-    browser.wait_for("document.querySelector('#item dl')")
+    browser.wait_for("!!document.querySelector('#item dl')")
     with Store(tmp_path / "labels.db") as store:
         given = store._rows("SELECT request, label FROM labels ORDER BY number")
     assert given == [("r0", "1"), ("r1", "1"), ("r2", "1"), ("r3", "-1")]

@@ -57,7 +57,7 @@ def studio(tmp_path_factory):
         )
     url = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: urllib.request.urlopen(f"{url}/health", timeout=5), 240, (OSError,))
+        wait_for(lambda: urllib.request.urlopen(f"{url}/health", timeout=5), 480, (OSError,))
         yield url
     finally:
         server.terminate()

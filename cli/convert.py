@@ -1,0 +1,43 @@
+"""`hutch convert`: a model of Vowpal Wabbit as one of Hutch."""
+
+from typing import Annotated
+
+import typer
+
+
+def convert(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A model that VW 9 has written.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Where the model goes.")],
+    loss_function: Annotated[
+        str | None,
+        typer.Option(
+            "--loss_function",
+            metavar="NAME",
+            help="The loss it was learned with, which VW's models do not hold; squared without it.",
+        ),
+    ] = None,
+) -> None:
+    """Make a model of Hutch from one of VW.
+
+    Its predictions are VW's with -t, and it goes on learning where VW would.
+
+    Example: hutch convert old.vw new.model --loss_function logistic
+    """
+    import sys
+
+    from hutch.core.atomic import check_writable
+    from hutch.core.config.override import layer_name
+    from hutch.core.errors import UsageError
+    from hutch.vw.model_binary import is_vw_model, read_vw_model
+    from hutch.vw.parse import parse
+
+    check_writable(new)
+    with open(old, "rb"):  # that it cannot be read is said as for any file
+        pass
+    if not is_vw_model(old):
+        raise UsageError(f"{old}: got another file, wanted a model of VW 9")
+    given = parse(["--loss_function", loss_function] if loss_function else [])
+    chain = read_vw_model(old, given)
+    chain.save(new)
+    layers = ", ".join(str(layer_name(layer)) for layer in chain.config.to_dict()["chain"])
+    print(f"{new}: {layers}; {chain.config.weights.bits} bits", file=sys.stderr)

@@ -1,0 +1,39 @@
+"""What a label of each worker costs, by the column `price` of a file."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from hutch.core.errors import DataError, at
+from hutch.crowd.data.kinds import beside_workers
+
+
+def read_prices(path: str | Path, columns: str | None = None) -> dict[str, float]:
+    """The mean price of a label by worker; empty without a column `price`.
+
+    Args:
+        path: separated text with a header; standard input is not looked at.
+        columns: as in `read_labels`; only the worker's counts.
+
+    Raises:
+        DataError: a price is no number above 0.
+    """
+    rows = beside_workers(path, "price", columns)
+    if rows is None:
+        return {}
+    workers, prices = rows.names
+    values = np.array([_value(text) for text in prices])
+    if len(wrong := np.flatnonzero(~(np.isfinite(values) & (values > 0)))):
+        place, text = rows.place(1, int(wrong[0])), prices[wrong[0]]
+        raise DataError(at(str(path), *place, f"price: got {text!r}, wanted a number above 0"))
+    totals = np.bincount(rows.codes[:, 0], values[rows.codes[:, 1]], len(workers))
+    counts = np.bincount(rows.codes[:, 0], minlength=len(workers))
+    return dict(zip(workers, (totals / counts).tolist(), strict=True))
+
+
+def _value(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

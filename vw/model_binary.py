@@ -1,0 +1,209 @@
+"""Models that Vowpal Wabbit 9 has written, read into chains.
+
+Such a file holds a header (version, id, range of labels, bits, n-grams, the options that VW keeps, a checksum of all
+that), counters of a few reductions from the top of the stack down, and what the base learner knows: a byte that says
+whether it can go on learning, its sums if so, and (row, numbers) for each row in use. Numbers are little-endian.
+"""
+
+import re
+import struct
+from argparse import Namespace
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.chain import Chain
+from hutch.core.errors import HutchError, ModelError, UsageError, at
+from hutch.core.text.hashing import hash_text
+from hutch.vw.model_text import COLUMNS
+from hutch.vw.parse import parse
+from hutch.vw.table import OPTIONS
+from hutch.vw.translate import chain_of
+
+_VERSION = re.compile(rb"[\x02-\x20]\0\0\0(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
+_MOST_TEXT = 1 << 20
+_SUMS = struct.Struct("<f4d3f3d2Q2dQ2d")
+"""initial_t, norms, time, two sums of losses, dump interval, range of labels, weights of labels and examples, counts,
+total weight, pass, gravity, contraction."""
+_OF_EXAMPLES = ("simulation", "mellowness", "direct", "probabilities", "scores")
+"""Options beside the learner's own that VW does not keep, and that a layer of the model needs to be told again."""
+_COUNTERS = {
+    "explore_first": (("left", "<u8"),),
+    "explore_squarecb": (("decisions", "<u8"),),
+    "explore_regcb": (("decisions", "<u8"),),
+    "explore_cover": (("decisions", "<u8"),),
+    "explore_synthetic_cover": (("lowest", "<f4"), ("highest", "<f4")),
+    "contextual_bandit": (("counts", "<2u8"),),
+}
+"""What reductions write between the header and the learner's part: the name of the array, and its type in the file."""
+
+
+@dataclass
+class _Reader:
+    """Walks through the bytes of a model.
+
+    Attributes:
+        path: of the model, for messages.
+        data: the file.
+        place: of the next byte.
+        checksum: of what was read, as VW computes it.
+    """
+
+    path: str
+    data: bytes
+    place: int = 0
+    checksum: int = 0
+
+    def bytes(self, size: int, *, counted: bool = True) -> bytes:
+        """The next bytes.
+
+        Raises:
+            ModelError: the file ends before.
+        """
+        found = self.data[self.place : self.place + size]
+        if len(found) < size:
+            raise self.error("the model is truncated: it was not written to its end")
+        if counted:
+            self.checksum = hash_text(found, self.checksum, "all")
+        self.place += size
+        return found
+
+    def values(self, kinds: str) -> tuple[Any, ...]:
+        """The next numbers; each counts in the checksum by itself."""
+        return tuple(struct.unpack("<" + kind, self.bytes(struct.calcsize("<" + kind)))[0] for kind in kinds)
+
+    def text(self) -> str:
+        """The next text, with its length before it."""
+        (size,) = self.values("I")
+        if size > _MOST_TEXT:
+            raise self.error("the model is damaged: a text in it is longer than the file can be")
+        return self.bytes(size).rstrip(b"\0").decode(errors="replace")
+
+    def error(self, text: str) -> ModelError:
+        """What is wrong with the file."""
+        return ModelError(at(self.path, None, None, text))
+
+
+@dataclass
+class _Header:
+    words: list[str] = field(default_factory=list)
+    bits: int = 0
+    low: float = 0.0
+    high: float = 0.0
+
+
+def is_vw_model(path: str) -> bool:
+    """Whether a file begins as VW's models do; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return bool(_VERSION.match(file.read(48)))
+    except OSError:
+        return False
+
+
+def read_vw_model(path: str, given: Namespace) -> Chain:
+    """The chain of a model of VW 9.
+
+    Args:
+        path: what VW wrote.
+        given: the command line: VW's models do not hold the loss, nor other options that only learning needs.
+
+    Raises:
+        ModelError: the file cannot be read, is damaged, of another version, or of a chain that Hutch does not have.
+        ConfigError: the command line has a wrong value.
+    """
+    try:
+        with open(path, "rb") as file:
+            reader = _Reader(path, file.read())
+    except OSError as error:
+        raise ModelError(at(path, None, None, f"cannot be read: {error.strerror}")) from None
+    header = _header(reader)
+    try:
+        options = parse([*header.words, "-b", str(header.bits), "--no_stdin"])
+        if options.cb or options.cb_explore or options.cbify:
+            options.cb_adf = options.cb_explore_adf = False  # they bring them
+        if options.per_model_save_load:
+            raise UsageError("--per_model_save_load is not supported here: its norms of sub-models have no fixed place")
+        seed, options.random_seed = options.random_seed, None  # VW keeps the generator's state under this name
+        chain_of(options)
+    except HutchError as error:
+        raise reader.error(f"a model of VW with options that Hutch does not take:\n{error}") from None
+    for option in OPTIONS:
+        told = option.part == "base" or option.reads == "loss" or option.name in _OF_EXAMPLES
+        if option.supported and told and not getattr(options, option.name):
+            setattr(options, option.name, getattr(given, option.name))
+    chain = Chain.from_config(chain_of(options))
+    if seed is not None:
+        chain.shared["random_state"] = np.uint64(seed & (2**64 - 1))
+    if options.named_labels:
+        chain.remarks["named_labels"] = options.named_labels
+    for layer in chain.layers[:-1]:
+        for name, kind in _COUNTERS.get(layer.name, ()):
+            size = np.dtype(kind).itemsize
+            layer.saved()[name][...] = np.frombuffer(reader.bytes(size), kind).reshape(-1)
+    chain.shared["min_label"], chain.shared["max_label"] = header.low, header.high
+    _fill(reader, chain)
+    return chain
+
+
+def _header(reader: _Reader) -> _Header:
+    found = _Header()
+    version = reader.text()
+    parts = [int(part) for part in re.findall(r"\d+", version)]
+    if parts[:1] != [9]:
+        raise reader.error(f"a model of VW {version}, wanted one of VW 9: read it with VW 9 and save it")
+    reader.checksum = 0  # of what follows the version
+    reader.text()  # the model's name
+    if reader.bytes(1) != b"m":
+        raise reader.error("the model is damaged: its header has another form")
+    found.low, found.high, found.bits, topics = reader.values("ffII")
+    for name in ("ngram", "skips"):
+        (count,) = reader.values("I")
+        if count > 256:
+            raise reader.error("the model is damaged: its header has another form")
+        sizes = [reader.bytes(3).rstrip(b"\0").decode(errors="replace") for _ in range(count)]
+        found.words += [word for size in sizes for word in (f"--{name}", size)]
+    found.words += reader.text().split()
+    if topics and "--lda" not in found.words:
+        found.words.append("--lda")
+    checksum, (size, wanted) = reader.checksum, struct.unpack("<II", reader.bytes(8, counted=False))
+    if size != 4 or wanted != checksum:
+        raise reader.error("the model is damaged: its checksum differs")
+    return found
+
+
+def _fill(reader: _Reader, chain: Chain) -> None:
+    """Read the learner's part."""
+    base: Any = chain.layers[-1]
+    columns = 1
+    if resumes := reader.bytes(1) == b"\1":
+        sums = _SUMS.unpack(reader.bytes(_SUMS.size))
+        chain.shared["time"] = sums[2]
+        chain.shared["min_label"], chain.shared["max_label"] = sums[6:8]
+        saved = base.saved()
+        if "norms" in saved:
+            saved["norms"][0] = sums[1], sums[13]
+            saved["regularization"][:] = sums[17], sums[16]
+        else:
+            saved["norm"][...], saved["importance"][...] = sums[1], sums[13]
+        columns = _columns(base)
+    kind = np.dtype([("row", "<u4" if chain.config.weights.bits < 31 else "<u8"), ("numbers", "<f4", (columns,))])
+    rest = reader.data[reader.place :]
+    if len(rest) % kind.itemsize:
+        raise reader.error(f"the model is damaged: {len(rest)} bytes of weights, of {kind.itemsize} each")
+    rows: NDArray[Any] = np.frombuffer(rest, kind)
+    if len(rows) and int(rows["row"].max()) >= len(chain.weights):
+        raise reader.error(f"the model is damaged: weight {rows['row'].max()} of {len(chain.weights)}")
+    chain.weights[...] = 0
+    chain.weights[rows["row"], :columns] = rows["numbers"]
+    if not resumes and base.name != "linear":
+        raise reader.error(f"a model only to predict with, of {base.name}: wanted one without --predict_only_model")
+
+
+def _columns(base: Any) -> int:
+    """Numbers per row of a model that can go on learning."""
+    if base.name in COLUMNS:
+        return COLUMNS[base.name]
+    return 1 + int(base.parameters.adaptive) + int(base.parameters.normalized)
