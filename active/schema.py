@@ -69,6 +69,7 @@ CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
 CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 {_DOCUMENTS}"""
+_LEASES = "CREATE INDEX IF NOT EXISTS leases ON requests (leased_to, number) WHERE leased_to != ''"
 
 
 def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
@@ -111,6 +112,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             _run(connection, _DOCUMENTS)
         if version != SCHEMA_VERSION:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute(_LEASES)  # stores of before lack it
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

@@ -41,10 +41,11 @@ def pool_of(source: str, chain: Chain) -> tuple[list[str] | Iterator[str], list[
     from hutch.active.documents import is_table, line_of, read_documents
     from hutch.core.data.chunks import read_chunks
     from hutch.core.data.files import ending_of
+    from hutch.core.data.places import expanded
     from hutch.core.errors import UsageError
 
     def lines() -> Iterator[str]:
-        for chunk in read_chunks([source]):
+        for chunk in read_chunks(expanded([source])):
             yield from bytes(chunk.data).decode(errors="replace").splitlines()
 
     if not is_table(source):

@@ -18,6 +18,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.config import read as chain_config
 from hutch.core.config.read import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
+from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
@@ -110,7 +111,7 @@ class Chain(OneByOne, Engine):
         columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
-            sources = [os.fspath(path) for path in paths]
+            sources = [located(path) for path in paths]
             check_sources(sources)
             return self.files(sources, lambda problem: warn(str(problem)), columns=columns, passes=passes)
         from hutch.core.data.matrix import is_matrix
