@@ -1,12 +1,12 @@
 """Labels that active learning saves: the tables of docs/reductions/active.md.
 
-    python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check]
+    python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check] [--settle]
 
 Digits and breast cancer come with scikit-learn, the text is simulated. The SMS Spam Collection is not shipped: `--sms`
 is its file (River's `datasets.SMSSpam` downloads it), which then is all that is measured. VW is a wheel: `--peers`
 names a Python that has it. A seed is another order and another split into 80% train and 20% test; with `--orders`
 another order of one split of the digits. `--check` instead measures the interval of the loss estimate and how exactly a
-budget is spent.
+budget is spent. `--settle` measures floors and replays on seven tasks, against as many random labels.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.kernel_approximation import RBFSampler
 
 from hutch.active.estimate import LossSums, score_interval
 from hutch.chain import Chain
@@ -84,6 +85,50 @@ def text():
         words = rng.choice(9000, 6 + rng.poisson(9), p=kinds[label] / kinds[label].sum())
         lines.append(f"{2 * label - 1} |w {' '.join(f'w{j}' for j in np.unique(words))}")
     return lines
+
+
+def lines_of(rows, labels):
+    """Rows of numbers and their labels, True or False, as lines."""
+    return [
+        f"{1 if label else -1} |m " + " ".join(f"x{j}:{x:.4f}" for j, x in enumerate(row))
+        for row, label in zip(rows, labels, strict=True)
+    ]
+
+
+def settling_tasks():
+    """Seven tasks, dense and sparse, by name."""
+    images, labels = load_digits(return_X_y=True)
+    images = images / 16
+    waves = RBFSampler(gamma=0.06, n_components=128, random_state=0).fit_transform(images)
+    projected = images @ np.random.default_rng(1).normal(size=(64, 32)) / 8
+    rows, kinds = make_classification(2000, 40, n_informative=12, flip_y=0.05, class_sep=0.8, random_state=2)
+    return {
+        "digits": digits(),
+        "digits, 128 random features": lines_of(waves, labels % 2),
+        "digits, 32 projections, below 5": lines_of(projected, labels < 5),
+        "breast cancer": cancer(),
+        "forty columns": lines_of(rows / 3, kinds),
+        "simulated text": text()[:3000],
+        "stream of words": stream(7, 2000, 0.05),
+    }
+
+
+def settle(seeds):
+    """Print test errors of floors and replays less those of random labels, in units of .0001, with standard errors."""
+    for name, lines in settling_tasks().items():
+        print(f"\n### {name}: {len(split(lines, 0)[0])} training lines, {len(seeds)} seeds\n", flush=True)
+        print("| budget | random | .2 b, 1 replay | .4 b, 1 replay | .2 b, 3 replays | .4 b, 3 replays |")
+        print("|---|---|---|---|---|---|")
+        for budget in (0.1, 0.2, 0.3):
+            random_errors = [run(lines, seed, {"rule": "random", "budget": budget})[1] for seed in seeds]
+            cells = [f"{np.mean(random_errors):.4f}"]
+            for replay in (1, 3):
+                for floor in (0.2, 0.4):
+                    given = {"rule": "budget", "budget": budget, "floor": floor * budget, "replay": replay}
+                    gaps = np.array([run(lines, seed, given)[1] for seed in seeds]) - random_errors
+                    spread = gaps.std(ddof=1) / np.sqrt(len(gaps))
+                    cells.append(f"{1e4 * gaps.mean():+.0f} ({1e4 * spread:.0f})")
+            print(f"| {budget:.0%} | {' | '.join(cells)} |", flush=True)
 
 
 def build(active, linear=LINEAR, seed=0):
@@ -255,11 +300,15 @@ def main():
     parser.add_argument("--peers", metavar="PYTHON", help="has vowpalwabbit")
     parser.add_argument("--sms", metavar="FILE", help="SMSSpamCollection: ham or spam, TAB, message")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--settle", action="store_true")
     options = parser.parse_args()
     if options.check:
         check()
         return
     seeds = range(100, 100 + options.seeds)
+    if options.settle:
+        settle(seeds)
+        return
     if options.orders:
         table("digits, odd or even, one split", digits(), seeds, None, reorder)
         return

@@ -44,6 +44,22 @@ def train(
     cache: Annotated[
         bool, typer.Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it fits.")
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Learn from N shards of the data in each pass, and merge what they learn."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A[,B]",
+            help="With --shards: examples with the same feature in namespace A share a shard; blocks of A, B.",
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Let the shards learn on this Ray cluster; auto, local.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
@@ -80,6 +96,11 @@ def train(
         cache=f"{data[0]}{CACHE_ENDING}" if cache else None,
     )
     options.check()
+    if shards is not None or by or ray:
+        from hutch.cli.shards import train_in_shards
+
+        train_in_shards(_chain(config, overrides or [], vw), options, shards, by, ray, vw, as_json)
+        return
     outcome = run_files(_chain(config, overrides or [], vw), options)
     if as_json:
         print(outcome.as_json())

@@ -161,6 +161,32 @@ def joined(*batches: Batch) -> Batch:
     return Batch(**{name: np.concatenate(arrays) for name, arrays in parts.items()})
 
 
+def chosen(batch: Batch, rows: NDArray[np.int64]) -> Batch:
+    """Some examples of a batch, in memory of their own.
+
+    Args:
+        batch: of which.
+        rows: their numbers, in the order wanted.
+    """
+    arrays: dict[str, Any] = {name: getattr(batch, name)[rows] for name in _PER_ROW}
+    for name, pointed in _POINTED.items():
+        offsets = getattr(batch, name)
+        if not len(offsets):
+            arrays |= {name: offsets.copy()} | {array: getattr(batch, array).copy() for array in pointed}
+            continue
+        starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+        arrays[name] = np.concatenate([[0], np.cumsum(lengths)])
+        shifts = np.repeat(starts - arrays[name][:-1], lengths)
+        places = np.arange(len(shifts)) + shifts
+        for array in pointed:
+            whole = getattr(batch, array)
+            arrays[array] = whole[places] if len(whole) else whole.copy()
+        if name == "row_namespaces":
+            moved = np.repeat(arrays["row_ptr"][:-1] - batch.row_ptr[rows], lengths)
+            arrays["namespace_ptr"] = np.append(batch.namespace_ptr[places] + moved, arrays["row_ptr"][-1])
+    return Batch(**arrays)
+
+
 def ends_of_groups(batch: Batch) -> NDArray[np.int64]:
     """The row behind the last one of each group."""
     last = np.ones(len(batch), np.bool_)

@@ -17,6 +17,7 @@ from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
+from hutch.crowd.models.ordered import ratings, scale_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report as worker_report
 
@@ -33,6 +34,7 @@ class Options:
         slots: online: rows of the worker table.
         test: learn nothing, only score.
         shards: batch: into how many the items are cut.
+        ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
     """
 
     method: Method = "batch"
@@ -40,6 +42,7 @@ class Options:
     slots: int = DEFAULT_SLOTS
     test: bool = False
     shards: int = 1
+    ordered: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Aggregate:
         probability: float64 (items, classes): calibrated posteriors.
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
+        scale: float64 (classes): values of ordered classes; None if they are only names.
         factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
         votes: the frame that the labels came from; None if they came otherwise.
@@ -62,6 +66,7 @@ class Aggregate:
     probability: Array
     confusions: Array
     class_prior: Array
+    scale: Array | None
     factors: Callable[[], Array]
     others: Callable[[], Array]
     votes: FrameVotes | None = None
@@ -82,6 +87,9 @@ class Aggregate:
             "ratings": np.diff(labels.item_ptr),
         }
         columns |= {f"q:{name}": self.probability[:, k] for k, name in enumerate(labels.classes)}
+        if self.scale is not None:
+            found = ratings(self.probability, self.scale)
+            columns |= {"mean": found.mean, "median": found.median, "low": found.low, "high": found.high}
         return votes.frame("task", columns)
 
     def workers(self) -> Any:
@@ -130,7 +138,7 @@ def aggregate(
         )
     options = options or Options()
     if model is None:
-        model = Mixed(reference=tuple(reference)) if reference else TwoLevel()
+        model = Mixed(reference=tuple(reference), ordered=options.ordered) if reference else TwoLevel()
     elif reference:
         raise UsageError("reference: goes without a model, or as Mixed(reference=...)")
     if options.test and history is None:
@@ -150,8 +158,9 @@ def aggregate(
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
+    values = scale_of(labels.classes, options.ordered)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior, factors, others, votes)
+    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:

@@ -127,17 +127,18 @@ def work(function: Callable[..., Any], results: int, *arguments: bytes) -> tuple
     return (packed(found),) if results == 1 else tuple(map(packed, found))
 
 
-def sum_of(engine: Engine, refs: Sequence[Ref]) -> Ref:
-    """The sum of the values of tasks, each a mapping of arrays, by a tree of fixed shape.
+def sum_of(engine: Engine, refs: Sequence[Ref], function: Callable[..., Any] | None = None) -> Ref:
+    """The sum of the values of tasks, by a tree of fixed shape.
 
     Args:
         engine: that has them.
         refs: at least one.
+        function: what adds up to `BRANCHES` values; None: `add`, for mappings of arrays.
     """
     level = list(refs)
     while len(level) > 1:
         groups = [level[i : i + BRANCHES] for i in range(0, len(level), BRANCHES)]
-        level = [engine.submit(add, *group)[0] if len(group) > 1 else group[0] for group in groups]
+        level = [engine.submit(function or add, *group)[0] if len(group) > 1 else group[0] for group in groups]
     return level[0]
 
 

@@ -39,6 +39,7 @@ class Binary(Reduction):
     """The sign of the prediction below."""
 
     name: ClassVar[str] = "binary"
+    merging = {}
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)

@@ -117,6 +117,7 @@ class CostSensitiveOneAgainstAll(Reduction):
     """A regression of the cost of each class."""
 
     name: ClassVar[str] = "cost_sensitive_one_against_all"
+    merging = {"first_class": "least"}
     Parameters: ClassVar[type[Parameters]] = CostSensitiveParameters
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS

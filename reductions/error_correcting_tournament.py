@@ -307,6 +307,7 @@ class ErrorCorrectingTournament(Reduction):
     """Multiclass by a tournament in which classes survive some lost matches."""
 
     name: ClassVar[str] = "error_correcting_tournament"
+    merging = {}
     Parameters: ClassVar[type[Parameters]] = TournamentParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS

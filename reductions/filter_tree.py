@@ -369,6 +369,7 @@ class FilterTree(Reduction):
     """Multiclass by a tournament of binary problems."""
 
     name: ClassVar[str] = "filter_tree"
+    merging = {"first_class": "least"}
     Parameters: ClassVar[type[Parameters]] = FilterTreeParameters
     takes: ClassVar[Labels | None] = Labels.MULTICLASS
     predicts = Predictions.CLASS

@@ -82,6 +82,7 @@ class Link(Reduction):
     """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
+    merging = {}
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 

@@ -103,6 +103,7 @@ class MergeNamespaces(Reduction):
     """Puts namespaces under other names; stands at the top of a chain."""
 
     name: ClassVar[str] = "merge_namespaces"
+    merging = {}
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
 
     def __init__(self, parameters: MergeNamespacesParameters, context: Context) -> None:

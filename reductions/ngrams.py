@@ -126,6 +126,7 @@ class Ngrams(Reduction):
     """Adds features of neighbouring features; stands at the top of a chain."""
 
     name: ClassVar[str] = "ngrams"
+    merging = {}
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
     reads_features = True
     known_failures = {"shuffled_features": "its grams are made of neighbours"}

@@ -201,6 +201,7 @@ class OneAgainstAll(Reduction):
     """A sub-model for each class against all others."""
 
     name: ClassVar[str] = "one_against_all"
+    merging = {"first_class": "least"}
     Parameters: ClassVar[type[Parameters]] = OneAgainstAllParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS

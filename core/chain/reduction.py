@@ -161,7 +161,14 @@ class Reduction(ABC):
             the two predictions, EXAMPLE.base added once.
         exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw then is
             what `predict` said before of this one, EXAMPLE.updated what it says now.
+        one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
+            a second observation: layers above do not show it one twice of their own accord; None: as the layer below.
         statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
+        merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
+            (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
+            `mean:W` and `squares:W:M` for the mean M and the sum of squares about it of values whose weights add up in
+            W. An empty mapping if there are no arrays; None: the chain cannot be divided. It may be a property.
+        scaled: of a base learner: which columns of its rows may be moved further than shards moved them on average.
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
         parameters: the validated parameters of this layer.
         context: the chain around it.
@@ -182,8 +189,11 @@ class Reduction(ABC):
     passes_decisions: ClassVar[bool] = False
     differences: ClassVar[bool] = False
     exact_updates: ClassVar[bool] = False
+    one_pass: ClassVar[bool | None] = None
     statistics: ClassVar[tuple[str, ...]] = ()
     known_failures: ClassVar[Mapping[str, str]] = {}
+    merging: Mapping[str, str] | None = None
+    scaled: ClassVar[slice] = slice(None)
 
     parameters: Any
     context: Context

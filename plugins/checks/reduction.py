@@ -11,6 +11,7 @@ from hutch.plugins.checks.chain import Bench, batches, learned, outcomes, reload
 from hutch.plugins.checks.expect import expect, finite, identical, same
 from hutch.plugins.checks.kernels import importances_to
 from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
+from hutch.plugins.checks.shards import shards
 from hutch.plugins.checks.submodels import submodels, submodels_saved
 
 _HALF = 120  # a group ends here
@@ -232,6 +233,7 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     h_min,
     submodels,
     submodels_saved,
+    shards,
 )
 
 

@@ -64,7 +64,7 @@ class ActiveParameters(Parameters):
         mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
         floor: least probability; None: a fifth of the budget (0.001 with mellowness). Not for margin and vw.
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
-            label is learned; None: 1, but 0 for iwal and vw.
+            label is learned; None: 1, but 0 for iwal and vw and above a learner that needs one pass.
         memory: megabytes for the examples to replay.
         threshold: scalar predictions above it mean the upper label; None: what the layer below says, 0 or, above a
             logistic link, 0.5.
@@ -228,7 +228,8 @@ class Active(Reduction):
         self._check(context)
         p = parameters
         window = max(1, min(_WINDOW, (p.horizon or 5 * _WINDOW) // 5))
-        replay = p.replay if p.replay is not None else 0 if p.weighted else 1
+        once = p.weighted or self.declared("one_pass")
+        replay = p.replay if p.replay is not None else 0 if once else 1
         self._memory = Memory(int(p.memory * (1 << 17)) if replay else 0)
         self._scores = np.zeros(window)
         self.progress = np.zeros(1, PROGRESS)

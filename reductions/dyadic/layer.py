@@ -36,6 +36,15 @@ from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 NonNegative = Annotated[float, Within(ge=0)]
 Positive = Annotated[float, Within(gt=0)]
 
+MERGING = {
+    "label_weight": "add",
+    "label_mean": "mean:label_weight",
+    "label_squares": "squares:label_weight:label_mean",
+    **dict.fromkeys(("noise", "pace", "left_precision", "right_precision", "other_precision", "clock"), "keep"),
+    "error": "add",
+    "error_weight": "add",
+}
+"""How what is kept beside the weight table is merged."""
 _NOISE_AT_FIRST, _NOISE_SHARE, _PRECISION_AT_FIRST = 0.6, 0.8, 3.0
 
 
@@ -136,6 +145,7 @@ class Dyadic(Reduction):
     is_base = True
     differences = True
     exact_updates = True
+    scaled = slice(0, 0)  # a row holds counts and the kind of its feature, too
     parameters: DyadicParameters
     state: Record
 
@@ -217,6 +227,12 @@ class Dyadic(Reduction):
     def stride(self) -> int:
         wanted = int(self.state["head"][0]) + self.parameters.rank
         return 1 << (wanted - 1).bit_length()
+
+    @property
+    def merging(self) -> Mapping[str, str] | None:  # type: ignore[override]
+        """Moments of the labels and errors add up; raters and the clock of `decay` belong to one stream."""
+        p = self.parameters
+        return None if p.implicit or p.decay else MERGING
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         self._weights = weights

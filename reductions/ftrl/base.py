@@ -146,6 +146,7 @@ class Sums(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
+    merging = {"norm": "add", "importance": "add"}
     namespaces = Linear.namespaces
     gathered = Linear.gathered
     _make_features, _set_range = Linear._make_features, Linear._set_range

@@ -123,7 +123,8 @@ def _score(state, features, example, offset, stride):
 
 
 @inlined
-def _clip(shared, raw):
+def clip(shared, raw):
+    """A prediction within the range of the labels; 0 for NaN."""
     if math.isnan(raw):
         return _0
     return min(max(raw, shared.min_label), shared.max_label)
@@ -134,7 +135,7 @@ def _predict(layer, example, label, importance, offset, stride):
     """Gather the features and predict; returns the clipped prediction and its loss."""
     state, e = linear_of(layer), example_of(example)
     e.raw = _score(state, features_of(state.features), example, offset, stride)
-    prediction = _clip(shared_of(e.shared), e.raw)
+    prediction = clip(shared_of(e.shared), e.raw)
     e.updated, e.loss = prediction, 0.0
     loss = _0
     if label != UNLABELED and importance > _0:
@@ -225,7 +226,7 @@ def _move(state, features, shared, update, finite, stride):
 
 
 @inlined
-def _widen(shared, label):
+def widen(shared, label):
     """Take a label into the range that predictions are clipped to."""
     if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
@@ -236,7 +237,7 @@ def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still widens the range of labels."""
     shared = shared_of(example_of(example).shared)
     if not importance > _0:
-        _widen(shared, label)
+        widen(shared, label)
     prediction = _predict(layer, example, label, importance, offset, shared.stride)[0]
     fetch_rest(features_of(linear_of(layer).features), shared)
     return prediction
@@ -332,7 +333,7 @@ def _learn(layer, example, label, importance, offset, stride, default):
         _move(state, features, shared, update, finite, stride)
         if e.is_predicted == uint64(2):
             contraction = np.float32(float64s_at(state.regularization, uint64(2))[0])
-            e.updated = _clip(shared, _dot(state, features, shared, e.base) * contraction)
+            e.updated = clip(shared, _dot(state, features, shared, e.base) * contraction)
     return prediction
 
 
@@ -352,7 +353,7 @@ def _learn_by(train, layer, example, label, importance, offset):
     """Learn by a function, unless there is nothing to learn."""
     state, e = linear_of(layer), example_of(example)
     shared = shared_of(e.shared)
-    _widen(shared, label)
+    widen(shared, label)
     if _is_beyond_margin(state, e, label):
         e.updated, e.loss = e.predicted, 0.0
         return e.predicted

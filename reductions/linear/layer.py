@@ -1,6 +1,6 @@
 """The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -96,6 +96,7 @@ class Linear(Reduction):
     predicts = Predictions.SCALAR
     is_base = True
     looks_ahead = True
+    scaled = slice(0, 1)
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -198,6 +199,13 @@ class Linear(Reduction):
     def stride(self) -> int:
         """4 for (w, G, N, rate), 1 for w alone."""
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1
+
+    @property
+    def merging(self) -> Mapping[str, str] | None:  # type: ignore[override]
+        """Norms add up; what is pending of l1 and l2 belongs to a table of weights and cannot be shared."""
+        if self.parameters.l1 or self.parameters.l2:
+            return None
+        return {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first weights and squared gradients; zeros are already there, in memory not touched yet."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
@@ -24,17 +24,17 @@ from hutch.core.kernel.abi import (
     predict_next,
     shared_of,
 )
-from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show
 from hutch.core.parameters import ExampleValue, Parameters, Within
-from hutch.core.text.hashing import hash_feature, hash_namespace, namespace_id
+from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.em.constrained.alignment import alignment_size
 from hutch.em.constrained.boundary import Boundaries, Source
 from hutch.em.constrained.natural_kernel import workspace_size
 from hutch.em.constrained.online_kernel import statistics_size
 from hutch.em.constrained.record import CLASS, CONSTRAINT, COUNTS, KL
 from hutch.em.ppca.model import PPCAParameters
+from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.memory import Buffer
 from hutch.reductions.ppca.learn import prepare, score_row
 from hutch.reductions.ppca.plain import plain_workspace_size
@@ -44,7 +44,6 @@ from hutch.reductions.ppca.state import (
     PLAIN,
     PPCA,
     is_unlabeled,
-    place_of,
     ppca_of,
     read_row,
     show_latent,
@@ -149,20 +148,6 @@ def rewrite(layer, example, label, importance, offset):
     return np.float32(0)
 
 
-@compiled
-def _find_unusable(row_namespaces, namespace_ptr, namespace_id, indices, values, namespace, first, mask, dimension):
-    """Example and feature of the first that has no place (`dimension` 0: all have one) or is not finite; else -1."""
-    for i in range(len(row_namespaces) - 1):
-        for j in range(row_namespaces[i], row_namespaces[i + 1]):
-            if namespace_id[j] == namespace:
-                for k in range(namespace_ptr[j], namespace_ptr[j + 1]):
-                    if not np.isfinite(values[k]):
-                        return i, k
-                    if dimension > 0 and place_of(indices[k], first, mask, 0, dimension) >= dimension:
-                        return i, k
-    return -1, -1
-
-
 class PPCALayer(Reduction):
     """Replaces the features of a namespace by latent ones.
 
@@ -180,6 +165,7 @@ class PPCALayer(Reduction):
         super().__init__(parameters, context)
         self._check()
         p, parser = parameters, context.parser
+        self._dense = DenseNamespace("ppca", p.namespace, p.dimension, p.features == "hashed", context)
         mask = (1 << context.bits) - 1
         capacity = max(p.block, p.warm_up)
         names = (hash_feature(p.output, str(k), parser.hash_seed, parser.hash) & mask for k in range(p.rank))
@@ -193,10 +179,9 @@ class PPCALayer(Reduction):
         rows = p.rank + max(capacity, p.rank + 1)
         size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
         size = max(size, plain_workspace_size(p.rank, p.dimension) if p.mode == "plain" else 0)
-        self._met = 0
         s = self.state = Record(PPCA)
-        s["namespace"], s["output"] = (namespace_id(name, parser.namespaces) for name in (p.namespace, p.output))
-        s["first"] = hash_namespace(p.namespace, parser.hash_seed, parser.hash) & mask
+        s["namespace"], s["first"] = self._dense.id, self._dense.first
+        s["output"] = namespace_id(p.output, parser.namespaces)
         s["hashed"] = p.features == "hashed"
         for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "balanced"):
             s[name] = getattr(p, name)
@@ -223,13 +208,7 @@ class PPCALayer(Reduction):
         self.state.set(start=start, held=np.zeros(size), statistics_size=size)
 
     def _check(self) -> None:
-        p, parser, bits = self.parameters, self.context.parser, self.context.bits
-        if p.features == "numbered" and parser.hash == "all":
-            raise ConfigError(
-                "ppca.features: input.hash 'all' hashes numbers, too; wanted hashed, or input.hash strings"
-            )
-        if p.dimension > 1 << bits:
-            raise ConfigError(f"ppca.dimension: got {p.dimension}, wanted at most the table's {1 << bits} rows")
+        p, parser = self.parameters, self.context.parser
         if namespace_id(p.namespace, parser.namespaces) == namespace_id(p.output, parser.namespaces):
             raise ConfigError(f"ppca.output: got {p.output!r}, which the chain cannot tell from {p.namespace!r}")
 
@@ -294,22 +273,7 @@ class PPCALayer(Reduction):
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""
-        p, s = self.parameters, self.state.array[0]
-        places = 0 if p.features == "hashed" else p.dimension
-        example, feature = _find_unusable(
-            batch.row_namespaces, batch.namespace_ptr, batch.namespace_id, batch.indices, batch.values,
-            s["namespace"], s["first"], np.uint64((1 << self.context.bits) - 1), places,
-        )  # fmt: skip
-        if example < 0:
-            self._met += len(batch)
-            return
-        place = f"ppca: example {self._met + example + 1} of this run, namespace {p.namespace!r}"
-        if not np.isfinite(batch.values[feature]):
-            raise DataError(f"{place}: got the value {batch.values[feature]}, wanted a finite number")
-        raise DataError(
-            f"{place}: got a feature whose name is no number from 0 to {p.dimension - 1}; "
-            "wanted one, a larger ppca.dimension, or features: hashed"
-        )
+        self._dense.check(batch)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """The model, and the rows that wait."""

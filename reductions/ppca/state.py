@@ -8,6 +8,7 @@ from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.shown import shown_by
 from hutch.em.constrained.natural_kernel import dot
+from hutch.reductions.linear.dense_row import read_dense
 from hutch.reductions.linear.memory import reserve
 
 PPCA = np.dtype(
@@ -84,29 +85,10 @@ def workspace_at(s):
 
 
 @helper
-def place_of(index, first, mask, hashed, dimension):
-    """The dimension of a feature; `dimension` or more if it has none."""
-    if hashed == 1:
-        return int64(index) % dimension
-    return int64((uint64(index) - first) & mask)
-
-
-@helper
 def read_row(s, e):
     """Write the example's features of the namespace into the row, those that are not there as 0; False without any."""
-    starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
-    indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
-    mask, row, found = shared_of(e.shared).mask, float64s_at(s.row, uint64(s.dimension)), False
-    for j in range(e.namespace_count):
-        if ids[j] == s.namespace:
-            if not found:
-                row[:] = 0.0
-            found = True
-            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
-                place = place_of(indices[i], s.first, mask, s.hashed, s.dimension)
-                if place < s.dimension:
-                    row[place] += values[i]
-    return found
+    row = float64s_at(s.row, uint64(s.dimension))
+    return read_dense(e, s.namespace, s.first, shared_of(e.shared).mask, s.hashed, s.dimension, row)
 
 
 @helper

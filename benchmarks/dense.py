@@ -1,0 +1,207 @@
+"""Learners of dense rows: error after one pass, and time; the tables of docs/reductions/bayesian_linear.md.
+
+    python benchmarks/dense.py [--seeds 10] [--peers] [--active] [--speed]
+
+Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
+digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`
+adds River's logistic regression and the Bayesian generalised linear model of `bayesianbandits`, if these are there.
+`--active` measures labels on digits, odd or even, over splits into 80% train and 20% test; `--speed` CPU time per row.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import StandardScaler
+
+from hutch.chain import Chain
+
+BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
+
+
+def tasks():
+    """Name, rows, classes from 0, and the numbers of labels to learn from."""
+    digits, labels = load_digits(return_X_y=True)
+    digits = digits / 16
+    yield "digits", digits, labels, (100, 400)
+    features = RBFSampler(gamma=0.06, n_components=256, random_state=0).fit_transform(digits)
+    yield "digits, 256 random features", features, labels, (100, 400)
+    for name, load, sizes in (
+        ("breast cancer", load_breast_cancer, (100, 400)),
+        ("wine", load_wine, (100,)),
+        ("iris", load_iris, (100,)),
+    ):
+        rows, labels = load(return_X_y=True)
+        yield name, StandardScaler().fit_transform(rows), labels, sizes
+
+
+def chain_of(base, classes, seed=0):
+    """A chain of one against all above a base learner."""
+    return Chain.from_config({"seed": seed, "chain": [{"one_against_all": {"classes": classes}}, base]})
+
+
+def of_chain(**parameters):
+    """A learner that is a chain: (rows, labels, rows to predict) -> classes."""
+
+    def learn(rows, labels, others):
+        base = {"bayesian_linear": {"dimension": rows.shape[1], **parameters}}
+        chain = chain_of(base, labels.max() + 1)
+        chain.learn(rows, labels + 1)
+        return chain.predict(others) - 1
+
+    return learn
+
+
+def of_linear(passes):
+    """The linear layer."""
+
+    def learn(rows, labels, others):
+        chain = chain_of({"linear": {"loss": "logistic"}}, labels.max() + 1)
+        chain.learn(rows, labels + 1, passes=passes)
+        return chain.predict(others) - 1
+
+    return learn
+
+
+def of_batch(model):
+    """A model of scikit-learn."""
+    return lambda rows, labels, others: model.fit(rows, labels).predict(others)
+
+
+def river(rows, labels, others):
+    """River: one against all of logistic regressions, one row at a time."""
+    from river import linear_model, multiclass, optim
+
+    model = multiclass.OneVsRestClassifier(linear_model.LogisticRegression(optim.AdaGrad(0.5)))
+    for row, label in zip(rows, labels, strict=True):
+        model.learn_one(dict(enumerate(row.tolist())), int(label))
+    return np.array([model.predict_one(dict(enumerate(row.tolist()))) for row in others])
+
+
+def bayesianbandits(rows, labels, others):
+    """bayesianbandits: a Laplace approximation after each row, one against all; prior precision 1 as in ridge."""
+    from bayesianbandits import BayesianGLM
+
+    scores = []
+    for k in range(labels.max() + 1):
+        model = BayesianGLM(alpha=1.0, link="logit")
+        for row, label in zip(rows, labels, strict=True):
+            model.partial_fit(row[None], np.array([float(label == k)]))
+        scores.append(model.predict(others))
+    return np.argmax(scores, axis=0)
+
+
+def errors(options):
+    """Print the table of errors."""
+    learners = {
+        "batch logistic regression": of_batch(LogisticRegression(max_iter=5000)),
+        "batch, one against all": of_batch(OneVsRestClassifier(LogisticRegression(max_iter=5000))),
+        "`bayesian_linear`": of_chain(),
+        "the same, `covariance: shared`": of_chain(covariance="shared"),
+        "the same, `rank: 32`": of_chain(rank=32),
+        "the same, `loss: probit`": of_chain(loss="probit"),
+        "`linear`, 1 pass": of_linear(1),
+        "`linear`, 20 passes": of_linear(20),
+    }
+    if options.peers:
+        learners |= {"River, logistic, AdaGrad": river, "bayesianbandits": bayesianbandits}
+    found = {name: [] for name in learners}
+    head = []
+    for task, rows, labels, sizes in tasks():
+        for size in sizes:
+            head.append(f"{task}, {size}")
+            for name, learn in learners.items():
+                wrong, start = [], time.process_time()
+                for seed in range(options.seeds):
+                    order = np.random.default_rng(seed).permutation(len(labels))
+                    seen, rest = order[:size], order[size:]
+                    predicted = learn(rows[seen].astype(np.float32), labels[seen], rows[rest].astype(np.float32))
+                    wrong.append(np.mean(predicted != labels[rest]))
+                spent = (time.process_time() - start) / options.seeds
+                found[name].append(f"{np.mean(wrong):.4f}")
+                print(f"# {task}, {size}: {name} {np.mean(wrong):.4f} ({spent:.2f} s)", flush=True)
+    print("\n| | " + " | ".join(head) + " |\n|---|" + "---|" * len(head))
+    for name, row in found.items():
+        print(f"| {name} | " + " | ".join(row) + " |")
+
+
+def speed():
+    """Print CPU time per row."""
+    random = np.random.default_rng(0)
+    print("| dimension | layers | learn, ms | predict, ms |\n|---|---|---|---|")
+    for dimension, classes, parameters in (
+        (64, 1, {}),
+        (384, 1, {}),
+        (384, 1, {"rank": 32}),
+        (1024, 1, {}),
+        (384, 10, {}),
+        (384, 10, {"covariance": "shared"}),
+    ):
+        rows = random.normal(size=(2200, dimension)).astype(np.float32)
+        labels = np.where(rows[:, :9].sum(1) > 0, 1, -1) if classes == 1 else random.integers(1, classes + 1, 2200)
+        base = {"bayesian_linear": {"dimension": dimension, **parameters}}
+        chain = Chain.from_config({"chain": [base]}) if classes == 1 else chain_of(base, classes)
+        chain.learn(rows[:200], labels[:200])
+        start = time.process_time()
+        chain.learn(rows[200:], labels[200:])
+        middle = time.process_time()
+        chain.predict(rows[200:])
+        end = time.process_time()
+        told = ", ".join(f"{name}: {value}" for name, value in parameters.items())
+        layers = f"{classes} classes" if classes > 1 else "one"
+        layers += f", `{told}`" if told else ""
+        print(f"| {dimension} | {layers} | {(middle - start) / 2:.3f} | {(end - middle) / 2:.3f} |", flush=True)
+
+
+def active(options):
+    """Print the labels that active learning buys on digits, odd or even, and the errors."""
+    rows, labels = load_digits(return_X_y=True)
+    rows, labels = (rows / 16).astype(np.float32), np.where(labels % 2, 1, -1)
+    base = {"bayesian_linear": {"dimension": 64}}
+
+    def run(budget, rule, seed, replay):
+        order = np.random.default_rng(100 + seed).permutation(len(labels))
+        cut = int(0.8 * len(labels))
+        train, test = order[:cut], order[cut:]
+        layers = [base]
+        if budget is not None:
+            asking = {"rule": rule, "budget": budget, "horizon": cut, "replay": replay}
+            layers = [{"active": asking}, base]
+        chain = Chain.from_config({"seed": seed, "chain": layers})
+        chain.learn(rows[train], labels[train])
+        bought = chain.statistics.queries if budget is not None else cut
+        return bought, np.mean((chain.predict(rows[test]) > 0) != (labels[test] > 0))
+
+    _, passive = np.mean([run(None, "", seed, 0) for seed in range(options.seeds)], axis=0)
+    print(f"passive: {passive:.4f}; within 2%: {1.02 * passive:.4f}", flush=True)
+    for rule in ("budget", "margin", "random"):
+        for replay in (0, 1):
+            cells = []
+            for budget in BUDGETS:
+                bought, error = np.mean([run(budget, rule, seed, replay) for seed in range(options.seeds)], axis=0)
+                cells.append(f"{bought:.0f}: {error:.4f}")
+            print(f"{rule}, replay {replay}: " + ", ".join(cells), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    for name in ("--peers", "--active", "--speed"):
+        parser.add_argument(name, action="store_true")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    if options.active:
+        active(options)
+    elif options.speed:
+        speed()
+    else:
+        errors(options)
+
+
+if __name__ == "__main__":
+    main()

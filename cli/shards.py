@@ -1,0 +1,83 @@
+"""`hutch train --shards`: what is computed is said by the shards, where by the address of a cluster."""
+
+import sys
+import time
+from typing import Any
+
+from hutch.chain import Chain
+from hutch.core.errors import UsageError
+from hutch.core.run.run import RunOptions
+from hutch.core.strict_json import dumps
+from hutch.distributed.train import Round, train
+from hutch.distributed.where import engine_for
+
+
+def train_in_shards(
+    chain: Chain, options: RunOptions, shards: int | None, by: str | None, ray: str | None, vw: Any, as_json: bool
+) -> None:
+    """Learn from shards of the data, and report on each pass; the model is saved after each.
+
+    Args:
+        chain: it is changed.
+        options: what to read, write and show.
+        shards, by, ray: as on the command line.
+        vw: options of VW that say what is held out.
+        as_json: print one object at the end.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    if shards is None:
+        raise UsageError(f"{'--by' if by else '--ray'}: goes with --shards N, which says into how many parts")
+    refused: dict[str, Any] = {"-p": options.predictions, "-r": options.raw, "--events": options.events}
+    refused |= {"--cache": options.cache, "-t": not options.learn, "--holdout_after": vw.holdout_after}
+    for name, given in refused.items():
+        if given:
+            raise UsageError(f"{name}: does not go with --shards: no process sees the examples one after the other")
+    begun = time.perf_counter()
+    rounds: list[Round] = []
+
+    def tell(text: str) -> None:
+        if not options.quiet:
+            print(text, file=sys.stderr)
+
+    def see(chain: Chain, done: Round) -> None:
+        if not rounds:
+            tell(f"{'pass':>4} {'examples':>12} {'loss in shards':>15} {'held out':>10} {'step':>6}")
+        row = f"{done.number:>4} {done.examples:>12} {done.average_loss:>15.6f}"
+        tell(f"{row} {done.holdout_loss:>10.6f} {done.step:>6g}")
+        rounds.append(done)
+        if options.model:
+            chain.save(options.model)
+
+    with engine_for(shards, ray) as engine:
+        train(
+            options.data,
+            chain,
+            shards=shards,
+            by=tuple(name for name in (by or "").split(",") if name),
+            passes=options.passes,
+            holdout=0 if vw.holdout_off else vw.holdout_period,
+            patience=vw.early_terminate,
+            engine=engine,
+            strict=options.strict,
+            on_round=see,
+            on_problem=lambda text: print(text, file=sys.stderr),
+        )
+    if options.model:
+        chain.save(options.model)
+    losses = [done.holdout_loss for done in rounds]
+    tell(f"\nshards {shards}\npasses {len(rounds)}\naverage loss {min(losses):.6f} (held out)")
+    if as_json:
+        print(
+            dumps(
+                {
+                    "examples": sum(done.examples for done in rounds),
+                    "average_loss": min(losses),
+                    "seconds": time.perf_counter() - begun,
+                    "passes": len(rounds),
+                    "shards": shards,
+                    "steps": [done.step for done in rounds],
+                }
+            )
+        )

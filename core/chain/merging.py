@@ -1,0 +1,177 @@
+"""What chains have learned from shards of the data, as one state.
+
+A row of the weight table becomes the mean of what it is in the shards that changed it; a step moves it further than
+that, or less far. All other arrays are merged as their layer says (`Reduction.merging`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.chain.engine import Engine as ChainEngine
+from hutch.core.chain.reduction import Reduction
+from hutch.core.errors import ConfigError, PluginError
+
+Arrays = dict[str, NDArray[Any]]
+Sums = dict[str, Any]
+
+KINDS = ("add", "mean", "least", "greatest", "keep")
+SHARED = {
+    **dict.fromkeys(
+        ("mask", "multiplier", "stride", "pass", "decay", "fixed_range", "testing", "random_state"), "keep"
+    ),
+    **dict.fromkeys(("time", "sum_loss", "sum_loss_holdout", "examples", "features", "queries"), "add"),
+    **dict.fromkeys(("weighted_unlabeled", "weighted_holdout", "weighted_labeled", "weighted_labels"), "add"),
+    "min_label": "least",
+    "max_label": "greatest",
+}
+"""How the counters of a chain are merged."""
+
+
+def check_divisible(chain: ChainEngine) -> None:
+    """Find out whether a chain can learn from shards.
+
+    Raises:
+        ConfigError: a layer cannot be merged; it names all of them.
+        PluginError: a layer's `merging` is not what `Reduction` says.
+    """
+    wrong = []
+    for k, layer in enumerate(chain.layers):
+        if layer.merging is None:
+            wrong.append(f"chain[{k}].{layer.name}: declares no merging: it cannot learn from shards of the data")
+        else:
+            _check(layer, layer.merging)
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+
+
+def _check(layer: Reduction, merging: Mapping[str, str]) -> None:
+    names = set(layer.saved())
+    for name in sorted(names ^ set(merging)):
+        text = "of what it saves, merging lacks" if name in names else "merging names what it does not save:"
+        raise PluginError(f"{layer.name}: {text} {name!r}")
+    for name, kind in merging.items():
+        word, *others = kind.split(":")
+        wanted = {"mean": (0, 1), "squares": (2,)}.get(word, (0,))
+        if word not in (*KINDS, "squares") or len(others) not in wanted or not names >= set(others):
+            raise PluginError(f"{layer.name}.merging: {name}: got {kind!r}, wanted one of {', '.join(KINDS)}, mean:W")
+
+
+def kinds_of(chain: ChainEngine) -> Iterator[tuple[str, str, str]]:
+    """Every array of a chain but the weights: its name in the model, what comes before it there, how it is merged."""
+    for name, kind in SHARED.items():
+        if f"shared.{name}" in chain.arrays():
+            yield f"shared.{name}", "shared.", kind
+    for k, layer in enumerate(chain.layers):
+        prefix = f"layer.{k}.{layer.name}."
+        for name, kind in (layer.merging or {}).items():
+            yield prefix + name, prefix, kind
+
+
+def learned_from(chain: ChainEngine, before: Arrays) -> Sums:
+    """What a chain has learned since a state, to be added to what others have.
+
+    Returns:
+        `rows` uint32 (rows changed), `values` (rows changed, stride): what they are now, `counts`: in how many chains
+        they were changed, `arrays`: all others by name, `shards`: how many chains these are.
+    """
+    now, then = chain.weights, before["weights"]
+    changed = np.flatnonzero((now.view(np.uint32) != then.view(np.uint32)).any(axis=1)).astype(np.uint32)
+    live, arrays = chain.arrays(), {}
+    for name, prefix, kind in kinds_of(chain):
+        value, word = np.asarray(live[name]), kind.partition(":")[0]
+        if word in ("least", "greatest", "keep"):
+            arrays[name] = value.copy()
+        elif word == "add":
+            arrays[name] = value.copy()  # and not what it grew by, so that the sum over one chain has its bits
+        else:
+            arrays[name] = _moment(live, before, name, prefix, kind)
+    return {
+        "rows": changed,
+        "values": now[changed],
+        "counts": np.ones(len(changed), np.uint32),
+        "arrays": arrays,
+        "kinds": {name: kind.partition(":")[0] for name, _, kind in kinds_of(chain)},
+        "shards": 1,
+    }
+
+
+def _moment(live: Arrays, before: Arrays, name: str, prefix: str, kind: str) -> NDArray[Any]:
+    """A mean or a sum of squares as a sum over values less the mean before (Chan, Golub and LeVeque, 1979)."""
+    word, *others = kind.split(":")
+    value = np.asarray(live[name], np.float64)
+    if not others:
+        return value
+    weight = np.asarray(live[prefix + others[0]], np.float64)
+    if word == "mean":
+        return np.asarray(weight * (value - before[name]))
+    off = np.asarray(live[prefix + others[1]], np.float64) - before[prefix + others[1]]
+    return np.asarray(value + weight * off**2 - before[name])
+
+
+def add(*parts: Sums) -> Sums:
+    """What several chains have learned since one state, from left to right."""
+    rows = np.unique(np.concatenate([part["rows"] for part in parts]))
+    stride = parts[0]["values"].shape[1]
+    values, counts = np.zeros((len(rows), stride)), np.zeros(len(rows), np.uint32)
+    for part in parts:
+        places = np.searchsorted(rows, part["rows"])
+        values[places] += part["values"]
+        counts[places] += part["counts"]
+    arrays = {}
+    for name, kind in parts[0]["kinds"].items():
+        found = [part["arrays"][name] for part in parts]
+        if kind == "keep":
+            arrays[name] = found[0]
+        elif kind in ("least", "greatest"):
+            arrays[name] = (np.minimum if kind == "least" else np.maximum).reduce(found)
+        else:
+            arrays[name] = np.add.reduce(found)
+    shards = sum(part["shards"] for part in parts)
+    return {
+        "rows": rows,
+        "values": values,
+        "counts": counts,
+        "arrays": arrays,
+        "kinds": parts[0]["kinds"],
+        "shards": shards,
+    }
+
+
+def absorb(chain: ChainEngine, sums: Sums, step: float = 1.0) -> None:
+    """Take what chains have learned into one that is as it was before.
+
+    Args:
+        chain: changed in place.
+        sums: of all shards.
+        step: how far rows are moved in the direction of their mean change; 1: to the mean.
+    """
+    rows, columns = sums["rows"], chain.layers[-1].scaled
+    mean = sums["values"] / sums["counts"][:, None]
+    if step != 1.0:
+        then = chain.weights[rows]
+        mean[:, columns] = then[:, columns] + step * (mean[:, columns] - then[:, columns])
+    chain.weights[rows] = mean
+    arrays = {name: np.array(array) for name, array in chain.arrays().items() if name != "weights"}
+    for name, prefix, kind in kinds_of(chain):
+        arrays[name] = _absorbed(arrays, sums, name, prefix, kind)
+    chain.restore({"weights": chain.weights, **arrays})
+
+
+def _absorbed(arrays: Arrays, sums: Sums, name: str, prefix: str, kind: str) -> NDArray[Any]:
+    """One array after the merge; `arrays` holds those before it and the ones merged so far."""
+    found, then = sums["arrays"][name], arrays[name]
+    word, *others = kind.split(":")
+    if word in ("least", "greatest", "keep"):
+        return np.asarray(found, then.dtype)
+    if word == "add":
+        return np.asarray(found - then * then.dtype.type(sums["shards"] - 1), then.dtype)
+    if not others:
+        return np.asarray(found / sums["shards"], then.dtype)
+    weight = arrays[prefix + others[0]]  # merged before, as the layer names it before what it weighs
+    if word == "mean":
+        return np.asarray(then + found / np.where(weight > 0, weight, 1), then.dtype)
+    off = sums["arrays"][prefix + others[1]] / np.where(weight > 0, weight, 1)
+    return np.asarray(then + found - weight * off**2, then.dtype)

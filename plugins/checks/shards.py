@@ -1,0 +1,63 @@
+"""Layers that learn from shards of the data: the merge of one is the identity, and the order of several is nothing."""
+
+import numpy as np
+
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.merging import Arrays, Sums, absorb, add, check_divisible, learned_from
+from hutch.core.errors import ConfigError
+from hutch.plugins.checks.chain import Bench, batches, run
+from hutch.plugins.checks.expect import expect, finite
+
+_SHARDS = 3
+
+
+def shards(bench: Bench) -> None:
+    """Where `merging` is declared: one shard is itself after the merge, and the order of several does not matter."""
+    engine, records = bench.engine(), bench.records()
+    try:
+        check_divisible(engine)
+    except ConfigError:
+        return
+    first, rest = records[:60], records[60:]
+    run(engine, first)
+    before = copied(engine)
+    [whole] = [learned(bench, before, rest)]
+    absorb(engine, whole)
+    alone = bench.engine()
+    alone.restore(before)
+    run(alone, rest)
+    alike(copied(engine), copied(alone), "after the merge of one shard", 1e-6)
+    size = len(rest) // _SHARDS // 3 * 3
+    parts = [learned(bench, before, rest[i * size : (i + 1) * size]) for i in range(_SHARDS)]
+    merged = []
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        engine.restore(before)
+        absorb(engine, add(*(parts[i] for i in order)))
+        merged.append(copied(engine))
+        finite(run(engine, records, learn=False), "predictions after the merge of three shards")
+    for other in merged[1:]:
+        alike(other, merged[0], "after shards were merged in another order", 1e-5)
+
+
+def learned(bench: Bench, before: Arrays, records: list[dict[str, object]]) -> Sums:
+    """What a chain learns from some records after a state."""
+    engine = bench.engine()
+    engine.restore(before)
+    for batch in batches(engine, records):
+        engine.run_batch(batch)
+    return learned_from(engine, before)
+
+
+def copied(engine: Engine) -> Arrays:
+    """Copies of everything that a model holds."""
+    return {name: np.array(array) for name, array in engine.arrays().items()}
+
+
+def alike(got: Arrays, wanted: Arrays, what: str, tolerance: float) -> None:
+    """Fail if two states differ by more than rounding."""
+    for name, array in wanted.items():
+        if array.dtype.kind == "f":
+            close = np.allclose(got[name], array, rtol=tolerance, atol=tolerance, equal_nan=True)
+        else:
+            close = np.array_equal(got[name], array)
+        expect(bool(close), f"{what}: {name}", "other values", "the same")

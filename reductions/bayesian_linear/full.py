@@ -1,0 +1,54 @@
+"""A full covariance: what waits is added, and the next row multiplied, in one walk over the matrix."""
+
+from numpy import uint64
+
+from hutch.core.kernel.decorators import helper
+from hutch.reductions.bayesian_linear.state import matrix_at, vector_at
+
+
+@helper
+def begin_full(s, number, group, variance):
+    """Set the variances of a covariance that has seen no row; its other numbers are still 0."""
+    matrix, size = matrix_at(s, number), s.size
+    for k in range(s.dimension):
+        matrix[k * size + k] = variance
+    group.variance = variance
+
+
+@helper
+def take_full(s, number, group, x):
+    """Let the covariance take in what waits, and multiply it by x; the product becomes the direction."""
+    direction, size = vector_at(s, s.directions, number), s.size
+    out = vector_at(s, s.probe_directions, number)
+    out[:] = 0.0
+    added = group.added / max(group.learners, 1)
+    factor, matrix = added / (1.0 + added * group.spread), matrix_at(s, number)
+    keep = 1.0 - s.forgetting if group.learners > 0 else 1.0
+    for i in range(size):
+        row, share, value = matrix[i * size : (i + 1) * size], factor * direction[i], x[i]
+        if keep < 1.0:
+            for j in range(uint64(size)):
+                row[j] = keep * (row[j] - share * direction[j])
+            row[i] += (1.0 - keep) * (group.variance if i < s.dimension else s.constant_variance)
+            for j in range(uint64(size)):
+                out[j] += value * row[j]
+        elif share != 0.0:
+            for j in range(uint64(size)):
+                entry = row[j] - share * direction[j]
+                row[j] = entry
+                out[j] += value * entry
+        else:
+            for j in range(uint64(size)):
+                out[j] += value * row[j]
+    direction[:] = out
+
+
+@helper
+def multiply_full(s, number, x, out):
+    """The covariance, without what waits, times x."""
+    matrix, size = matrix_at(s, number), s.size
+    out[:] = 0.0
+    for i in range(size):
+        row, value = matrix[i * size : (i + 1) * size], x[i]
+        for j in range(uint64(size)):
+            out[j] += value * row[j]

@@ -1,0 +1,199 @@
+"""The Bayesian linear learner: for features that are rows of numbers, such as embeddings, learned in one pass.
+
+The weights of a dense namespace have a Gaussian posterior. Each label turns the Gaussian of the prediction p = m·x,
+variance q = x'Sx, into one with mean p' and precision 1/q + c (`hutch.core.loss.tilted`), and the weights follow:
+
+    m += S x (p' - p) / q         S⁻¹ += c x x'
+
+Source: M. Opper, "A Bayesian approach to on-line learning", 1998; for squared loss this is recursive least squares.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.record import Record
+from hutch.core.loss.losses import LossChoice
+from hutch.core.parameters import ExampleValue, Parameters, Within
+from hutch.reductions.bayesian_linear.kernels import (
+    importance_to_full,
+    importance_to_low_rank,
+    learn_full,
+    learn_low_rank,
+    predict,
+    sensitivity_full,
+    sensitivity_low_rank,
+)
+from hutch.reductions.bayesian_linear.low_rank import low_rank_size, workspace_size
+from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
+from hutch.reductions.linear.dense_row import DenseNamespace
+from hutch.reductions.linear.layer import Linear
+
+_FULL = 512
+_RANK = 32
+_MOST_BYTES = 1 << 33
+
+Positive = Annotated[float, Within(gt=0)]
+
+
+class BayesianLinearParameters(Parameters):
+    """Parameters of `bayesian_linear`.
+
+    Attributes:
+        namespace: whose features are the row; what a line leaves out is 0.
+        dimension: features of a row.
+        features: `numbered` reads names as numbers from 0 to dimension - 1; `hashed` takes any names, and features that
+            fall on one dimension are added.
+        loss: `logistic`, `probit`, `squared`, or any other.
+        rank: None: a full covariance of up to 512 dimensions, beyond them a diagonal precision and 32 outer products; a
+            number: so many, 0 for the diagonal alone.
+        covariance: `own`, one for each sub-model that a layer above asks for; `shared`, one for all, for layers that
+            teach all sub-models each example, such as one_against_all: faster, by as many times as there are.
+        prior_variance: of each weight of a row before anything is learned; None: such that the prediction of the first
+            row learned has variance 32.
+        constant_variance: the same of the constant's weight.
+        sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
+        forgetting: part of the way back to the variance before anything was learned that each label lets go, for
+            concepts that drift.
+        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+    """
+
+    namespace: Annotated[str, ExampleValue("words")] = "x"
+    dimension: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(1 << 12)]
+    features: Literal["numbered", "hashed"] = "numbered"
+    loss: LossChoice = LossChoice(name="logistic")
+    rank: Annotated[int, Within(ge=0, le=256)] | None = None
+    covariance: Literal["own", "shared"] = "own"
+    prior_variance: Positive | None = None
+    constant_variance: Positive = 64.0
+    sparse_variance: Positive = 1.0
+    forgetting: Annotated[float, Within(ge=0, lt=1)] = 0.0
+    min_prediction: float | None = None
+    max_prediction: float | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.min_prediction, self.max_prediction
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"min_prediction {low} is above max_prediction {high}")
+
+
+class BayesianLinear(Reduction):
+    """A linear model of a dense namespace with a Gaussian posterior.
+
+    Raises:
+        ConfigError: names cannot be read as numbers, more dimensions than the table has rows, or more memory than any
+            machine should be asked for.
+        DataError: a feature without a place, or a value that is not finite.
+    """
+
+    name: ClassVar[str] = "bayesian_linear"
+    Parameters: ClassVar[type[Parameters]] = BayesianLinearParameters
+    state: Record
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+    exact_updates = True
+    one_pass = True
+    _set_range = Linear._set_range
+
+    def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        p = parameters
+        self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "hashed", context)
+        self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
+        size, covariances = p.dimension + 1, 1 if p.covariance == "shared" else context.submodels
+        matrix_size = size * size if self._rank is None else low_rank_size(size, self._rank)
+        if 8 * covariances * matrix_size > _MOST_BYTES:
+            raise ConfigError(
+                f"bayesian_linear: {covariances} covariances of {p.dimension} dimensions would take "
+                f"{8 * covariances * matrix_size / 1e9:.0f} GB; wanted covariance: shared, or a rank"
+            )
+        self._means = np.zeros((context.submodels, size))
+        self._matrices = np.zeros((covariances, matrix_size))
+        self._groups = np.zeros(covariances, GROUP)
+        self._rows, self._directions = np.zeros((covariances, size)), np.zeros((covariances, size))
+        room = workspace_size(size, self._rank or 0)
+        self.state = Record(
+            BAYESIAN,
+            loss=self.loss(p.loss),
+            namespace=self._dense.id,
+            first=self._dense.first,
+            hashed=p.features == "hashed",
+            dimension=p.dimension,
+            size=size,
+            rank=self._rank or 0,
+            means=self._means,
+            shared=p.covariance == "shared",
+            groups=self._groups,
+            matrices=self._matrices,
+            matrix_size=matrix_size,
+            rows=self._rows,
+            directions=self._directions,
+            row=np.zeros(size),
+            probe_rows=np.zeros((covariances, size)),
+            probe_directions=np.zeros((covariances, size)),
+            workspace=np.zeros(room),
+            workspace_size=room,
+            prior_variance=p.prior_variance or 0.0,
+            constant_variance=p.constant_variance,
+            sparse_variance=p.sparse_variance,
+            forgetting=p.forgetting,
+        )
+        if self._rank is None:
+            self._matrices[:, -1] = p.constant_variance
+        else:
+            self._matrices[:, : size - 1] = 1.0
+            self._matrices[:, size - 1] = 1.0 / p.constant_variance
+        self._set_range(context.shared)  # type: ignore[misc]
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """That of the rows."""
+        return (self.parameters.namespace,)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        if self._rank is None:
+            return Kernels(learn_full, predict, importance_to_full, sensitivity_full)
+        return Kernels(learn_low_rank, predict, importance_to_low_rank, sensitivity_low_rank)
+
+    @property
+    def stride(self) -> int:
+        """Of features beside the dense ones: a weight, and what labels have added to its precision."""
+        return 2
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The posterior means, float64 (sub-models, dimension + 1), the constant's last; a copy."""
+        return self._means.copy()
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Refuse features without a place and values that are not finite."""
+        self._dense.check(batch)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Means and covariances, and what waits to be taken into these."""
+        return {
+            "means": self._means,
+            "matrices": self._matrices,
+            "rows": self._rows,
+            "directions": self._directions,
+            **{name: self._groups[name] for name in LEARNED},
+        }
+
+    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Forget what was kept for h_min."""
+        self._groups["probed"] = 0
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the Bayesian linear learner."""
+    register(BayesianLinear)

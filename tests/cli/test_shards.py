@@ -1,0 +1,42 @@
+"""`hutch train --shards`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.vw"
+    path.write_text("".join(f"{i % 2 * 2 - 1} |words w{i % 2} n{i % 7} |user u{i % 5}\n" for i in range(400)))
+    return path
+
+
+def test_the_table_the_model_and_the_outcome(hutch, data, tmp_path):
+    model = tmp_path / "model"
+    done = hutch("train", data, "--shards", 2, "--by", "user", "--passes", 2, "-f", model, "--json")
+    assert done.code == 0, done.err
+    assert [line.split()[0] for line in done.err.splitlines()[:3]] == ["pass", "1", "2"]
+    outcome = json.loads(done.out)
+    assert outcome["shards"] == 2 and outcome["examples"] == 720 and len(outcome["steps"]) == outcome["passes"] == 2
+    assert outcome["average_loss"] < 0.5
+    again = hutch("train", data, "--shards", 2, "-i", model, "--quiet", "--holdout_off")
+    assert again.code == 0 and again.err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--by", "user"], "--by: goes with --shards N"),
+        (["--ray", "auto"], "--ray: goes with --shards N"),
+        (["--shards", 2, "-p", "out"], "-p: does not go with --shards"),
+        (["--shards", 2, "-t"], "-t: does not go with --shards"),
+        (["--shards", 2, "--set", "linear.l1=1e-6"], "chain[0].linear: declares no merging"),
+        (["--shards", 2, "--by", "a,b,c"], "by: got a, b, c"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(hutch, data, options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = hutch("train", data, *options)
+    assert done.code == 2 and message in done.err

@@ -1,0 +1,140 @@
+"""Chains that learn from shards: what comes out, the same bits everywhere, what is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import DataError, UsageError
+from hutch.distributed.processes import Processes
+from hutch.distributed.train import Round, train
+
+LINEAR = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 12}}
+TREE = {"chain": [{"filter_tree": {"classes": 3}}, "linear"], "weights": {"bits": 12}}
+RATINGS = {"chain": [{"dyadic": {"left": "user", "right": "item", "rank": 2}}], "weights": {"bits": 12}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Binary labels, classes and ratings, two files of each."""
+    random, found = np.random.default_rng(0), tmp_path_factory.mktemp("data")
+    users, items = random.normal(size=(40, 2)), random.normal(size=(30, 2))
+    texts: dict[str, list[str]] = {"binary": [], "classes": [], "ratings": []}
+    for i in range(4000):
+        u, v = random.integers(40), random.integers(30)
+        rating = users[u] @ items[v] + users[u, 0] + 0.3 * random.normal()
+        texts["ratings"].append(f"{rating:.3f} |user u{u} |item i{v}")
+        label = random.integers(3)
+        noise = " ".join(f"n{k}" for k in random.integers(0, 50, 4))
+        words = f"|words c{label if random.random() < 0.8 else random.integers(3)} {noise}"
+        texts["classes"].append(f"{label + 1} {words}")
+        texts["binary"].append(f"{1 if label else -1} {words} |user u{i % 9}")
+    for name, lines in texts.items():
+        for part in range(2):
+            (found / f"{name}{part}.vw").write_text("\n".join(lines[part::2]) + "\n")
+    return found
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    with Processes(2) as engine:
+        yield engine
+
+
+def files(folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}{part}.vw" for part in range(2)]
+
+
+def loss(chain: Chain, path: Path) -> float:
+    """Mean loss of a chain on a file, nothing learned."""
+    before = chain.statistics
+    chain.run(chain.files([str(path)]), learn=False)
+    return (chain.statistics - before).average_loss
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "by", "worse"),
+    [
+        ("binary", LINEAR, (), 1.05),
+        ("binary", LINEAR, ("user",), 1.05),
+        ("classes", TREE, (), 1.1),
+        ("ratings", RATINGS, ("user", "item"), 1.1),
+    ],
+)
+def test_shards_learn_about_as_well_as_one_process_and_alike_everywhere(
+    name: str, config: dict[str, Any], by: tuple[str, ...], worse: float, folder: Path, processes: Processes
+) -> None:
+    rounds: list[Round] = []
+    settings: dict[str, Any] = {"shards": 4, "by": by, "passes": 3}
+    here = train(files(folder, name), config, **settings, on_round=lambda chain, done: rounds.append(done))
+    there = train(files(folder, name), config, **settings, engine=processes)
+    for key, array in here.arrays().items():
+        assert np.array_equal(array, there.arrays()[key]), key
+    assert [done.examples for done in rounds] == [3600] * len(rounds)
+    one = Chain.from_config(config)
+    one.learn(files(folder, name), passes=3)
+    assert loss(here, folder / f"{name}0.vw") < worse * loss(one, folder / f"{name}0.vw")
+    best = min(done.holdout_loss for done in rounds)
+    assert best < 0.9 * rounds[0].average_loss
+    assert here.remarks == {"shards": "4", "by": ",".join(by)}
+
+
+def test_the_step_is_the_one_that_does_best_on_what_is_held_out(folder: Path) -> None:
+    found: dict[int, Round] = {}
+    for holdout in (0, 10):
+        train(
+            files(folder, "binary"),
+            LINEAR,
+            shards=8,
+            holdout=holdout,
+            on_round=lambda c, d, h=holdout: found.update({h: d}),
+        )
+    assert found[0].step == 1 and np.isnan(found[0].holdout_loss)
+    assert found[10].step > 1
+
+
+def test_a_model_goes_on_where_it_was(folder: Path, tmp_path: Path) -> None:
+    states: list[Any] = []
+    see = lambda chain, done: states.append(chain.weights.copy())  # noqa: E731
+    train(files(folder, "classes"), TREE, shards=2, passes=2, patience=9, on_round=see)
+    first = train(files(folder, "classes"), TREE, shards=2)
+    first.end_pass()
+    first.save(tmp_path / "model")
+    loaded = Chain.load(tmp_path / "model")
+    assert loaded.remarks["shards"] == "2"
+    second = train(files(folder, "classes"), loaded, shards=2)
+    assert np.array_equal(states[1], second.weights)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"shards": 0}, UsageError, "shards: got 0"),
+        ({"shards": 2, "passes": 0}, UsageError, "passes: got 0"),
+        ({"shards": 2, "by": ("a", "b", "c")}, UsageError, "by: got a, b, c"),
+        ({"shards": 65, "by": ("a", "b")}, UsageError, "65² blocks"),
+        ({"shards": 2, "by": ("usr",)}, DataError, "no example has the namespace 'usr'"),
+        ({"shards": 2, "holdout": 1}, DataError, "nothing to learn from"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    settings: dict[str, Any], error: type[Exception], message: str, folder: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        train(files(folder, "binary"), LINEAR, **settings)
+
+
+def test_wrong_data_is_told_with_its_place(folder: Path, tmp_path: Path, processes: Processes) -> None:
+    path, told = tmp_path / "wrong.vw", []
+    path.write_text("1 |a x\nx |a y\n1 |a z\n")
+    train([path], LINEAR, shards=2, holdout=0, on_problem=told.append)
+    assert "wrong.vw:2:1" in told[0]
+    with pytest.raises(DataError, match="wrong.vw:2:1"):
+        train([path], LINEAR, shards=2, strict=True, engine=processes)
+    with pytest.raises(DataError, match="no such file"):
+        train([tmp_path / "none.vw"], LINEAR, shards=2)
+    with pytest.raises(UsageError, match="got standard input"):
+        train(["-"], LINEAR, shards=2)

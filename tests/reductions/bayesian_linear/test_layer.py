@@ -1,0 +1,279 @@
+"""`bayesian_linear` against a plain NumPy twin, least squares and batch logistic regression; sub-models, resuming."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from hutch import Chain
+from hutch.core.errors import ConfigError, DataError
+from hutch.plugins.checks import check_reduction
+from hutch.reductions.bayesian_linear.layer import BayesianLinear
+
+DIMENSION = 6
+HASHED = {"namespace": "words", "dimension": 24, "features": "hashed"}
+
+
+def build(above=(), frame=None, **parameters):
+    layer = {"bayesian_linear": {"dimension": DIMENSION, **parameters}}
+    return Chain.from_config({**(frame or {}), "chain": [*above, layer]})
+
+
+def layer_of(chain):
+    return next(layer for layer in chain.layers if isinstance(layer, BayesianLinear))
+
+
+def make(count=80, seed=0, dimension=DIMENSION, classes=2):
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(count, dimension)).astype(np.float32)
+    scores = rows @ random.normal(size=(dimension, classes)) + random.normal(size=(count, classes))
+    return rows, scores.argmax(1)
+
+
+class Twin:
+    """The same learner in a few lines: moments of the prediction on a grid, a covariance per sub-model."""
+
+    def __init__(self, log_likelihood, constant, forgetting, prior):
+        self.likelihood, self.forgetting, self.prior = log_likelihood, forgetting, prior
+        self.mean, self.constant, self.dimension = np.zeros(DIMENSION + 1), constant, DIMENSION
+        self.start = self.covariance = None
+
+    def learn(self, row, label, importance=1.0):
+        x = np.append(row.astype(float), 1.0)
+        if self.covariance is None:
+            self.start = np.diag([self.prior] * self.dimension + [self.constant])
+            self.covariance = self.start
+        p, direction = self.mean @ x, self.covariance @ x
+        q = direction @ x
+        after, added = self.moments(p, q, label, importance)
+        self.mean = self.mean + direction * (after - p) / q
+        lean = self.covariance - np.outer(direction, direction) * added / (1 + added * q)
+        self.covariance = (1 - self.forgetting) * lean + self.forgetting * self.start
+        return p
+
+    def moments(self, p, q, label, importance):
+        t = np.linspace(p - 10 * math.sqrt(q), p + 10 * math.sqrt(q), 40_001)
+        log = importance * self.likelihood(t, label) - (t - p) ** 2 / (2 * q)
+        weights = np.exp(log - log.max())
+        mean = weights @ t / weights.sum()
+        return mean, max(1 / (weights @ (t - mean) ** 2 / weights.sum()) - 1 / q, 0.0)
+
+
+LIKELIHOODS = {
+    "logistic": lambda t, y: -np.logaddexp(0, -y * t),
+    "probit": lambda t, y: norm.logcdf(y * t),
+    "squared": lambda t, y: -((t - y) ** 2),
+}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {**HASHED},
+        {**HASHED, "covariance": "shared", "forgetting": 0.01},
+        {**HASHED, "rank": 3, "forgetting": 0.01, "loss": "squared"},
+        {**HASHED, "rank": 0, "loss": "hinge"},
+    ],
+    ids=["full", "shared", "low rank", "diagonal"],
+)
+def test_contract(parameters):
+    for check in check_reduction(BayesianLinear, parameters=parameters):
+        check()
+
+
+@pytest.mark.parametrize("loss", LIKELIHOODS)
+@pytest.mark.parametrize("forgetting", [0.0, 0.02])
+def test_learns_as_its_twin(loss, forgetting):
+    rows, labels = make()
+    signs = 2.0 * labels - 1
+    importance = np.where(np.arange(len(rows)) % 5 == 0, 3.0, 1.0)
+    chain = build(loss=loss, forgetting=forgetting, prior_variance=0.2, constant_variance=1.0)
+    chain.learn(rows, signs, importance=importance)
+    twin = Twin(LIKELIHOODS[loss], constant=1.0, forgetting=forgetting, prior=0.2)
+    for row, sign, weight in zip(rows, signs, importance, strict=True):
+        twin.learn(row, sign, weight)
+    tolerance = 1e-6 if loss == "squared" else 0.02
+    far = np.abs(layer_of(chain).means[0] - twin.mean).max()
+    assert far <= tolerance * np.abs(twin.mean).max()
+
+
+def test_squared_loss_is_ridge_regression():
+    rows, _ = make(200)
+    x = np.column_stack([rows, np.ones(len(rows))]).astype(float)
+    labels = (x @ np.arange(1.0, DIMENSION + 2)).astype(np.float32)
+    chain = build(loss="squared", prior_variance=2.0, constant_variance=5.0)
+    chain.learn(rows, labels)
+    penalty = np.diag([0.5] * DIMENSION + [0.2])
+    wanted = np.linalg.solve(2 * x.T @ x + penalty, 2 * x.T @ labels)
+    np.testing.assert_allclose(layer_of(chain).means[0], wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("rank", [DIMENSION + 1, 2, 0])
+def test_low_rank_comes_near_the_full_posterior_and_equals_it_where_the_rank_is_enough(rank):
+    rows, labels = make(120)
+    full, low = build(prior_variance=1.0), build(prior_variance=1.0, rank=rank)
+    for chain in (full, low):
+        chain.learn(rows, 2.0 * labels - 1)
+    wanted, got = layer_of(full).means[0], layer_of(low).means[0]
+    far = np.abs(got - wanted).max() / np.abs(wanted).max()
+    assert far < (1e-6 if rank > DIMENSION else 0.35)
+
+
+def test_one_pass_comes_near_batch_logistic_regression():
+    datasets = pytest.importorskip("sklearn.datasets")
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    images, labels = datasets.load_digits(return_X_y=True)
+    images, errors = (images / 16).astype(np.float32), []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(labels))
+        seen, rest = order[:400], order[400:]
+        batch = linear_model.LogisticRegression(max_iter=2000).fit(images[seen], labels[seen])
+        found = [np.mean(batch.predict(images[rest]) != labels[rest])]
+        for covariance in ("own", "shared"):
+            chain = build([{"one_against_all": {"classes": 10}}], dimension=64, covariance=covariance)
+            chain.learn(images[seen], labels[seen] + 1)
+            found.append(np.mean(chain.predict(images[rest]) != labels[rest] + 1))
+        errors.append(found)
+    batch, own, shared = np.mean(errors, axis=0)
+    assert own < 1.15 * batch
+    assert shared < 1.3 * batch
+
+
+@pytest.mark.parametrize("parameters", [{"covariance": "own"}, {"covariance": "shared"}, {"rank": 2}], ids=str)
+def test_resumes_bit_for_bit_wherever_it_stops(tmp_path, parameters):
+    rows, labels = make(60, classes=3)
+    above = [{"one_against_all": {"classes": 3}}]
+    whole = build(above, forgetting=0.01, **parameters)
+    whole.learn(rows, labels + 1)
+    for stop in (1, 7, 30):
+        chain = build(above, forgetting=0.01, **parameters)
+        chain.learn(rows[:stop], labels[:stop] + 1)
+        chain.save(tmp_path / "model")
+        chain = Chain.load(tmp_path / "model")
+        chain.learn(rows[stop:], labels[stop:] + 1)
+        np.testing.assert_array_equal(layer_of(chain).means, layer_of(whole).means)
+        for name, array in layer_of(whole).saved().items():
+            np.testing.assert_array_equal(layer_of(chain).saved()[name], array, err_msg=name)
+
+
+def test_one_example_at_a_time_and_batches_are_the_same():
+    rows, labels = make(40, classes=3)
+    above = [{"one_against_all": {"classes": 3}}]
+    whole, single = (build(above, covariance="shared") for _ in range(2))
+    whole.learn(rows, labels + 1)
+    for row, label in zip(rows, labels, strict=True):
+        line = f"{label + 1} |x " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row.tolist()))
+        single.learn(line)
+    np.testing.assert_allclose(layer_of(single).means, layer_of(whole).means, rtol=1e-5)
+
+
+def test_a_shared_covariance_of_squared_loss_is_that_of_each_sub_model():
+    rows, labels = make(100, classes=3)
+    chains = [
+        build([{"one_against_all": {"classes": 3}}], loss="squared", covariance=covariance)
+        for covariance in ("own", "shared")
+    ]
+    for chain in chains:
+        chain.learn(rows, labels + 1)
+    own, shared = (layer_of(chain) for chain in chains)
+    np.testing.assert_allclose(own.means, shared.means, rtol=1e-9)
+
+
+def test_h_min_is_the_importance_that_moves_the_prediction_to_the_threshold():
+    rows, labels = make(60)
+    chain = build([{"active": {"rule": "budget", "budget": 1.0}}], prior_variance=1.0)
+    chain.learn(rows[:50], 2.0 * labels[:50] - 1)
+    trace = chain.layers[0].trace(1)
+    before = float(chain.predict(rows[50:51])[0])
+    chain.learn(rows[50:51], [np.sign(before)])
+    plain = build(prior_variance=1.0)
+    plain.learn(rows[:50], 2.0 * labels[:50] - 1)
+    assert float(plain.predict(rows[50:51])[0]) == before
+    plain.learn(rows[50:51], [-np.sign(before)], importance=[trace["score"][0]])
+    assert float(plain.predict(rows[50:51])[0]) == pytest.approx(0, abs=1e-3)
+
+
+def test_words_beside_the_row_are_learned_in_the_same_prediction():
+    random = np.random.default_rng(3)
+    rows, words = random.normal(size=(300, DIMENSION)), random.integers(0, 5, 300)
+    truth = rows[:, 0] + np.array([-3, -1, 0, 1, 3])[words] > 0
+    lines = [
+        f"{1 if t else -1} |w w{word} |x " + " ".join(f"{j}:{x:.6f}" for j, x in enumerate(row))
+        for row, word, t in zip(rows, words, truth, strict=True)
+    ]
+    chain, blind = build(), build(frame={"input": {"ignore": ["w"]}})
+    wrong = []
+    for each in (chain, blind):
+        each.learn(lines[:200])
+        wrong.append(np.mean((each.predict(lines[200:]) > 0) != truth[200:]))
+    assert wrong[0] < 0.5 * wrong[1]
+    assert wrong[0] < 0.12
+
+
+def test_forgetting_follows_a_concept_that_changes():
+    rows, labels = make(1200)
+    signs = 2.0 * labels - 1
+    signs[800:] *= -1
+    wrong = []
+    for forgetting in (0.0, 0.01):
+        chain = build(forgetting=forgetting)
+        chain.learn(rows[:900], signs[:900])
+        wrong.append(np.mean((chain.predict(rows[900:]) > 0) != (signs[900:] > 0)))
+    assert wrong[1] < wrong[0] - 0.1
+
+
+def test_lines_without_the_row_learn_the_constant_and_the_first_row_still_sets_the_prior():
+    chain = build()
+    chain.learn(["1 |w a"] * 3)
+    assert layer_of(chain).means[0, -1] > 1
+    chain.learn(["1 |x 0:0.5", "-1 |x 0:-0.5"])
+    assert layer_of(chain).means[0, 0] > 0
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 |x 6:1", "bayesian_linear: example 1 of this run, namespace 'x': got a feature whose name is no number"),
+        ("1 |x word", "wanted one, a larger bayesian_linear.dimension, or features: hashed"),
+    ],
+)
+def test_what_has_no_place_in_the_row_is_refused(line, message):
+    with pytest.raises(DataError, match=message):
+        build().learn([line])
+
+
+def test_covariances_that_no_memory_holds_are_refused():
+    with pytest.raises(ConfigError, match="wanted covariance: shared, or a rank"):
+        build([{"one_against_all": {"classes": 5000}}], dimension=512, frame={"weights": {"bits": 18}})
+
+
+@pytest.mark.parametrize("method", ["elimination", "optimism"])
+def test_exploration_narrows_as_its_variance_falls(method):
+    random = np.random.default_rng(0)
+    layers = [{"explore_regcb": {"method": method}}, "contextual_bandit", "cost_sensitive_with_features"]
+    chain = build(layers, loss="squared")
+
+    def decision(k):
+        x, chosen = random.normal(size=3), int(random.integers(2))
+        cost = float((x[0] > 0) == (chosen == 0))
+        actions = [{"x": {str(3 * a + j): float(v) for j, v in enumerate(x)}} for a in range(2)]
+        return {"actions": actions, "chosen": chosen, "cost": cost, "probability": 0.5}
+
+    log = [decision(k) for k in range(300)]
+    question = {"actions": log[0]["actions"]}
+    before = np.asarray(chain.predict([question]))
+    chain.learn(log)
+    after = np.asarray(chain.predict([question]))
+    right = 1 if question["actions"][0]["x"]["0"] > 0 else 0
+    assert before[right] <= before[1 - right]
+    assert after[right] > 0.99 > after[1 - right]
+
+
+def test_layers_that_replay_leave_it_out_by_default():
+    replays = []
+    for base in ({"linear": {"loss": "logistic"}}, {"bayesian_linear": {"dimension": DIMENSION}}):
+        for given in ({}, {"replay": 2}):
+            chain = Chain.from_config({"chain": [{"active": given}, base]})
+            replays.append(int(chain.layers[0].state["replay"][0]))
+    assert replays == [1, 2, 0, 2]
