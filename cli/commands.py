@@ -21,7 +21,7 @@ class Commands(LazyGroup):
         "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
         "active": ("hutch.cli.active:app", "Ask for the labels that are worth asking for."),
         "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
-        "estimate": ("hutch.cli.estimate:estimate", "Estimate a number over all items from few labels."),
+        "estimate": ("hutch.cli.crowds.estimate:estimate", "Estimate a number over all items from few labels."),
         "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
         "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
         "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),

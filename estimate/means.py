@@ -133,7 +133,7 @@ def mean_of_all(
     if probability is None:
         error = outcomes - power * f
         estimate = float(power * predicted.mean() + error.mean())
-        freedom = max(n - 1 - (fitted if power > 0 else 0), 1)
+        freedom = max(float(n - 1 - (fitted if power > 0 else 0)), 1.0)
         variance = float(np.var(error)) / freedom * (1 - n / total) + float(np.mean(unsure)) / n
         reach = quantile(confidence, freedom) * math.sqrt(variance)
     else:
