@@ -63,6 +63,7 @@ CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
 CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 """
+_LEASES = "CREATE INDEX IF NOT EXISTS leases ON requests (leased_to, number) WHERE leased_to != ''"
 
 
 def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
@@ -99,6 +100,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             raise fail(f"a store of version {version}, this Hutch reads up to {SCHEMA_VERSION}: install a newer one")
         if empty:
             _create(connection)
+        connection.execute(_LEASES)  # stores of before lack it
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

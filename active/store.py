@@ -22,6 +22,17 @@ from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
 
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
+_OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
+_HELD = (
+    f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
+    f" AND leased_until > :now AND state = 'open' AND {_OF_OTHERS} ORDER BY number LIMIT 1"
+)
+"""The request that a worker holds."""
+_UNANSWERED = (
+    "SELECT {} FROM requests AS r INDEXED BY open_requests WHERE state = 'open' AND number > :answered"
+    f" AND {_OF_OTHERS} ORDER BY number LIMIT 1"
+)
+"""The first open request behind a number that a worker has not answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,7 @@ class Store:
         self._lock = threading.RLock()
         self._connection = open_store(path, create=create)
         self._examples_per_label: dict[int, float] = {}
+        self._answered: dict[str, int] = {}  # by worker: the number up to which they have answered what is open
 
     def __enter__(self) -> Self:
         return self
@@ -283,14 +295,16 @@ class Store:
             seconds: how long others do not see it.
         """
         now = self._clock()
+        given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0)}
         with self._writing() as connection:
-            found = connection.execute(
-                f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE state = 'open'"
-                " AND (leased_until <= :now OR leased_to = :worker)"
-                " AND NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
-                " ORDER BY leased_until > :now DESC, number LIMIT 1",
-                {"now": now, "worker": worker},
-            ).fetchone()
+            found = connection.execute(_HELD, given).fetchone()
+            if found is None:
+                first = connection.execute(_UNANSWERED.format("number"), given).fetchone()
+                if first is None:
+                    return None
+                self._answered[worker] = given["answered"] = first[0] - 1
+                free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", "AND leased_until <= :now ORDER")
+                found = connection.execute(free, given).fetchone()
             if found is None:
                 return None
             connection.execute(
@@ -438,7 +452,10 @@ class Store:
     def counts(self) -> Counts:
         """How far the labelling has come."""
         states = dict(self._rows("SELECT state, count(*) FROM requests GROUP BY state"))
-        leased = self._rows("SELECT count(*) FROM requests WHERE state = 'open' AND leased_until > ?", [self._clock()])
+        leased = self._rows(
+            "SELECT count(*) FROM requests WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
+            [self._clock()],
+        )
         answers, skips, unknown, workers = self._rows(
             "SELECT count(*), coalesce(sum(label = ?), 0), coalesce(sum(label = ?), 0), count(DISTINCT worker)"
             " FROM labels",

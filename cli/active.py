@@ -106,8 +106,9 @@ def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterato
 def _lines(source: str) -> Iterator[str]:
     """The lines of a pool: a file as `train` reads it, or standard input."""
     from hutch.core.data.chunks import read_chunks
+    from hutch.core.data.places import expanded
 
-    for chunk in read_chunks([source]):
+    for chunk in read_chunks(expanded([source])):
         yield from bytes(chunk.data).decode(errors="replace").splitlines()
 
 

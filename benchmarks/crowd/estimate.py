@@ -1,6 +1,6 @@
 """Coverage and width of the intervals of `hutch estimate`, over simulations and draws from real labels.
 
-    python benchmarks/estimate.py [--sets FOLDER...] [--runs N]
+    python benchmarks/crowd/estimate.py [--sets FOLDER...] [--runs N]
 
 Each simulation has 2,000 items of 3 classes, 5 judges of different accuracy who share errors, and 200 labels of people.
 `drawn` asks for items with probabilities that grow with the judges' disagreement; `noisy` has 5 people of different
