@@ -10,7 +10,7 @@ import time
 
 from hutch.chain import Chain
 from hutch.distributed.processes import Processes
-from hutch.distributed.train import Round, train
+from hutch.distributed.rounds import Round, train
 
 LINEAR = {"chain": [{"linear": {"loss": "logistic"}}], "input": {"namespaces": "letter"}}
 
