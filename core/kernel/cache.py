@@ -18,7 +18,7 @@ from threading import RLock
 from typing import Any
 
 from hutch.core.errors import PluginError, at
-from hutch.core.kernel import home, object_store
+from hutch.core.kernel import home, object_store, shipped
 from hutch.core.kernel.decorators import Deferred
 from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
@@ -218,6 +218,8 @@ class AddressKernel:
         with _making:
             place = self._place()
             address, known = object_store.load(place) if place else (None, True)
+            if address is None and place and not known:
+                address = shipped.load(place.parent.name, self._name, self.signature)
             if address is None and place and not known and _usable(place.parent):
                 with turn(place.with_suffix(".lock")):
                     address, known = object_store.load(place)  # another process may have compiled it meanwhile
@@ -230,7 +232,11 @@ class AddressKernel:
         if not object_store.enabled() or function.__closure__ or self._directory is None:
             return None
         key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
-        return self._directory / f"{function.__qualname__}-{function.__code__.co_firstlineno}-{key}.object"
+        return self._directory / f"{self._name}-{key}.object"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.function.__qualname__}-{self.function.__code__.co_firstlineno}"
 
     def _compile(self, place: Path | None) -> int:
         """Let Numba make or find the code, and keep the object."""
