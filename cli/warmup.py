@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.core.kernel.shipped import SWITCH
 from hutch.core.strict_json import dumps
 
 _FILES = {
@@ -83,6 +82,16 @@ _USUAL = (
 )
 
 
+_EVERY_RUN = (
+    "hutch.chain",
+    "hutch.core.chain.decisions",
+    "hutch.core.run.one",
+    "hutch.core.run.predictions",
+    "hutch.core.text.parser",
+)
+"""Modules with kernels that runs need and plugins do not import."""
+
+
 def _is_usual(kernel: str) -> bool:
     return kernel.startswith(_USUAL)
 
@@ -91,6 +100,8 @@ def _is_usual(kernel: str) -> bool:
 def _shipped_left_aside() -> Iterator[None]:
     """Let processes that start meanwhile compile what they would load from the package."""
     import os
+
+    from hutch.core.kernel.shipped import SWITCH
 
     before = os.environ.get(SWITCH)
     os.environ[SWITCH] = "0"
@@ -130,10 +141,13 @@ def _bar(total: int, hidden: bool) -> Iterator[Callable[[], Any]]:
 def installed_kernels() -> set[str]:
     """All kernels of the installed plugins that are reached by address, as `module:name`."""
     import sys
+    from importlib import import_module
 
     from hutch.core.kernel.cache import AddressKernel
     from hutch.plugins.manager import installed
 
+    for module in _EVERY_RUN:
+        import_module(module)
     tops = {"hutch", *(plugin.name.partition(".")[0] for plugin in installed())}
     found = {}
     for name, module in sorted(sys.modules.items()):

@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -240,9 +241,10 @@ class AddressKernel:
 
     def _compile(self, place: Path | None) -> int:
         """Let Numba make or find the code, and keep the object."""
-        dispatcher = self.dispatcher
-        if place and dispatcher.stats.cache_hits:
-            dispatcher.recompile()  # what comes from Numba's cache has no object to keep
+        with _told(self.__name__):
+            dispatcher = self.dispatcher
+            if place and dispatcher.stats.cache_hits:
+                dispatcher.recompile()  # what comes from Numba's cache has no object to keep
         (result,) = dispatcher.overloads.values()
         address = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
         if place and _usable(place.parent):
@@ -264,6 +266,20 @@ class AddressKernel:
         if function(result, ctypes.c_void_p(), *arguments):
             raise RuntimeError(f"kernel {self.__name__} failed")
         return result.value
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Show on a terminal, while something is compiled, what it is and how much was before."""
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    if shown:
+        text = f"compiling once for this machine: {name}, {compilations()} kernels before it"
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:

@@ -1,8 +1,8 @@
 """Machine code of kernels that came with the package, for a level of x86-64, or for any 64-bit ARM.
 
 A wheel for Linux holds objects that were made of its own sources when it was built (`.ci/ship_kernels`), in the form of
-the object store. One is used only if the sources, the signature, and Numba's convention of calling are those that it was
-made with; nothing but the package's own files is looked at, which are trusted as its Python sources are.
+the object store. One is used only if the sources, the signature, and Numba's convention of calling are those that it
+was made with; nothing but the package's own files is looked at, which are trusted as its Python sources are.
 """
 
 import hashlib
