@@ -146,8 +146,8 @@ def installed_kernels() -> set[str]:
     from hutch.core.kernel.cache import AddressKernel
     from hutch.plugins.manager import installed
 
-    for module in _EVERY_RUN:
-        import_module(module)
+    for needed in _EVERY_RUN:
+        import_module(needed)
     tops = {"hutch", *(plugin.name.partition(".")[0] for plugin in installed())}
     found = {}
     for name, module in sorted(sys.modules.items()):
