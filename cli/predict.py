@@ -29,6 +29,15 @@ def predict(
             "--beside", metavar="FILE", help="Write the data's columns, and the predictions beside them, to this table."
         ),
     ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "--into", metavar="DIR", help="Write a Parquet file for each file of data, where it is not there yet."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="With --into: predict on this Ray cluster; auto, local.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
@@ -48,6 +57,12 @@ def predict(
     from hutch.core.run.output import is_stdout
     from hutch.core.run.run import RunOptions
 
+    if folder is not None or ray is not None:
+        from hutch.cli.shards import predict_into
+
+        others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--beside": beside}
+        predict_into(data, folder, ray, vw, others, strict, json)
+        return
     predictions, raw = vw.predictions, vw.raw_predictions
     if predictions is None and beside is None:
         predictions = "-"

@@ -1,6 +1,7 @@
 """From labels to what is true and who labels well, in one call."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hutch.core.chain.model_file import load_model, save_model
+from hutch.core.chain.limits import FINITE, Limits, check_values
+from hutch.core.chain.model_file import load_compact, save_model
+from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
@@ -22,6 +25,8 @@ from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report as worker_report
 
 Method = Literal["batch", "online"]
+_FEW = 64
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,7 @@ def aggregate(
 
     Raises:
         UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
+        ModelError: the history is none of this model and method.
 
     >>> from hutch.crowd.data.labels import from_triples
     >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
@@ -143,6 +149,8 @@ def aggregate(
         raise UsageError("reference: goes without a model, or as Mixed(reference=...)")
     if options.test and history is None:
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
+    if history is not None:
+        _check_history(model, options, history)
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
@@ -161,6 +169,32 @@ def aggregate(
     values = scale_of(labels.classes, options.ordered)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
     return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
+
+
+def _check_history(model: CrowdModel, options: Options, history: State) -> None:
+    """Compare a history's arrays, by name and shape, with those of a new crowd; it may come from anybody.
+
+    The new one is small: its sizes stand for the numbers of workers and classes.
+
+    Raises:
+        ModelError: it lacks one, or has one of another shape.
+    """
+    workers, classes = 7, 11
+    few, crew = ([str(k) for k in range(count)] for count in (classes, workers))
+    free = type(model)(**values_of(model.parameters) | {"class_prior": None})
+    if options.method == "online":
+        fresh = free.stream(few, workers).state
+        rows = options.slots
+    else:
+        fresh, rows = free.start(from_triples([], few, crew), None), len(history.worker_names)
+    for part in ("workers", "shared"):
+        own: dict[str, Array] = getattr(history, part)
+        for name, array in getattr(fresh, part).items():
+            shape = tuple({workers: rows, classes: len(history.classes)}.get(size, size) for size in array.shape)
+            if name not in own or own[name].shape != shape:
+                got = own[name].shape if name in own else "nothing"
+                raise ModelError(f"{part}.{name} of the crowd model: got {got}, wanted shape {shape}")
+            check_values(f"{part}.{name} of the crowd model", own[name], model.limits.get(name, FINITE))
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
@@ -189,12 +223,45 @@ def load(path: str) -> tuple[dict[str, Any], State]:
     Raises:
         ModelError: the file is missing, damaged, foreign or newer than this version.
     """
-    arrays, metadata = load_model(path, kind="crowd")
+    arrays, metadata = load_compact(path, kind="crowd")
     try:
-        state = State(list(metadata["classes"]), json.loads(arrays.pop("worker_names").tobytes()))
+        names = json.loads(dense(arrays.pop("worker_names")).tobytes())
+        state = State(_texts("classes", metadata["classes"]), _texts("worker_names", names))
+        if type(metadata["slots"]) is not int or metadata["slots"] < 1:
+            raise ModelError(f"slots: got {str(metadata['slots'])[:40]}, wanted a number of at least 1")
+        rows = len(state.worker_names) if metadata["method"] == "batch" else metadata["slots"]
         for name, array in arrays.items():
             part, _, key = name.partition(".")
-            {"workers": state.workers, "shared": state.shared}[part][key] = array
-    except (KeyError, ValueError) as error:
-        raise ModelError(at(path, None, None, f"the crowd model lacks {error}")) from None
+            kept = {"workers": state.workers, "shared": state.shared}[part]
+            _check(name, array, len(state.classes), rows)
+            kept[key] = dense(array)
+        if not isinstance(metadata["model"], str) or not isinstance(metadata["parameters"], dict):
+            raise ModelError("the crowd model has no name, or no parameters")
+    except KeyError as error:
+        raise ModelError(at(path, None, None, f"the crowd model lacks {str(error)[:80]}")) from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(at(path, None, None, f"the crowd model is damaged: {str(error)[:200]}")) from None
+    except ModelError as error:
+        raise ModelError(at(path, None, None, str(error))) from None
     return metadata, state
+
+
+def _texts(name: str, found: Any) -> list[str]:
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found) or len({*found}) < len(found):
+        raise ModelError(f"{name}: got {str(found)[:60]}, wanted a list of different names")
+    return found
+
+
+def _check(name: str, array: Stored, classes: int, rows: int) -> None:
+    """Check that an array is not larger than tables of all workers, and holds numbers; its shape is checked later.
+
+    Raises:
+        ModelError: it is larger than what is stored of it and than such tables, or not finite.
+    """
+    if array.dtype != np.float64:
+        raise ModelError(f"{name}: got numbers of type {array.dtype}, wanted float64")
+    if isinstance(array, RowsInUse) and math.prod(array.shape) > max(rows, _FEW) * max(classes, _FEW) ** 2:
+        raise ModelError(
+            f"{name}: got shape {array.shape}, wanted at most a table of {classes} classes for each worker"
+        )
+    check_values(name, parts_of(array), Limits(-_LARGEST, _LARGEST))

@@ -15,13 +15,14 @@ Source: W. Thompson, Biometrika 1933; O. Chapelle, L. Li, "An empirical evaluati
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, predict_next, state_of
@@ -188,6 +189,10 @@ class ExplorePosterior(Explorer):
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many costs have been seen, their mean, and the sum of squared deviations from it."""
         return {name: self.state[name] for name in ("decisions", "mean", "squares")}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count, a mean and a sum."""
+        return {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
 
 
 @hookimpl

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hutch.core.batch import Batch as Batch
+    from hutch.core.chain.limits import Limits as Limits
     from hutch.core.chain.reduction import Context as Context
     from hutch.core.chain.reduction import Kernels as Kernels
     from hutch.core.chain.reduction import Labels as Labels
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "hutch.core.batch": "Batch",
+    "hutch.core.chain.limits": "Limits",
     "hutch.core.chain.reduction": "Context Kernels Labels LayerConfig Predictions Reduction",
     "hutch.core.data.roles": "Roles",
     "hutch.core.data.sources": "to_batches",
