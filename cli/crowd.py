@@ -181,7 +181,7 @@ def crowd(
     from hutch.crowd.mixed.model import Mixed, matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
-    from hutch.distributed.crowd import Sharded
+    from hutch.distributed.crowds import Sharded
     from hutch.distributed.where import check_places, engine_for
 
     def notice(text: str) -> None:
