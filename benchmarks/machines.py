@@ -1,6 +1,10 @@
 """What a terabyte, a billion labels and a billion predictions take on more cores, from costs measured here.
 
     python benchmarks/machines.py [--lines 100000] [--gigabits 10]
+    python benchmarks/machines.py --file FILE [--config CHAIN] [--by A,B] [--passes 2] [--shards 1,4,16]
+
+The second form learns from shards of a file and shows what is lost: the loss held out after each pass. Without --config
+the chain is one linear layer with logistic loss. One shard is one process.
 
 Measured on one core: reading and learning text, predicting, an iteration of batch EM, merging what shards learned. The
 table assumes that cores do not slow each other down and that machines exchange `--gigabits` per second; a round sends
@@ -19,6 +23,8 @@ from hutch.chain import Chain
 from hutch.core.chain.merging import absorb, add, learned_from
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
+from hutch.distributed import Processes, train
+from hutch.distributed.rounds import Round
 
 CONFIG = {"chain": [{"linear": {"loss": "logistic"}}]}
 CORES, MACHINES = 16, (1, 4, 16)
@@ -48,7 +54,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--gigabits", type=float, default=10.0)
+    parser.add_argument("--file", default=None)
+    parser.add_argument("--config", default=None)
+    parser.add_argument("--by", default="")
+    parser.add_argument("--passes", type=int, default=2)
+    parser.add_argument("--shards", default="1,4,16")
     options = parser.parse_args()
+    if options.file:
+        losses(options)
+        return
     network = options.gigabits / 8 * 1e9
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.vw"
@@ -77,6 +91,23 @@ def main() -> None:
     print(f"| 10^9 labels, {ITERATIONS} iterations | " + " | ".join(map(clock, costs)) + " |")
     costs = [1e9 * predict / (CORES * machines) for machines in MACHINES]
     print("| 10^9 predictions | " + " | ".join(map(clock, costs)) + " |")
+
+
+def losses(options: argparse.Namespace) -> None:
+    """The loss held out after each pass, for each number of shards."""
+    by = tuple(name for name in options.by.split(",") if name)
+    letters = {**CONFIG, "input": {"namespaces": "letter"}}
+    print("shards  pass  loss in shards  held out  step  seconds")
+    with Processes() as engine:
+        for shards in map(int, options.shards.split(",")):
+            begun = time.perf_counter()
+
+            def see(chain: Chain, done: Round, shards: int = shards, begun: float = begun) -> None:
+                row = f"{shards:6d}  {done.number:4d}  {done.average_loss:14.4f}  {done.holdout_loss:8.4f}"
+                print(f"{row}  {done.step:4g}  {time.perf_counter() - begun:7.1f}", flush=True)
+
+            settings = {"shards": shards, "by": by, "passes": options.passes, "engine": engine, "on_round": see}
+            train([options.file], options.config or letters, **settings)
 
 
 def merging(bits: int) -> float:

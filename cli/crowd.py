@@ -153,7 +153,7 @@ def crowd(
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
     if pairs:
-        from hutch.cli.pairs import PairOptions, run
+        from hutch.cli.crowds.pairs import PairOptions, run
 
         others = {
             "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,
@@ -181,7 +181,7 @@ def crowd(
     from hutch.crowd.mixed.model import Mixed, matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
-    from hutch.distributed.crowd import Sharded
+    from hutch.distributed.crowds import Sharded
     from hutch.distributed.where import check_places, engine_for
 
     def notice(text: str) -> None:

@@ -9,8 +9,8 @@ from hutch.core.data.places import expanded
 from hutch.core.errors import UsageError
 from hutch.core.run.run import RunOptions
 from hutch.core.strict_json import dumps
-from hutch.distributed.predict import Result, predict
-from hutch.distributed.train import Round, train
+from hutch.distributed.predictions import Result, predict
+from hutch.distributed.rounds import Round, train
 from hutch.distributed.where import engine_for
 
 

@@ -160,7 +160,7 @@ def test_what_is_no_store_is_refused(tmp_path):
     newer = sqlite3.connect(tmp_path / "newer.db")
     newer.execute("PRAGMA user_version = 99")
     newer.close()
-    with pytest.raises(StoreError, match="a store of version 99, this Hutch reads up to 1"):
+    with pytest.raises(StoreError, match="a store of version 99, this Hutch reads up to 2"):
         Store(tmp_path / "newer.db")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Engine, Here
-from hutch.distributed.predict import Result, predict
+from hutch.distributed.predictions import Result, predict
 from hutch.distributed.processes import Processes
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
