@@ -5,7 +5,7 @@ interrupted anywhere and done again, and a model is rebuilt by starting afresh.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.active.store import Event, Round, Store
+from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError, ModelError, UsageError, at
 from hutch.core.strict_json import dumps
@@ -149,8 +150,8 @@ def choose(probabilities: NDArray[Any], seed: Sequence[int]) -> NDArray[np.int64
     return np.sort(drawn).astype(np.int64)
 
 
-def _new_lines(lines: Iterable[str], source: str, store: Store) -> Iterator[tuple[str, str]]:
-    """(id, line) of the lines that have not been asked for."""
+def _new_lines(lines: Iterable[str], source: str, store: Store) -> Iterator[tuple[str, str, int]]:
+    """(id, line, place in the pool) of the lines that have not been asked for."""
     taken: dict[str, int] = {}
     for number, text in enumerate(lines, 1):
         line = unlabelled(text.rstrip("\r\n"))
@@ -162,14 +163,22 @@ def _new_lines(lines: Iterable[str], source: str, store: Store) -> Iterator[tupl
         id = id if taken[id] == 1 else f"{id}#{taken[id]}"
         asked = store.line_of(id)
         if asked is None:
-            yield id, line
+            yield id, line, number - 1
         elif asked != line:
             text = f"tag {tag!r} is the id of another line that was asked for before, wanted a tag of its own"
             raise DataError(at(source, number, 1, text))
 
 
 def ask(
-    chain: "Chain", lines: Iterable[str], store: Store, count: int, *, source: str, model: str, wanted: int = 1
+    chain: "Chain",
+    lines: Iterable[str],
+    store: Store,
+    count: int,
+    *,
+    source: str,
+    model: str,
+    wanted: int = 1,
+    documents: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[Request]:
     """Ask for labels of some lines of a pool: the fewer examples it takes to change a prediction, the likelier.
 
@@ -184,6 +193,7 @@ def ask(
         source: name of the pool.
         model: version of the chain.
         wanted: labels wanted for each, from different workers.
+        documents: what people see of each line of the pool; without them they see the line.
 
     Returns:
         The requests, in the order of the pool.
@@ -201,18 +211,20 @@ def ask(
     count = min(count, len(pool))
     if count == 0:
         return []
-    scores, predictions = scores_of(chain, [line for _, line in pool])
+    scores, predictions = scores_of(chain, [line for _, line, _ in pool])
     if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
         drawn = np.sort(np.argsort(scores, kind="stable")[:count])
         probabilities, examples = np.ones(len(pool)), count
     else:
         probabilities = layer.pool_probabilities(scores, count)
         drawn, examples = choose(probabilities, [chain.config.seed, len(store.rounds())]), len(pool)
-    requests = []
+    requests, seen = [], {}
     for i in drawn:
-        (id, line), chance = pool[i], float(probabilities[i])
+        (id, line, place), chance = pool[i], float(probabilities[i])
+        if documents is not None:
+            seen[id] = documents[place]
         requests.append(Request(id, line, float(predictions[i]), chance, 1 / chance, model))
-    store.ask(requests, Round(source, examples, float(count), threshold_of(chain)), wanted=wanted)
+    store.ask(requests, Round(source, examples, float(count), threshold_of(chain)), wanted=wanted, documents=seen)
     return requests
 
 
@@ -248,9 +260,12 @@ def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
     before, layer.simulation = layer.simulation, False
     lines: list[str] = []
     total, last = 0, int(progress["learned"][0])
+    left_out = taken_back(store, last)
     try:
         for event in store.log(last):
             last = event.number
+            if last in left_out:
+                continue
             example = example_of(event, store, layer.parameters.weighted)
             if example is None:
                 continue

@@ -1,4 +1,4 @@
-"""The page on which people answer label requests: one file, no outside resource, served on this machine only.
+"""The page on which people answer label requests: one file, no outside resource, on this machine unless told otherwise.
 
 Several people may use it at once; a request that someone looks at is leased, so no one else sees it for a while. An
 answer is on disk before the page hears that it was accepted.
@@ -9,13 +9,16 @@ import hashlib
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hutch.active.records import check_worker, make_answer
+from hutch.active.records import Request, check_worker, make_answer
 from hutch.active.store import Store
+from hutch.active.undo import answers_of, retract
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net import web
 from hutch.core.net.limits import Limits
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 LIMITS = Limits(body=1 << 16)
 LEASE_SECONDS = 300.0
+UNDO = 10
+"""Answers in a row that a worker can take back."""
 
 
 @cache
@@ -68,9 +73,35 @@ def shown(line: str) -> str:
     return line[bar:] if bar >= 0 else line
 
 
+@dataclass(frozen=True)
+class Look:
+    """What the page looks like.
+
+    Attributes:
+        names: what workers read instead of a label (`{"1": "spam"}`), in the order of the keys; labels without a name
+            come after them.
+        instructions: text above the requests.
+        show: fields of documents that are shown; empty: all.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    instructions: str = ""
+    show: Sequence[str] = ()
+
+
 class _Page:
-    def __init__(self, store: Store, names: Mapping[str, str], lease_seconds: float) -> None:
-        self.store, self.names, self.lease_seconds = store, names, lease_seconds
+    def __init__(self, store: Store, look: Look, lease_seconds: float) -> None:
+        self.store, self.look, self.lease_seconds = store, look, lease_seconds
+        self.undone: Counter[str] = Counter()  # answers of a worker that were taken back and not given anew
+
+    def item(self, asked: Request) -> dict[str, Any]:
+        """What a worker sees of a request: the fields of its document, else the features of its line."""
+        document = self.store.document(asked.id)
+        if document is None:
+            return {"id": asked.id, "text": shown(asked.line)}
+        names = [name for name in self.look.show if name in document] or list(document)
+        fields = [[name, "" if document[name] is None else str(document[name])] for name in names]
+        return {"id": asked.id, "fields": fields}
 
     def home(self, request: "WebRequest") -> "Response":
         from starlette.responses import HTMLResponse
@@ -86,23 +117,48 @@ class _Page:
             asked, counts = self.store.lease(worker, self.lease_seconds), self.store.counts()
         except HutchError as error:
             return _json({"error": str(error)}, 503)
-        labels = [{"value": label, "name": self.names.get(label, label)} for label in self.store.labels_allowed]
-        item = {"id": asked.id, "text": shown(asked.line)} if asked else None
+        allowed, names = self.store.labels_allowed, self.look.names
+        ordered = dict.fromkeys([*(label for label in names if label in allowed), *allowed])
+        labels = [{"value": label, "name": names.get(label, label)} for label in ordered]
+        item = self.item(asked) if asked else None
         progress = {"requests": counts.requests, "open": counts.open}
-        return _json({"request": item, "labels": labels, "progress": progress})
+        content = {"request": item, "labels": labels, "progress": progress, "instructions": self.look.instructions}
+        return _json(content)
 
     async def answer(self, request: "WebRequest") -> "Response":
+        def accept(found: Any) -> dict[str, Any]:
+            id, label = found["id"], found["label"]
+            if not isinstance(id, str | int):
+                raise TypeError
+            answer = make_answer(str(id), check_worker(found["worker"]), label)
+            accepted = self.store.answer([answer])
+            self.undone[answer.worker] = max(self.undone[answer.worker] - accepted.new, 0)
+            return {"new": accepted.new, "repeated": accepted.repeated}
+
+        return await self.post(request, accept)
+
+    async def undo(self, request: "WebRequest") -> "Response":
+        """Take back the last answer of a worker, who sees its request again."""
+
+        def take_back(found: Any) -> dict[str, Any]:
+            worker = check_worker(found["worker"])
+            given = answers_of(self.store, worker, 1)
+            if not given or self.undone[worker] >= UNDO:
+                raise DataError("nothing to take back" if not given else f"only the last {UNDO} answers are taken back")
+            retract(self.store, given[0].id, self.lease_seconds)
+            self.undone[worker] += 1
+            return {"request": given[0].request, "label": given[0].label}
+
+        return await self.post(request, take_back)
+
+    async def post(self, request: "WebRequest", handle: Callable[[Any], dict[str, Any]]) -> "Response":
+        """Handle a body of JSON."""
         from starlette.concurrency import run_in_threadpool
 
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
             return _json({"error": "got no JSON, wanted an answer"}, 415)
         try:
-            found: Any = json.loads(await web.read_body(request, LIMITS))
-            id, label = found["id"], found["label"]
-            if not isinstance(id, str | int):
-                raise TypeError
-            answer = make_answer(str(id), check_worker(found["worker"]), label)
-            accepted = await run_in_threadpool(self.store.answer, [answer])
+            content = await run_in_threadpool(handle, json.loads(await web.read_body(request, LIMITS)))
         except web.Refused as error:
             return _json({"error": str(error)}, error.status)
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -111,7 +167,7 @@ class _Page:
             return _json({"error": str(error).removeprefix("<answer>: ")}, 409)
         except HutchError as error:
             return _json({"error": str(error)}, 503)
-        return _json({"new": accepted.new, "repeated": accepted.repeated})
+        return _json(content)
 
 
 def _json(content: dict[str, Any], status: int = 200) -> "Response":
@@ -121,15 +177,23 @@ def _json(content: dict[str, Any], status: int = 200) -> "Response":
 
 
 def create_app(
-    store: Store, token: str, *, names: Mapping[str, str] | None = None, lease_seconds: float = LEASE_SECONDS
+    store: Store,
+    token: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    lease_seconds: float = LEASE_SECONDS,
+    look: Look | None = None,
+    host: str = HOST,
 ) -> "Starlette":
     """The page as an application; without the token in the address everything is 404.
 
     Args:
         store: where the requests are.
         token: secret part of the address.
-        names: what workers read instead of a label (`{"1": "spam"}`).
+        names: what workers read instead of a label (`{"1": "spam"}`), unless there is a look.
         lease_seconds: how long a request that someone looks at is kept from others.
+        look: of the page.
+        host: the address that the page is served on; beyond this machine it may be called by any name.
 
     Raises:
         UsageError: Starlette is not installed.
@@ -140,21 +204,23 @@ def create_app(
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.routing import Mount, Route
 
-    handlers = _Page(store, names or {}, lease_seconds)
+    handlers = _Page(store, look or Look(names or {}), lease_seconds)
     routes = [Route("/", handlers.home), Route("/next", handlers.next)]
     routes.append(Route("/answer", handlers.answer, methods=["POST"]))
+    routes.append(Route("/undo", handlers.undo, methods=["POST"]))
     # a foreign page must not reach this server under a name of its own that resolves to this machine
-    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])
+    known = [HOST, "localhost"] if host == HOST else ["*"]
+    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=known)
     return Starlette(routes=[Mount(f"/{token}", routes=routes)], middleware=[hosts])
 
 
-def listen(port: int) -> socket.socket:
-    """A socket on the loopback interface.
+def listen(port: int, host: str = HOST) -> socket.socket:
+    """A socket, on the loopback interface unless another address is given.
 
     Raises:
         UsageError: the port is taken.
     """
-    return web.listen(HOST, port)
+    return web.listen(host, port)
 
 
 def serve(app: "Starlette", listening: socket.socket) -> None:

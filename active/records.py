@@ -14,6 +14,8 @@ from typing import Any, TextIO
 from hutch.core.errors import DataError, at, did_you_mean
 from hutch.core.strict_json import dumps
 
+REQUEST_FIELD = "hutch_request"
+"""The field of a document in another tool that holds the id of its request."""
 SKIP = "skip"
 """The label of a worker who passes a request on to another."""
 DONT_KNOW = "don't know"

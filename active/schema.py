@@ -7,11 +7,17 @@ from pathlib import Path
 
 from hutch.core.errors import StoreError, at
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x48757463
 """Marks an SQLite file as a label store ("Hutc")."""
 
-_TABLES = """
+_DOCUMENTS = """
+-- What people see of a request, as a JSON object; without one they see its line.
+CREATE TABLE documents (request TEXT PRIMARY KEY REFERENCES requests (id), document TEXT NOT NULL) WITHOUT ROWID;
+"""
+"""What version 2 added."""
+
+_TABLES = f"""
 CREATE TABLE store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- One row per run of `ask`: what its requests were drawn from.
@@ -62,7 +68,8 @@ CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
-"""
+{_DOCUMENTS}"""
+_LEASES = "CREATE INDEX IF NOT EXISTS leases ON requests (leased_to, number) WHERE leased_to != ''"
 
 
 def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
@@ -98,7 +105,14 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         if version > SCHEMA_VERSION:
             raise fail(f"a store of version {version}, this Hutch reads up to {SCHEMA_VERSION}: install a newer one")
         if empty:
-            _create(connection)
+            _run(connection, _TABLES)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])
+        elif version < SCHEMA_VERSION:
+            _run(connection, _DOCUMENTS)
+        if version != SCHEMA_VERSION:
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute(_LEASES)  # stores of before lack it
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -113,13 +127,11 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
     return connection
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    """Run statements within the present transaction; executescript() would commit first."""
     statement = ""
-    for line in _TABLES.splitlines(keepends=True):  # executescript() would commit first
+    for line in statements.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
             connection.execute(statement)
             statement = ""
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])

@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -22,6 +22,17 @@ from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
 
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
+_OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
+_HELD = (
+    f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
+    f" AND leased_until > :now AND state = 'open' AND {_OF_OTHERS} ORDER BY number LIMIT 1"
+)
+"""The request that a worker holds."""
+_UNANSWERED = (
+    "SELECT {} FROM requests AS r INDEXED BY open_requests WHERE state = 'open' AND number > :answered"
+    f" AND {_OF_OTHERS} ORDER BY number LIMIT 1"
+)
+"""The first open request behind a number that a worker has not answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,7 @@ class Store:
         self._lock = threading.RLock()
         self._connection = open_store(path, create=create)
         self._examples_per_label: dict[int, float] = {}
+        self._answered: dict[str, int] = {}  # by worker: the number up to which they have answered what is open
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +145,8 @@ class Store:
         with self._lock:
             return self._connection.execute(query, arguments).fetchall()
 
-    def _log(self, connection: sqlite3.Connection, kind: str, detail: dict[str, Any]) -> int:
+    def write_log(self, connection: sqlite3.Connection, kind: str, detail: dict[str, Any]) -> int:
+        """Append an entry to the log within a transaction; returns its number."""
         cursor = connection.execute(
             "INSERT INTO audit (event, detail, time) VALUES (?, ?, ?)",
             [kind, json.dumps(detail, ensure_ascii=False), self._clock()],
@@ -172,18 +185,31 @@ class Store:
         with self._writing() as connection:
             connection.execute("INSERT OR IGNORE INTO store VALUES ('labels', ?)", [json.dumps(list(labels))])
 
+    @property
+    def wanted(self) -> int:
+        """The most labels that any request wants; 1 without requests."""
+        return int(self._rows("SELECT coalesce(max(wanted), 1) FROM requests")[0][0])
+
     def line_of(self, request: str) -> str | None:
         """The line of a request; None if there is no such request."""
         found = self._rows("SELECT line FROM requests WHERE id = ?", [request])
         return str(found[0][0]) if found else None
 
-    def ask(self, requests: Iterable[Request], round: Round, *, wanted: int = 1) -> int:
+    def ask(
+        self,
+        requests: Iterable[Request],
+        round: Round,
+        *,
+        wanted: int = 1,
+        documents: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> int:
         """Add requests, all or none.
 
         Args:
             requests: with ids the store does not have.
             round: what they were drawn from.
             wanted: labels wanted for each, from different workers.
+            documents: what people see of some of them, by id; of the others they see the line.
 
         Returns:
             How many were added.
@@ -197,8 +223,15 @@ class Store:
             for request in requests:
                 self._insert_request(connection, request, number, wanted)
                 ids.append(request.id)
-            self._log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
+            texts = [(id, json.dumps(found, ensure_ascii=False)) for id, found in (documents or {}).items()]
+            connection.executemany("INSERT INTO documents VALUES (?, ?)", texts)
+            self.write_log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
         return len(ids)
+
+    def document(self, request: str) -> dict[str, Any] | None:
+        """What people see of a request; None if it is its line."""
+        found = self._rows("SELECT document FROM documents WHERE request = ?", [request])
+        return dict(json.loads(found[0][0])) if found else None
 
     def answer(self, answers: Iterable[Answer]) -> Accepted:
         """Accept answers, all or none; those known already are skipped.
@@ -214,6 +247,10 @@ class Store:
             numbers = self.accept(connection, pending)
         new = sum(number is not None for number in numbers)
         return Accepted(new, len(pending) - new)
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._clock()
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """One transaction, for callers with their own tables in the same file: all of the block, or nothing of it."""
@@ -253,7 +290,7 @@ class Store:
             return None
         if line_event is None:
             detail = {"id": answer.request, "worker": answer.worker, "label": answer.label, "answer": answer.id}
-            line_event = self._log(connection, "answer", detail)
+            line_event = self.write_log(connection, "answer", detail)
         connection.execute(
             "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)",
             [line_event, answer.id, answer.request, answer.worker, answer.label, self._clock()],
@@ -283,14 +320,16 @@ class Store:
             seconds: how long others do not see it.
         """
         now = self._clock()
+        given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0)}
         with self._writing() as connection:
-            found = connection.execute(
-                f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE state = 'open'"
-                " AND (leased_until <= :now OR leased_to = :worker)"
-                " AND NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
-                " ORDER BY leased_until > :now DESC, number LIMIT 1",
-                {"now": now, "worker": worker},
-            ).fetchone()
+            found = connection.execute(_HELD, given).fetchone()
+            if found is None:
+                first = connection.execute(_UNANSWERED.format("number"), given).fetchone()
+                if first is None:
+                    return None
+                self._answered[worker] = given["answered"] = first[0] - 1
+                free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", "AND leased_until <= :now ORDER")
+                found = connection.execute(free, given).fetchone()
             if found is None:
                 return None
             connection.execute(
@@ -333,7 +372,7 @@ class Store:
             Its number in the log.
         """
         with self._writing() as connection:
-            number = self._log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
+            number = self.write_log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
             if answer is not None:
                 self._accept(connection, answer, (), number)
         return number
@@ -365,7 +404,7 @@ class Store:
     def learned(self, detail: dict[str, Any]) -> int:
         """Log that a model has learned."""
         with self._writing() as connection:
-            return self._log(connection, "learn", detail)
+            return self.write_log(connection, "learn", detail)
 
     def log(self, after: int = 0) -> Iterator[Event]:
         """The audit log behind entry number `after`, in order."""
@@ -438,7 +477,10 @@ class Store:
     def counts(self) -> Counts:
         """How far the labelling has come."""
         states = dict(self._rows("SELECT state, count(*) FROM requests GROUP BY state"))
-        leased = self._rows("SELECT count(*) FROM requests WHERE state = 'open' AND leased_until > ?", [self._clock()])
+        leased = self._rows(
+            "SELECT count(*) FROM requests WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
+            [self._clock()],
+        )
         answers, skips, unknown, workers = self._rows(
             "SELECT count(*), coalesce(sum(label = ?), 0), coalesce(sum(label = ?), 0), count(DISTINCT worker)"
             " FROM labels",

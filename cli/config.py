@@ -21,11 +21,12 @@ Overrides = Annotated[
 def _read(file: str | None, overrides: list[str] | None, build: bool = False) -> Any:
     """The chain in a YAML file or a model, checked, or also built, with what it takes and predicts."""
     from hutch.core.chain.engine import check_neighbours
-    from hutch.core.chain.model_file import is_model, load_metadata
+    from hutch.core.chain.model_file import is_model
+    from hutch.core.chain.model_of_chain import load_chain
     from hutch.core.config import read as config
     from hutch.plugins.manager import installed
 
-    source: Any = DEFAULT_CHAIN if file is None else load_metadata(file)["chain"] if is_model(file) else file
+    source: Any = DEFAULT_CHAIN if file is None else load_chain(file) if is_model(file) else file
     document = config.read_chain(source, overrides or ())
     plugins = installed(config.blocked_plugins(document))
     registry = plugins.registry

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _METHODS = ("batch", "online")
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
-    "contradictions", "left_out", "ties", "krippendorff_alpha", "gold",
+    "contradictions", "left_out", "ties", "krippendorff_alpha", "krippendorff_ordinal", "krippendorff_interval", "gold",
 )  # fmt: skip
 
 
@@ -116,6 +116,14 @@ def crowd(
     classes: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
     ] = None,
+    ordered: Annotated[
+        bool | None,
+        typer.Option(
+            "--ordered/--no-ordered",
+            help="Classes are ordered: also write mean, median and interval.",
+            show_default="if they are 3 to 12 whole numbers",
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
     ] = None,
@@ -150,6 +158,7 @@ def crowd(
         others = {
             "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,
             "--set": set_, "--passes": passes > 1, "--shards": shards, "--ray": ray, "--columns": columns,
+            "--judges": judges, "--ordered": ordered is not None,
         }  # fmt: skip
         for option, given in others.items():
             if given:
@@ -172,7 +181,7 @@ def crowd(
     from hutch.crowd.mixed.model import Mixed, matches
     from hutch.crowd.models.online import Table
     from hutch.crowd.report import report
-    from hutch.distributed.crowd import Sharded
+    from hutch.distributed.crowds import Sharded
     from hutch.distributed.where import check_places, engine_for
 
     def notice(text: str) -> None:
@@ -194,7 +203,9 @@ def crowd(
     if ask_of and not next_:
         raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
     declared = tuple(reference or ()) or reference_workers(labels, columns)
-    chosen, options, history = _model(method, model, initial, test, passes, slots, shards, set_ or [], declared)
+    chosen, options, history = _model(
+        method, model, initial, test, passes, slots, shards, set_ or [], declared, ordered
+    )
     known = history.classes if history else [name for name in (classes or "").split(",") if name]
     if stream:
         kept = {
@@ -241,6 +252,9 @@ def crowd(
         result = aggregation.aggregate(data, chosen, options, history, table)
     if table:
         table.finish()
+    if result.scale is not None and options.ordered is None:
+        span = f"{data.classes[0]} to {data.classes[-1]}"
+        notice(f"{labels}: the classes {span} are taken as ordered; --no-ordered if they are only names")
     if posteriors:
         with open_output(posteriors) as file:
             output.write_posteriors(file, result)
@@ -312,6 +326,7 @@ def _stream(
     from hutch.crowd.exports.found import Problems
     from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
     from hutch.crowd.models.online import Table
+    from hutch.crowd.models.ordered import scale_of
 
     if options.method != "online":
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
@@ -323,7 +338,7 @@ def _stream(
     if first is None:
         notice(f"{path}: no labels")
     known = known or (first.classes if first else [])
-    learner = model.stream(known, options.slots, history)
+    learner, scale = model.stream(known, options.slots, history), scale_of(known, options.ordered)
     for number in range(options.passes):
         if number:
             learner.end_pass()
@@ -331,7 +346,7 @@ def _stream(
         pieces = chain([first], blocks) if first and not number else blocks
         last = posteriors if number + 1 == options.passes else None
         with open_output(last) if last else nullcontext() as file:
-            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file)
+            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file, scale)
     table.finish()
     for line in problems.lines(path):
         notice(line)
@@ -354,6 +369,7 @@ def _model(
     shards: int | None,
     settings: list[str],
     reference: tuple[str, ...],
+    ordered: bool | None,
 ) -> tuple[CrowdModel, Options, State | None]:
     """The model, how to run it and what it knows already; a saved model settles what is not given."""
     from hutch.crowd.aggregate import Method, Options, load
@@ -378,6 +394,8 @@ def _model(
                 f"--reference, column kind: got model {model}, wanted mixed, which tells people from judges"
             )
         model, settled = "mixed", {"reference": reference} | settled
+    if model == "mixed" and ordered is not None:
+        settled["ordered"] = ordered
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
     if method == "online" and (shards or 1) > 1:
@@ -386,7 +404,7 @@ def _model(
         )
     chosen = _create(model, parameters | settled)
     kind: Method = "online" if method == "online" else "batch"
-    return chosen, Options(kind, passes, slots or DEFAULT_SLOTS, test, shards or 1), history
+    return chosen, Options(kind, passes, slots or DEFAULT_SLOTS, test, shards or 1, ordered), history
 
 
 def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:

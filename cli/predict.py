@@ -9,14 +9,35 @@ from hutch.cli.options import takes_vw_options
 
 @takes_vw_options(
     ["initial_regressor", "predictions", "raw_predictions", "progress", "quiet"],
-    defaults={"initial_regressor": ..., "predictions": "-"},
-    helps={"initial_regressor": "The model."},
+    defaults={"initial_regressor": ..., "predictions": None},
+    helps={
+        "initial_regressor": "The model.",
+        "predictions": "Write predictions to this file; - is standard output, as without it and --beside.",
+    },
 )
 def predict(
     data: Annotated[
         list[str], typer.Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
     ],
     vw: Any,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write the probability of each label in place of predictions.")
+    ] = False,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            "--beside", metavar="FILE", help="Write the data's columns, and the predictions beside them, to this table."
+        ),
+    ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "--into", metavar="DIR", help="Write a Parquet file for each file of data, where it is not there yet."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="With --into: predict on this Ray cluster; auto, local.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
@@ -24,7 +45,9 @@ def predict(
 
     Predictions are written as VW does, one line per example, the tag after it.
 
-    Example: hutch predict test.vw -i model -p predictions.txt
+    With --beside they go into a table like the data's instead, unless -p is given, too.
+
+    Example: hutch predict test.csv -i model --beside predicted.csv
     """
     import sys
 
@@ -34,13 +57,23 @@ def predict(
     from hutch.core.run.output import is_stdout
     from hutch.core.run.run import RunOptions
 
+    if folder is not None or ray is not None:
+        from hutch.cli.shards import predict_into
+
+        others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--beside": beside}
+        predict_into(data, folder, ray, vw, others, strict, json)
+        return
     predictions, raw = vw.predictions, vw.raw_predictions
+    if predictions is None and beside is None:
+        predictions = "-"
     if json and (is_stdout(predictions) or is_stdout(raw)):
         raise UsageError("--json: standard output is taken by predictions; send them to a file with -p FILE")
     options = RunOptions(
         data,
         learn=False,
         predictions=predictions,
+        probabilities=probabilities,
+        beside=beside,
         raw=raw,
         progress=vw.progress,
         quiet=vw.quiet or (is_stdout(predictions) and sys.stdout.isatty()),

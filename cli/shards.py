@@ -1,14 +1,16 @@
-"""`hutch train --shards`: what is computed is said by the shards, where by the address of a cluster."""
+"""`hutch train --shards` and `hutch predict --into`: work in parts, in processes or on a cluster."""
 
 import sys
 import time
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.data.places import expanded
 from hutch.core.errors import UsageError
 from hutch.core.run.run import RunOptions
 from hutch.core.strict_json import dumps
-from hutch.distributed.train import Round, train
+from hutch.distributed.predictions import Result, predict
+from hutch.distributed.rounds import Round, train
 from hutch.distributed.where import engine_for
 
 
@@ -81,3 +83,36 @@ def train_in_shards(
                 }
             )
         )
+
+
+def predict_into(
+    data: list[str], folder: str | None, ray: str | None, vw: Any, others: dict[str, Any], strict: bool, as_json: bool
+) -> None:
+    """Predict many files, each into a file of its own.
+
+    Args:
+        data, folder, ray, strict, as_json: as on the command line.
+        vw: options of VW.
+        others: options that do not go with many files, by name.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    if folder is None:
+        raise UsageError("--ray: goes with --into DIR, which says where the predictions go")
+    for name, given in others.items():
+        if given:
+            raise UsageError(f"{name}: does not go with --into, which writes many files")
+
+    def see(result: Result) -> None:
+        for text in result.problems:
+            print(text, file=sys.stderr)
+        if not vw.quiet:
+            before = " (done before)" if result.done_before else ""
+            print(f"{result.path}: {result.examples} examples{before}", file=sys.stderr)
+
+    with engine_for(len(expanded(data)), ray) as engine:
+        results = predict(data, vw.initial_regressor, folder, engine=engine, strict=strict, on_result=see)
+    if as_json:
+        made = sum(not result.done_before for result in results)
+        print(dumps({"examples": sum(result.examples for result in results), "files": len(results), "made": made}))

@@ -110,7 +110,7 @@ def train(
 def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
     """The chain that the command line describes."""
     from hutch.chain import Chain
-    from hutch.core.chain.model_file import load_metadata
+    from hutch.core.chain.model_of_chain import load_chain
     from hutch.vw.options import vw_chain, vw_overrides
 
     initial = vw.initial_regressor
@@ -118,21 +118,21 @@ def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
         source: Any = vw_chain(vw) if config is None else config
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
     if config is None:
-        return Chain.load(initial, [*vw_overrides(vw, load_metadata(initial)["chain"]), *overrides])
+        return Chain.load(initial, [*vw_overrides(vw, load_chain(initial)), *overrides])
     return _continued(config, initial, [*vw_overrides(vw, config), *overrides])
 
 
 def _continued(config: str, initial: str, overrides: list[str]) -> Any:
     """The weights of a model under a chain that may differ in parameters, but not in what the weights stand for."""
     from hutch.chain import Chain
-    from hutch.core.chain.model_file import load_model
+    from hutch.core.chain.model_of_chain import load_chain_model
     from hutch.core.config.read import blocked_plugins, read_chain, validate
     from hutch.core.errors import UsageError
     from hutch.plugins.manager import installed
 
     document = read_chain(config, overrides)
     chain = validate(document, installed(blocked_plugins(document)).registry).to_dict()
-    arrays, metadata = load_model(initial)
+    arrays, metadata = load_chain_model(initial)
 
     def meaning(of: Any) -> dict[str, Any]:
         layers = [layer if isinstance(layer, str) else next(iter(layer)) for layer in of["chain"]]

@@ -1,7 +1,11 @@
 """Files that appear under their name only when they are whole."""
 
+import contextlib
 import os
+import re
 import stat
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,10 +51,52 @@ def _temporary(path: Path) -> tuple[int, str]:
         raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
     if path.exists() and not os.access(path, os.W_OK):  # a rename would replace it all the same
         raise HutchError(at(str(path), None, None, "cannot be written: it is read-only"))
+    machine = _machine()
+    _remove_abandoned(path.parent, machine)
     try:
-        return tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        return tempfile.mkstemp(prefix=f".{path.name[:100]}.{machine}-{os.getpid()}-", suffix=_ENDING, dir=path.parent)
     except OSError as error:
         raise _failed(path, error) from None
+
+
+_ENDING = ".part"
+
+
+def _machine() -> str:
+    """Names whose process numbers ours are: this machine, or this container of it."""
+    name = os.uname().nodename if sys.platform != "win32" else ""
+    try:
+        processes = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        processes = 0
+    return f"{zlib.crc32(f'{name} {processes}'.encode()):08x}"
+
+
+def _remove_abandoned(directory: Path, machine: str) -> None:
+    """Remove temporary files of this user whose process is gone: it was killed while it wrote."""
+    if sys.platform == "win32":
+        return  # asking whether a process lives would end it
+    named = re.compile(rf"\..*\.{machine}-(\d+)-[^.]*\{_ENDING}")
+    try:
+        entries = [entry for entry in os.scandir(directory) if entry.name.endswith(_ENDING)]
+    except OSError:
+        return  # the write that follows says what is wrong
+    for entry in entries:
+        found = named.fullmatch(entry.name)
+        with contextlib.suppress(OSError):
+            if found and entry.is_file(follow_symlinks=False) and entry.stat().st_uid == os.geteuid():
+                if not _lives(int(found[1])):
+                    os.unlink(entry.path)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # it is somebody else's
+    return True
 
 
 def check_writable(path: str | Path) -> None:
@@ -71,7 +117,8 @@ def check_writable(path: str | Path) -> None:
 def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Open `path` for writing bytes; it is replaced in one step when the block ends well, else left as it was.
 
-    The bytes go to a temporary file beside it, which is synced and renamed. Links are followed; a terminal, a pipe and
+    The bytes go to a temporary file beside it, which is synced and renamed; if the process is killed before that, the
+    next one that writes into this directory removes it. Links are followed; a terminal, a pipe and
     `/dev/null` are written directly.
 
     Args:

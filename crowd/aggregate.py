@@ -1,6 +1,7 @@
 """From labels to what is true and who labels well, in one call."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hutch.core.chain.model_file import load_model, save_model
+from hutch.core.chain.limits import FINITE, Limits, check_values
+from hutch.core.chain.model_file import load_compact, save_model
+from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
@@ -17,10 +20,13 @@ from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
+from hutch.crowd.models.ordered import ratings, scale_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report as worker_report
 
 Method = Literal["batch", "online"]
+_FEW = 64
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Options:
         slots: online: rows of the worker table.
         test: learn nothing, only score.
         shards: batch: into how many the items are cut.
+        ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
     """
 
     method: Method = "batch"
@@ -40,6 +47,7 @@ class Options:
     slots: int = DEFAULT_SLOTS
     test: bool = False
     shards: int = 1
+    ordered: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Aggregate:
         probability: float64 (items, classes): calibrated posteriors.
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
+        scale: float64 (classes): values of ordered classes; None if they are only names.
         factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
         votes: the frame that the labels came from; None if they came otherwise.
@@ -62,6 +71,7 @@ class Aggregate:
     probability: Array
     confusions: Array
     class_prior: Array
+    scale: Array | None
     factors: Callable[[], Array]
     others: Callable[[], Array]
     votes: FrameVotes | None = None
@@ -82,6 +92,9 @@ class Aggregate:
             "ratings": np.diff(labels.item_ptr),
         }
         columns |= {f"q:{name}": self.probability[:, k] for k, name in enumerate(labels.classes)}
+        if self.scale is not None:
+            found = ratings(self.probability, self.scale)
+            columns |= {"mean": found.mean, "median": found.median, "low": found.low, "high": found.high}
         return votes.frame("task", columns)
 
     def workers(self) -> Any:
@@ -116,6 +129,7 @@ def aggregate(
 
     Raises:
         UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
+        ModelError: the history is none of this model and method.
 
     >>> from hutch.crowd.data.labels import from_triples
     >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
@@ -130,11 +144,13 @@ def aggregate(
         )
     options = options or Options()
     if model is None:
-        model = Mixed(reference=tuple(reference)) if reference else TwoLevel()
+        model = Mixed(reference=tuple(reference), ordered=options.ordered) if reference else TwoLevel()
     elif reference:
         raise UsageError("reference: goes without a model, or as Mixed(reference=...)")
     if options.test and history is None:
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
+    if history is not None:
+        _check_history(model, options, history)
     if options.method == "online":
         stream = model.stream(labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
@@ -150,8 +166,35 @@ def aggregate(
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
+    values = scale_of(labels.classes, options.ordered)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior, factors, others, votes)
+    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
+
+
+def _check_history(model: CrowdModel, options: Options, history: State) -> None:
+    """Compare a history's arrays, by name and shape, with those of a new crowd; it may come from anybody.
+
+    The new one is small: its sizes stand for the numbers of workers and classes.
+
+    Raises:
+        ModelError: it lacks one, or has one of another shape.
+    """
+    workers, classes = 7, 11
+    few, crew = ([str(k) for k in range(count)] for count in (classes, workers))
+    free = type(model)(**values_of(model.parameters) | {"class_prior": None})
+    if options.method == "online":
+        fresh = free.stream(few, workers).state
+        rows = options.slots
+    else:
+        fresh, rows = free.start(from_triples([], few, crew), None), len(history.worker_names)
+    for part in ("workers", "shared"):
+        own: dict[str, Array] = getattr(history, part)
+        for name, array in getattr(fresh, part).items():
+            shape = tuple({workers: rows, classes: len(history.classes)}.get(size, size) for size in array.shape)
+            if name not in own or own[name].shape != shape:
+                got = own[name].shape if name in own else "nothing"
+                raise ModelError(f"{part}.{name} of the crowd model: got {got}, wanted shape {shape}")
+            check_values(f"{part}.{name} of the crowd model", own[name], model.limits.get(name, FINITE))
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
@@ -180,12 +223,45 @@ def load(path: str) -> tuple[dict[str, Any], State]:
     Raises:
         ModelError: the file is missing, damaged, foreign or newer than this version.
     """
-    arrays, metadata = load_model(path, kind="crowd")
+    arrays, metadata = load_compact(path, kind="crowd")
     try:
-        state = State(list(metadata["classes"]), json.loads(arrays.pop("worker_names").tobytes()))
+        names = json.loads(dense(arrays.pop("worker_names")).tobytes())
+        state = State(_texts("classes", metadata["classes"]), _texts("worker_names", names))
+        if type(metadata["slots"]) is not int or metadata["slots"] < 1:
+            raise ModelError(f"slots: got {str(metadata['slots'])[:40]}, wanted a number of at least 1")
+        rows = len(state.worker_names) if metadata["method"] == "batch" else metadata["slots"]
         for name, array in arrays.items():
             part, _, key = name.partition(".")
-            {"workers": state.workers, "shared": state.shared}[part][key] = array
-    except (KeyError, ValueError) as error:
-        raise ModelError(at(path, None, None, f"the crowd model lacks {error}")) from None
+            kept = {"workers": state.workers, "shared": state.shared}[part]
+            _check(name, array, len(state.classes), rows)
+            kept[key] = dense(array)
+        if not isinstance(metadata["model"], str) or not isinstance(metadata["parameters"], dict):
+            raise ModelError("the crowd model has no name, or no parameters")
+    except KeyError as error:
+        raise ModelError(at(path, None, None, f"the crowd model lacks {str(error)[:80]}")) from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(at(path, None, None, f"the crowd model is damaged: {str(error)[:200]}")) from None
+    except ModelError as error:
+        raise ModelError(at(path, None, None, str(error))) from None
     return metadata, state
+
+
+def _texts(name: str, found: Any) -> list[str]:
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found) or len({*found}) < len(found):
+        raise ModelError(f"{name}: got {str(found)[:60]}, wanted a list of different names")
+    return found
+
+
+def _check(name: str, array: Stored, classes: int, rows: int) -> None:
+    """Check that an array is not larger than tables of all workers, and holds numbers; its shape is checked later.
+
+    Raises:
+        ModelError: it is larger than what is stored of it and than such tables, or not finite.
+    """
+    if array.dtype != np.float64:
+        raise ModelError(f"{name}: got numbers of type {array.dtype}, wanted float64")
+    if isinstance(array, RowsInUse) and math.prod(array.shape) > max(rows, _FEW) * max(classes, _FEW) ** 2:
+        raise ModelError(
+            f"{name}: got shape {array.shape}, wanted at most a table of {classes} classes for each worker"
+        )
+    check_values(name, parts_of(array), Limits(-_LARGEST, _LARGEST))

@@ -16,6 +16,7 @@ from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.json_export import is_json
 from hutch.crowd.models.calibration import calibrate
+from hutch.crowd.models.model import Array
 from hutch.crowd.models.online import Stream, Table
 from hutch.crowd.output import posterior_header, posterior_rows
 
@@ -128,7 +129,12 @@ class Totals:
 
 
 def run_blocks(
-    stream: Stream, blocks: Iterable[Labels], first_pass: bool | None, table: Table, file: BinaryIO | None
+    stream: Stream,
+    blocks: Iterable[Labels],
+    first_pass: bool | None,
+    table: Table,
+    file: BinaryIO | None,
+    scale: Array | None = None,
 ) -> Totals:
     """Learn block after block, and write each task's posterior as it was before the task was learned.
 
@@ -138,10 +144,11 @@ def run_blocks(
         first_pass: these labels are new; None: nothing is learned.
         table: the progress table.
         file: takes the posteriors, header first.
+        scale: values of ordered classes.
     """
     totals, rho = Totals(), stream.model.parameters.rho
     if file:
-        file.write(posterior_header(stream.state.classes))
+        file.write(posterior_header(stream.state.classes, scale is not None))
     for labels in blocks:
         hashed = stream.in_slots(labels)
         if first_pass is None:
@@ -154,7 +161,7 @@ def run_blocks(
         totals.labels += len(labels)
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks
         if file:
-            posterior_rows(file, labels, calibrate(posterior, np.diff(labels.item_ptr), rho))
+            posterior_rows(file, labels, calibrate(posterior, np.diff(labels.item_ptr), rho), scale)
     if totals.labels and first_pass is not None:
         stream.check()
     return totals

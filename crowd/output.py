@@ -11,8 +11,9 @@ from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.models.model import Array
+from hutch.crowd.models.ordered import ratings
 from hutch.crowd.offers import offers
-from hutch.crowd.report import WorkerReport, krippendorff_alpha
+from hutch.crowd.report import Level, WorkerReport, krippendorff_alpha
 from hutch.crowd.requests import Pool, best_worker, pool
 
 _BLOCK = 4096
@@ -26,29 +27,37 @@ def cells(names: list[str]) -> list[str]:
 
 
 def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
-    """Write `task label confidence ratings q:<class>...`, one line per task; a tie goes to the first class."""
-    file.write(posterior_header(result.labels.classes))
-    posterior_rows(file, result.labels, result.probability)
+    """Write `task label confidence ratings q:<class>...`, one line per task; a tie goes to the first class.
+
+    If the classes are ordered, also `mean median low high`.
+    """
+    file.write(posterior_header(result.labels.classes, result.scale is not None))
+    posterior_rows(file, result.labels, result.probability, result.scale)
 
 
-def posterior_header(classes: list[str]) -> bytes:
+def posterior_header(classes: list[str], ordered: bool = False) -> bytes:
     """The first line of a file of posteriors."""
-    return ("\t".join(["task", "label", "confidence", "ratings", *(f"q:{k}" for k in cells(classes))]) + "\n").encode()
+    more = ("mean", "median", "low", "high") if ordered else ()
+    names = ["task", "label", "confidence", "ratings", *(f"q:{k}" for k in cells(classes)), *more]
+    return ("\t".join(names) + "\n").encode()
 
 
-def posterior_rows(file: BinaryIO, labels: Labels, probability: Array) -> None:
-    """Write the lines of some tasks; probability (items, classes)."""
+def posterior_rows(file: BinaryIO, labels: Labels, probability: Array, scale: Array | None = None) -> None:
+    """Write the lines of some tasks; probability (items, classes), scale of ordered classes."""
     classes = cells(labels.classes)
-    line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * len(classes) + "\n"
+    line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * (len(classes) + (0 if scale is None else 4)) + "\n"
     names = cells(labels.item_names)
     for start in range(0, labels.items, _BLOCK):
         block = probability[start : start + _BLOCK]
+        found = None if scale is None else ratings(block, scale)
+        more = (found.mean, found.median, found.low, found.high) if found else ()
         rows = zip(
             names[start : start + _BLOCK],
             [classes[k] for k in block.argmax(axis=1).tolist()],
             block.max(axis=1).tolist(),
             np.diff(labels.item_ptr[start : start + _BLOCK + 1]).tolist(),
             *block.T.tolist(),
+            *(column.tolist() for column in more),
             strict=True,
         )
         file.write("".join([line % row for row in rows]).encode())
@@ -93,10 +102,16 @@ def summary(result: Aggregate) -> dict[str, Any]:
         "left_out": labels.problems.total,
         "ties": int(np.sum(np.sum(probability >= top - 1e-12, axis=1) > 1)),
         "krippendorff_alpha": _defined(krippendorff_alpha(labels)),
+        **({} if result.scale is None else _ordered_alphas(labels)),
         "gold": int(np.sum(gold >= 0)),
         "gold_without_labels": labels.unmatched_gold,
     }
     return summary
+
+
+def _ordered_alphas(labels: Labels) -> dict[str, float | None]:
+    levels: tuple[Level, ...] = ("ordinal", "interval")
+    return {f"krippendorff_{level}": _defined(krippendorff_alpha(labels, level)) for level in levels}
 
 
 def _defined(value: float) -> float | None:
@@ -104,14 +119,23 @@ def _defined(value: float) -> float | None:
 
 
 def score(result: Aggregate, truth: np.ndarray[Any, np.dtype[np.int32]]) -> dict[str, float | None]:
-    """Accuracy, log-loss and calibration error of the posteriors against true classes (items, -1 unknown)."""
+    """Accuracy, log-loss and calibration error of the posteriors against true classes (items, -1 unknown).
+
+    If the classes are ordered, the mean absolute error of the posteriors' medians, too.
+    """
     if not np.any(truth >= 0):
-        return {"accuracy": None, "log_loss": None, "calibration_error": None}
-    return {
+        more = [] if result.scale is None else ["mean_absolute_error"]
+        return dict.fromkeys(["accuracy", "log_loss", "calibration_error", *more])
+    found: dict[str, float | None] = {
         "accuracy": accuracy(result.probability, truth),
         "log_loss": log_loss(result.probability, truth),
         "calibration_error": calibration_error(result.probability, truth),
     }
+    if result.scale is None:
+        return found
+    known = truth >= 0
+    error = ratings(result.probability[known], result.scale).median - result.scale[truth[known]]
+    return found | {"mean_absolute_error": float(np.abs(error).mean())}
 
 
 def label_pool(result: Aggregate) -> Pool:

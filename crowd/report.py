@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
+from hutch.crowd.models.ordered import scale
 from hutch.crowd.spam import spam_probability
 
 MODEL_TRIALS = 50.0
@@ -16,6 +18,7 @@ MODEL_TRIALS = 50.0
 On simulated crowds of 2 to 5 classes the intervals then hold the share of a worker's right labels in 97 % of the
 cases, and their accuracy on an item of usual difficulty in 88 %; without it 89 % and 77 %.
 """
+Level = Literal["nominal", "ordinal", "interval"]
 _NORMAL_95 = 1.959964
 
 
@@ -84,19 +87,30 @@ def wilson(share: Array, trials: Array) -> tuple[Array, Array]:
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
-def krippendorff_alpha(labels: Labels) -> float:
-    """Krippendorff's alpha for nominal data: 1 - observed / expected disagreement; NaN if it is not defined.
+def krippendorff_alpha(labels: Labels, level: Level = "nominal") -> float:
+    """Krippendorff's alpha: 1 - observed / expected disagreement; NaN if it is not defined.
 
-    Over the items with at least two labels: coincidences of item i weigh 1 / (m_i - 1). K. Krippendorff, "Computing
-    Krippendorff's alpha-reliability", 2011.
+    Over the items with at least two labels: coincidences of item i weigh 1 / (m_i - 1). Two labels disagree by 1 if
+    they differ (nominal), by their squared distance (interval), or by the square of how many labels lie from one to
+    the other, with half of those at the ends (ordinal). K. Krippendorff, "Computing Krippendorff's
+    alpha-reliability", 2011.
+
+    Args:
+        labels: classes in ascending order, unless the level is nominal.
+        level: of measurement.
     """
-    classes = len(labels.classes)
     ratings = np.diff(labels.item_ptr)
     votes = labels.vote_share() * ratings[:, None]
     votes, ratings = votes[ratings > 1], ratings[ratings > 1]
-    total, by_class = ratings.sum(), votes.sum(axis=0)
-    expected = total**2 - np.sum(by_class**2)
-    if classes < 2 or expected <= 0:
+    by_class = votes.sum(axis=0)
+    if level == "nominal":
+        distance = 1 - np.eye(len(by_class))
+    else:
+        middle = by_class.cumsum() - by_class / 2
+        place = scale(labels.classes) if level == "interval" else middle
+        distance = np.subtract.outer(place, place) ** 2
+    expected = by_class @ distance @ by_class
+    if len(by_class) < 2 or expected <= 0:
         return math.nan
-    observed = np.sum((ratings**2 - np.sum(votes**2, axis=1)) / (ratings - 1))
-    return float(1 - (total - 1) * observed / expected)
+    observed = np.sum(np.einsum("ik,ik->i", votes @ distance, votes) / (ratings - 1))
+    return float(1 - (ratings.sum() - 1) * observed / expected)

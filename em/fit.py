@@ -4,8 +4,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hutch.core.chain.model_file import load_model, save_model
-from hutch.core.errors import ConfigError, did_you_mean
+import numpy as np
+
+from hutch.core.chain.limits import FINITE, check_arrays, check_values
+from hutch.core.chain.model_file import load_compact, save_model
+from hutch.core.chain.stored import dense, parts_of
+from hutch.core.config.adapter import adapter
+from hutch.core.errors import ConfigError, ModelError, at, did_you_mean
 from hutch.em.base.inner import InnerEM
 from hutch.em.base.learner import Learner, unpack
 from hutch.em.base.model import MarginalModel, Model, Rows
@@ -122,22 +127,42 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
         ModelError: the file cannot be used.
         ConfigError: its model is not installed.
     """
-    arrays, metadata = load_model(path, kind="em")
-    settings = Settings(**metadata["settings"])
-    parts: dict[str, dict[str, Any]] = {"state": {}, "model": {}}
-    for name, array in arrays.items():
-        part, _, rest = name.partition(".")
-        parts[part][rest] = array
-    learner: Learner[Any]
+    arrays, metadata = load_compact(path, kind="em")
+    try:
+        for name, array in arrays.items():
+            check_values(name, parts_of(array), FINITE)
+        settings = adapter(Settings).validate_python(metadata["settings"])
+        numbers = sum(parts_of(array).size for array in arrays.values())
+        if not 0 < settings.rank <= numbers:
+            raise ModelError(f"rank: got {settings.rank}, but all arrays together have {numbers} numbers")
+        parts: dict[str, dict[str, Any]] = {"state": {}, "model": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = dense(array)
+        learner = _rebuilt(settings, parts, entries)
+        fresh = learner.state()  # an anchor comes with the first boundary
+        check_arrays({name: array for name, array in parts["state"].items() if name in fresh}, fresh, {})
+        learner.restore(parts["state"])
+        check_arrays(parts["state"], learner.state(), {})
+    except KeyError as error:
+        raise ModelError(at(str(path), None, None, f"the model lacks {str(error)[:80]}")) from None
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, np.linalg.LinAlgError) as error:
+        raise ModelError(at(str(path), None, None, f"the model is damaged: {str(error)[:200]}")) from None
+    except MemoryError:
+        raise ModelError(at(str(path), None, None, "its settings ask for more memory than there is")) from None
+    except ModelError as error:
+        raise ModelError(at(str(path), None, None, str(error))) from None
+    return learner, settings
+
+
+def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]], entries: dict[str, ModelEntry]) -> Learner[Any]:
+    """A learner of these settings, of the sizes that a model's arrays have."""
     if _closed_form(settings):
         mean = parts["state"]["start.mean" if settings.classes else "sketch.mean"]
-        learner = _closed(settings, mean[None])
-    else:
-        entry = find(settings.model, entries)
-        start = unpack(entry.parameters, parts["state"], "current")
-        learner = _iterative(settings, entry.rebuild(parts["model"]), start)
-    learner.restore(parts["state"])
-    return learner, settings
+        return _closed(settings, mean[None])
+    entry = find(settings.model, entries)
+    start = unpack(entry.parameters, parts["state"], "current")
+    return _iterative(settings, entry.rebuild(parts["model"]), start)
 
 
 def find(name: str, entries: dict[str, ModelEntry]) -> ModelEntry:

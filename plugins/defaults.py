@@ -64,6 +64,7 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson", "probit"),
     },
     "hutch.core.data.csv": {"readers": (".csv", ".tsv")},
+    "hutch.core.data.json_lines": {"readers": (".jsonl", ".ndjson")},
     "hutch.core.data.parquet": {"readers": (".parquet",)},
     "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.em.models": {"em_models": ("ppca",)},

@@ -1,12 +1,13 @@
 """Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint32, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -146,6 +147,11 @@ class CostSensitiveOneAgainstAll(Reduction):
     def saved(self) -> dict[str, NDArray[np.int64]]:
         """The smallest class, where it was detected."""
         return {"first_class": self.state["first"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """0 or 1, as the parameter says, or while it is detected also 2."""
+        detect = self.parameters.first_class == "detect"
+        return {"first_class": Limits(0, 2, fixed=not detect, optional=True)}
 
 
 @hookimpl

@@ -17,7 +17,9 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.stored import Stored
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -410,7 +412,12 @@ class FilterTree(Reduction):
         """The smallest label, where it was detected."""
         return {"first_class": self.state["first"]}
 
-    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def limits(self) -> Mapping[str, Limits]:
+        """0 or 1, as the parameter says, or while it is detected also 2."""
+        detect = self.parameters.first_class == "detect"
+        return {"first_class": Limits(0, 2, fixed=not detect, optional=True)}
+
+    def loading(self, arrays: Mapping[str, Stored]) -> None:
         """In models of before labels could begin at 0, they begin at 1."""
         if "first_class" not in arrays:
             self.state["first"] = 1

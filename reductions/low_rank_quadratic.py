@@ -7,13 +7,14 @@ a latent weight and both values is the value of a new feature, whose weight is t
 Source: VW 9.11.9 (lrq.cc).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -268,6 +269,10 @@ class LowRankQuadratic(Reduction):
     def saved(self) -> dict[str, NDArray[np.uint64]]:
         """Whose turn it is, and the state of the dropout."""
         return {"seen": self.state["seen"], "seed": self.state["seed"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count; the seed may be any number."""
+        return {"seen": COUNT}
 
 
 @hookimpl

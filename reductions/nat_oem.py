@@ -9,13 +9,14 @@ the forms `implicit` and `literal` the parameters, along the inverse Fisher info
 `hutch.em.nat_oem`). Which of them it can be held by, a layer says in its `constrain`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -180,6 +181,10 @@ class NatOEMLayer(Reduction):
         """The boundaries so far, what the last row was told by, the drift test, the stability met."""
         self._check_stability()
         return self._boundaries.saved() | {"stability": self.constraint["stability"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Those of the boundaries, and the bound of stability, beyond which nothing is saved."""
+        return self._boundaries.limits() | {"stability": Limits(0, 2)}
 
 
 @hookimpl

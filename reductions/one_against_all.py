@@ -1,13 +1,14 @@
 """One against all: a binary problem for each class, the highest prediction wins."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -245,6 +246,11 @@ class OneAgainstAll(Reduction):
     def saved(self) -> dict[str, NDArray[np.int64]]:
         """The smallest label, where it was detected."""
         return {"first_class": self.state["first"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """0 or 1, as the parameter says, or while it is detected also 2."""
+        detect = self.parameters.first_class == "detect"
+        return {"first_class": Limits(0, 2, fixed=not detect, optional=True)}
 
 
 @hookimpl

@@ -10,13 +10,14 @@ Bradley-Terry model to accommodate ties in paired comparison experiments", JASA 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -242,6 +243,10 @@ class Pairwise(Reduction):
     def saved(self) -> dict[str, NDArray[Any]]:
         """What is known of ties and workers."""
         return {"means": self._means, "variances": self._variances}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Means and variances."""
+        return {"means": FINITE, "variances": POSITIVE}
 
     @property
     def kernels(self) -> Kernels:

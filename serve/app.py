@@ -1,6 +1,5 @@
 """The HTTP interface of models in service."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import DataError, HutchError, StoreError, did_you_mean
 from hutch.core.net.limits import Limits
 from hutch.core.net.web import Refused, read_body
+from hutch.core.strict_json import dumps
 from hutch.core.version import version
 from hutch.serve.bodies import JSON, KINDS, NoMemory, check_id
 from hutch.serve.choices import Contradiction
@@ -170,10 +170,10 @@ class Handlers:
 
 
 def reply(content: Any, status: int = 200) -> "Response":
-    """JSON that is JSON: no NaN, no infinity."""
+    """JSON that is JSON: what is not finite is null, and named."""
     from starlette.responses import Response
 
-    return Response(json.dumps(content, allow_nan=False), status, media_type="application/json")
+    return Response(dumps(content), status, media_type="application/json")
 
 
 def _guarded(handler: Callable[["Request"], Awaitable["Response"]]) -> Callable[["Request"], Awaitable["Response"]]:

@@ -20,7 +20,8 @@ from hutch.chain import Chain
 from hutch.core.atomic import check_writable
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.model_file import load_model, save_model
+from hutch.core.chain.model_file import save_model
+from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.errors import HutchError, StoreError, at
 from hutch.serve.bodies import batches_of, check_labels, single
 from hutch.serve.choices import with_choice
@@ -74,7 +75,7 @@ class Served:
     def __init__(self, path: Path, log: Log, name: str) -> None:
         check_writable(path)
         self.path, self.log, self.name = path, log, name
-        arrays, metadata = load_model(path)
+        arrays, metadata = load_chain_model(path)
         self.chain = Chain.from_arrays(arrays, metadata, str(path))
         self.saved = self.position = self._begin(metadata.get("log") or {})
         self.saved_at = 0.0

@@ -5,10 +5,9 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from numpy.typing import NDArray
-
 from hutch.chain import Chain
-from hutch.core.chain.model_file import load_model
+from hutch.core.chain.model_of_chain import load_chain_model
+from hutch.core.chain.stored import Stored
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.translate import chain_of, linear_parameters
@@ -33,8 +32,8 @@ def load_chain(options: Namespace) -> Chain:
     if options.bit_precision not in (None, bits):
         raise UsageError(f"-b: got {options.bit_precision}, but the model has {bits}")
     for name in ("hash", "hash_seed"):
-        if name in asked["input"] and asked["input"][name] != chain["input"][name]:
-            raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'][name]}")
+        if name in asked["input"] and asked["input"][name] != chain["input"].get(name):
+            raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'].get(name)}")
     layers = [*chain["chain"]]
     for layer in asked["chain"][:-1]:
         _check_or_add(layer, layers)
@@ -53,14 +52,14 @@ def load_chain(options: Namespace) -> Chain:
     return found
 
 
-def _model(path: str, options: Namespace) -> tuple[dict[str, NDArray[Any]], Mapping[str, Any]]:
+def _model(path: str, options: Namespace) -> tuple[dict[str, Stored], Mapping[str, Any]]:
     """What a model holds, whether Hutch or VW has written it."""
     from hutch.vw.model_binary import is_vw_model, read_vw_model
 
     if not is_vw_model(path):
-        return load_model(path)
+        return load_chain_model(path)
     chain = read_vw_model(path, options)
-    return chain.arrays(), chain.metadata()
+    return dict(chain.arrays()), chain.metadata()
 
 
 _INPUT = ("constant", "ignore", "keep")
@@ -96,7 +95,7 @@ def _check_or_add(layer: Any, layers: list[Any]) -> None:
     layers.insert(below[0] if below else len(layers) - 1, layer)
 
 
-def _moved(arrays: dict[str, NDArray[Any]], before: list[Any], after: list[Any]) -> dict[str, NDArray[Any]]:
+def _moved(arrays: dict[str, Stored], before: list[Any], after: list[Any]) -> dict[str, Stored]:
     """The arrays of a model, under the places that its layers have now."""
     if len(before) == len(after):
         return arrays
@@ -104,8 +103,8 @@ def _moved(arrays: dict[str, NDArray[Any]], before: list[Any], after: list[Any])
     found = {}
     for name, array in arrays.items():
         head, _, rest = name.partition(".")
-        if head == "layer":
-            place, _, rest = rest.partition(".")
+        place, _, rest = rest.partition(".") if head == "layer" else ("", "", "")
+        if place.isascii() and place.isdecimal() and int(place) < len(before):
             name = f"layer.{places[id(before[int(place)])]}.{rest}"
         found[name] = array
     return found

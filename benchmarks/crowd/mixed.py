@@ -1,6 +1,6 @@
 """People and judges on the same items: the model `mixed` beside one person, all workers alike, and single judges.
 
-    python benchmarks/crowd/mixed.py DATA_DIR [--seeds N] [--shuffled]
+    python benchmarks/crowd/mixed.py [DATA_DIR] [--seeds N] [--shuffled]
 
 DATA_DIR holds one folder per set, with one.tsv (person TAB item TAB label), judges.tsv (judge TAB item TAB label) and
 truth.tsv (item TAB label), which only scores; further columns are not read. Log-loss clips at 1e-6; that of one person
@@ -137,6 +137,34 @@ def judges_alone(folder: Path, seeds: int) -> None:
             print(f"  {kind.name}, {size} gold".ljust(26), f"{mean[0]:.4f} / {mean[1]:.4f}", flush=True)
 
 
+def simulated(seeds: int = 4) -> None:
+    """Judges who are independent, and judges who all misread a share of the last class for the first."""
+    print("1,000 simulated items: one person is right in .80 or .85, judges in the shares given")
+    cases: list[tuple[int, list[float], float, float]] = [(4, [0.8] * 5, 0.0, 0.8), (2, [0.6] * 5, 0.0, 0.8)]
+    cases += [(classes, [0.7, 0.76, 0.82, 0.88], misread, 0.85) for classes in (2, 3) for misread in (0.3, 0.5)]
+    for classes, judged, misread, person in cases:
+        found = []
+        for seed in range(seeds):
+            random = np.random.default_rng(seed)
+            truth = random.integers(classes, size=1000)
+            seen = np.where((truth == classes - 1) & (random.random(1000) < misread), 0, truth)
+            rows: list[Row] = []
+            for name, right, meant in [("ann", person, truth), *((f"j{j}", r, seen) for j, r in enumerate(judged))]:
+                wrong = (meant + random.integers(1, classes, size=1000)) % classes
+                said = np.where(random.random(1000) < right, meant, wrong)
+                rows += [(name, f"t{i}", str(x)) for i, x in enumerate(said.tolist())]
+            labels = from_triples(rows)
+            codes, alone = truth.astype(np.int32), from_triples(rows[:1000]).labels == truth
+            models = Mixed(reference=("ann",), ordered=False), TwoLevel()
+            found.append([alone.mean(), *(accuracy(aggregate(labels, m).probability, codes) for m in models)])
+        mean = np.mean(found, axis=0)
+        print(
+            f"  {classes} classes, judges {judged}, misread {misread}: "
+            f"person {mean[0]:.3f}   mixed {mean[1]:.3f}   two_level {mean[2]:.3f}",
+            flush=True,
+        )
+
+
 def codes_of(labels: Labels, truth: dict[str, str]) -> np.ndarray:
     """True classes by item, -1 where unknown."""
     codes = {name: code for code, name in enumerate(labels.classes)}
@@ -146,10 +174,13 @@ def codes_of(labels: Labels, truth: dict[str, str]) -> np.ndarray:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?", help="without it, simulated crowds only")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="divisions into folds to average over")
     parser.add_argument("--shuffled", action="store_true", help="judges who say nothing")
     arguments = parser.parse_args()
+    if not arguments.data:
+        simulated()
+        return
     folders = sorted(path.parent for path in arguments.data.glob("*/one.tsv"))
     alone = [path.parent for path in arguments.data.glob("*/judges.tsv") if path.parent not in folders]
     found = {folder.name: measure(folder, arguments.seeds, arguments.shuffled) for folder in folders}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Kernels, Reduction
 from hutch.core.errors import PluginError
 
@@ -46,6 +47,21 @@ def saved_of(layer: Reduction) -> Mapping[str, NDArray[Any]]:
     for name, array in found.items():
         if not isinstance(array, np.ndarray | np.generic) or array.dtype.hasobject:
             raise _broken(type(layer), f"saved[{name!r}]", array, "an array of numbers")
+    return found
+
+
+def limits_of(layer: Reduction) -> Mapping[str, Limits]:
+    """What these arrays may hold.
+
+    Raises:
+        PluginError: it gives something else, or limits of an array that it does not save.
+    """
+    found = layer.limits()
+    if not isinstance(found, Mapping) or not all(isinstance(limits, Limits) for limits in found.values()):
+        raise _broken(type(layer), "limits", found, "hutch.plugin.Limits by name")
+    for name in found:
+        if name not in layer.saved():
+            raise _broken(type(layer), "limits", name, f"names of saved(): {', '.join(layer.saved())}")
     return found
 
 

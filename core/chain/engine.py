@@ -1,7 +1,7 @@
 """A chain of reductions over one hashed weight table."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
-from hutch.core.chain.contract import kernels_of, saved_of, width_of
+from hutch.core.chain.contract import kernels_of, limits_of, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, RUN, drive
+from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits, check_arrays
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.statistics import Statistics
-from hutch.core.errors import ConfigError, ModelError, PluginError
+from hutch.core.chain.stored import Stored, copy_into
+from hutch.core.errors import ConfigError, PluginError
 from hutch.core.kernel.abi import EXAMPLE, LAYER, SHARED, UNLABELED
 from hutch.core.kernel.passing import missing
 from hutch.core.kernel.record import address_of
@@ -24,6 +26,14 @@ from hutch.core.text.parser import ParserOptions
 
 KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
 _ADDRESSES = ("weights",)
+_FIXED = Limits(fixed=True)
+_SHARED_LIMITS = {
+    **dict.fromkeys(("mask", "multiplier", "stride"), _FIXED),
+    **dict.fromkeys(("time", "weighted_unlabeled", "weighted_holdout", "weighted_labeled", "decay"), POSITIVE),
+    **dict.fromkeys(("weighted_labels", "min_label", "max_label"), FINITE),
+    **dict.fromkeys(("examples", "features", "queries", "pass"), COUNT),
+    **dict.fromkeys(("fixed_range", "testing"), Limits(least=0, most=1)),
+}
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
@@ -450,22 +460,32 @@ class Engine:
                 found[f"layer.{k}.{layer.name}.{name}"] = array
         return found
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Copy a model's arrays into this chain.
+    def limits(self) -> dict[str, Limits]:
+        """What these arrays may hold, by name."""
+        found = {f"shared.{name}": limits for name, limits in _SHARED_LIMITS.items()}
+        for k, layer in enumerate(self.layers):
+            found |= {f"layer.{k}.{layer.name}.{name}": limits for name, limits in limits_of(layer).items()}
+        return found
+
+    def restore(self, arrays: Mapping[str, Stored]) -> None:
+        """Copy a model's arrays into this chain, if they are what it can work with; else it stays as it was.
 
         Raises:
-            ModelError: an array is missing or of another shape.
+            ModelError: an array is missing, unknown, of another type or shape, or holds what no chain learns.
         """
-        for k, layer in enumerate(self.layers):
-            prefix = f"layer.{k}.{layer.name}."
-            layer.loading({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+        check_arrays(arrays, self.arrays(), self.limits())
+        for layer, own in self._by_layer(arrays):
+            layer.check_saved(own)
+        for layer, own in self._by_layer(arrays):
+            layer.loading(own)
         for name, live in self.arrays().items():
-            if name not in arrays:
-                if name.endswith(".first_class"):
-                    continue  # a model from before it existed; the layer has set it
-                raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")
-            if arrays[name].shape != live.shape:
-                raise ModelError(f"{name}: got shape {arrays[name].shape}, wanted {live.shape}")
-            live[...] = arrays[name]
+            if name in arrays:
+                copy_into(live, arrays[name])
         for layer in self.layers:
             layer.loaded()
+
+    def _by_layer(self, arrays: Mapping[str, Stored]) -> Iterator[tuple[Reduction, dict[str, Stored]]]:
+        """Each layer with its own arrays under its own names for them."""
+        for k, layer in enumerate(self.layers):
+            prefix = f"layer.{k}.{layer.name}."
+            yield layer, {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}

@@ -19,7 +19,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from hutch.core.atomic import write_bytes
-from hutch.core.errors import ModelError, at
+from hutch.core.chain.stored import Stored, dense, rows_in_use
+from hutch.core.errors import ModelError, at, shortened
 from hutch.core.version import version
 
 FORMAT_VERSION = 1
@@ -99,6 +100,19 @@ def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[s
     Raises:
         ModelError: the file is missing, empty, truncated, damaged, foreign, newer than this version or of another kind.
     """
+    try:
+        arrays, metadata = load_compact(path, kind=kind)
+        return {name: dense(array) for name, array in arrays.items()}, metadata
+    except ModelError as error:
+        raise error if str(error).startswith(f"{path}:") else _unusable(path, str(error)) from None
+
+
+def load_compact(path: str | Path, *, kind: str = "chain") -> tuple[dict[str, Stored], dict[str, Any]]:
+    """As `load_model`, but arrays of which some rows are stored stay so: nothing larger than the file is allocated.
+
+    Raises:
+        ModelError: as `load_model`, or the file contradicts itself.
+    """
     header = _header(path, kind)
     try:
         with safe_open(path, framework="numpy") as file:
@@ -106,15 +120,19 @@ def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[s
         intact = _checksum(tensors, header) == int(header["crc32"], 16)
         intact &= "names" not in header or json.loads(header["names"]) == sorted(tensors)  # the first models lack it
         metadata, shapes = json.loads(header["metadata"]), json.loads(header["sparse"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise _unusable(path, f"the model is damaged: {error}") from None
+    except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise _unusable(path, f"the model is damaged: {shortened(str(error), 200)}") from None
+    except MemoryError:
+        raise _unusable(path, "the model is larger than the memory there is") from None
     if not intact:
         raise _unusable(path, "the model is damaged: its checksum differs")
-    for name, shape in shapes.items():
-        rows, values = tensors.pop(f"{name}#rows"), tensors.pop(f"{name}#values")
-        tensors[name] = np.zeros(shape, values.dtype)
-        tensors[name][rows] = values
-    return tensors, metadata
+    if not isinstance(metadata, dict) or not isinstance(shapes, dict):
+        raise _unusable(path, "the model is damaged: its header holds no names")
+    try:
+        stored: dict[str, Stored] = {name: rows_in_use(name, shape, tensors) for name, shape in shapes.items()}
+    except ModelError as error:
+        raise _unusable(path, str(error)) from None
+    return {**tensors, **stored}, metadata
 
 
 def is_model(path: str | Path) -> bool:
@@ -128,7 +146,12 @@ def is_model(path: str | Path) -> bool:
 
 def load_metadata(path: str | Path, *, kind: str = "chain") -> dict[str, Any]:
     """Read only the writer's metadata, without the arrays; raises as `load_model` does."""
-    metadata: dict[str, Any] = json.loads(_header(path, kind)["metadata"])
+    try:
+        metadata = json.loads(_header(path, kind)["metadata"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise _unusable(path, f"the model is damaged: {shortened(str(error), 200)}") from None
+    if not isinstance(metadata, dict):
+        raise _unusable(path, "the model is damaged: its header holds no names")
     return metadata
 
 
@@ -142,14 +165,15 @@ def _header(path: str | Path, kind: str) -> dict[str, str]:
     if header.get("format") != "hutch":
         raise _unusable(path, "is a safetensors file, but not a model of Hutch")
     written = header.get("format_version", "")
-    if not written.isdecimal() or int(written) > FORMAT_VERSION:
-        by, own = header.get("hutch_version"), version()
+    if not re.fullmatch("[0-9]{1,9}", written) or int(written) > FORMAT_VERSION:
+        by, own = shortened(str(header.get("hutch_version"))), version()
         text = (
-            f"got model format {written}, written by hutch {by}; hutch {own} reads up to {FORMAT_VERSION}: upgrade it"
+            f"got model format {shortened(written)}, written by hutch {by}; hutch {own} reads up to {FORMAT_VERSION}: "
+            "upgrade it"
         )
         raise _unusable(path, text)
     if header.get("kind") != kind:
-        text = f"got {_of(header.get('kind', 'nothing'))}, wanted {_of(kind)}"
+        text = f"got {_of(shortened(header.get('kind', 'nothing')))}, wanted {_of(kind)}"
         raise _unusable(path, text)
     return header
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.limits import Limits
+from hutch.core.chain.stored import Stored
 from hutch.core.kernel.abi import SHARED
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.record import Record
@@ -323,7 +325,24 @@ class Reduction(ABC):
             DataError: the batch cannot be used.
         """
 
-    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def limits(self) -> Mapping[str, Limits]:
+        """What the arrays of `saved` may hold, by name: all that its kernels rely on; any number if left out.
+
+        A model that holds something else is refused before anything of it is used.
+        """
+        return {}
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """Check what `limits` cannot say: that the arrays of a model fit each other.
+
+        Args:
+            arrays: by the names of `saved`, each within its limits; `hutch.core.chain.stored.dense` makes them whole.
+
+        Raises:
+            ModelError: they do not.
+        """
+
+    def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Called before a model's arrays, as `saved` named them, are copied in: make room for those that grow."""
 
     def loaded(self) -> None:

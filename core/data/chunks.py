@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.ahead import in_order
 from hutch.core.data.packed import ENDINGS, Decompressed
+from hutch.core.data.places import only_file, opened
 from hutch.core.errors import DataError, at
 from hutch.core.text.fast import FEED
 from hutch.core.text.parser import LONGEST_LINE, PADDING, ParserOptions, TextParser
@@ -78,7 +79,7 @@ class Chunks:
         whole_groups: bool = False,
         longest_line: int = LONGEST_LINE,
     ) -> None:
-        self.sources = [os.fspath(source) for source in sources]
+        self.sources = [source if source == "-" else only_file(source) for source in sources]
         self.chunk_bytes = chunk_bytes
         self.whole_groups = whole_groups
         self.longest_line = longest_line
@@ -100,7 +101,7 @@ class Chunks:
                 continue
             try:
                 with ExitStack() as stack:
-                    raw = stack.enter_context(open(source, "rb", buffering=0))
+                    raw = stack.enter_context(opened(source))
                     suffix = os.path.splitext(source)[1].lower()
                     packed = suffix in ENDINGS
                     stream = stack.enter_context(Decompressed(raw, source, suffix)) if packed else raw

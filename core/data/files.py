@@ -9,6 +9,7 @@ from typing import Any
 from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import Chunks, batches, read_chunks
+from hutch.core.data.places import expanded, missing
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -25,15 +26,10 @@ def check_sources(sources: Sequence[str]) -> None:
         DataError: it names every source that is missing or a directory, one per line.
     """
     wrong = []
-    for source in sources:
-        if source == "-":
-            continue
-        if not os.path.exists(source):
-            wrong.append(at(source, None, None, "no such file"))
-        elif os.path.isdir(source):
-            wrong.append(at(source, None, None, "is a directory, wanted a file of examples"))
-        elif not os.access(source, os.R_OK):
-            wrong.append(at(source, None, None, "cannot be read: permission denied"))
+    for source in expanded(sources):
+        reason = None if source == "-" else missing(source)
+        if reason is not None:
+            wrong.append(at(source, None, None, reason))
     if wrong:
         raise DataError("\n".join(wrong))
 
@@ -48,7 +44,7 @@ class InputFiles:
     """Iterable, as often as there are passes, over the batches of several sources.
 
     Args:
-        sources: paths; `-` is standard input.
+        sources: paths, globs, addresses (`s3://`, …); `-` is standard input.
         options: how text is understood.
         readers: what reads files that are not text, by ending.
         on_problem: told of the first malformed places of each kind, in the first pass.
@@ -80,7 +76,7 @@ class InputFiles:
         read_text: Callable[[Chunks, TextParser], Iterator[Batch]] | None = None,
         groups_in_lines: bool = False,
     ) -> None:
-        self.sources = list(sources)
+        self.sources = expanded(sources)
         self.total = read_chunks(self.sources).total_bytes
         self.problems: Problems | None = None
         self._options = options

@@ -6,6 +6,7 @@ from typing import Any
 
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
+from hutch.core.data.places import opened_anywhere
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at
 from hutch.core.hooks import hookimpl
@@ -31,7 +32,7 @@ def read_parquet(
     from pyarrow.parquet import ParquetFile
 
     try:
-        with ParquetFile(path) as file:
+        with ParquetFile(opened_anywhere(path)) as file:
             reader = table_reader(file.schema_arrow, options, columns, path)
             for record_batch in file.iter_batches():
                 yield from reader.batches(record_batch)

@@ -51,6 +51,10 @@ class RecordReader:
         self._groups = -1
         self._last_group: Any = None
 
+    def start(self, number: int) -> None:
+        """Let the next record have this number in messages."""
+        self._row = number
+
     def batch(self, records: list[Mapping[str, Any]]) -> Batch:
         """One batch of records.
 
@@ -217,6 +221,15 @@ def _bytes(tag: Any) -> bytes:
     return tag if isinstance(tag, bytes) else str(tag).encode()
 
 
+def reader_of(options: ParserOptions) -> type[RecordReader]:
+    """The reader of records with labels of this kind."""
+    if options.label not in ("action_costs", "logged_action"):
+        return RecordReader
+    from hutch.core.data.decisions import DecisionReader
+
+    return DecisionReader
+
+
 def record_batches(
     records: Iterable[Mapping[str, Any]],
     options: ParserOptions,
@@ -235,9 +248,6 @@ def record_batches(
     Raises:
         DataError: a record or a value that cannot be used.
     """
-    kind: type[RecordReader] = RecordReader
-    if options.label in ("action_costs", "logged_action"):
-        from hutch.core.data.decisions import DecisionReader as kind
-    reader, left = kind(options, columns, source), iter(records)
+    reader, left = reader_of(options)(options, columns, source), iter(records)
     while piece := list(islice(left, _ROWS)):
         yield reader.batch(piece)

@@ -5,16 +5,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.data.roles import Roles
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.errors import DataError
 from hutch.core.loss.losses import LossChoice, LossLabels
 from hutch.core.run.one import OneExample, as_record
+from hutch.core.run.probabilities import Probabilities
 
 
 class OneByOne(Engine, ABC):
@@ -133,21 +131,13 @@ class OneByOne(Engine, ABC):
         >>> Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]}).predict_proba_one({"words": 12})
         {-1.0: 0.5, 1.0: 0.5}
         """
-        choice, record = self._loss, self._record(x)
-        if choice is None or choice.name != "logistic":
-            raise ConfigError("predict_proba_one: got a chain without logistic loss, wanted `loss: logistic`")
-        if self.predicts is Predictions.CLASS:
-            scores = self._one_outputs(record).scores[0].astype(np.float64)
-            if not len(scores):
-                raise ConfigError(
-                    f"chain[0].{self.layers[0].name} has no scores, wanted a layer such as one_against_all"
-                )
-            if not any(getattr(layer.parameters, "probabilities", False) for layer in self.layers):
-                scores = _logistic(scores)
-            return dict(enumerate((scores / scores.sum()).tolist(), 1))
-        chance = float(_logistic(self._one_outputs(record).raw.astype(np.float64))[0])
-        given = choice.parameters
-        return {given.get("lower", -1.0): 1.0 - chance, given.get("upper", 1.0): chance}
+        probabilities = self._probabilities
+        outputs = self._one_outputs(self._record(x))
+        return dict(zip(probabilities.labels, probabilities.of(outputs)[0].tolist(), strict=True))
+
+    @cached_property
+    def _probabilities(self) -> Probabilities:
+        return Probabilities(self)
 
     def _one_outputs(self, record: Mapping[str, Any]) -> Outputs:
         outputs = self._one.run(record, False)
@@ -157,7 +147,3 @@ class OneByOne(Engine, ABC):
             [batch] = record_batches([record], self.parser, self.config.input.columns)
             outputs = self.run_apart(batch, False)
         return outputs
-
-
-def _logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 0.5 * (1.0 + np.tanh(0.5 * scores))

@@ -136,7 +136,18 @@ def _prediction_lines(engine: Engine) -> Lines:
 def usual_reporters(engine: Engine, options: RunOptions) -> list[Reporter]:
     """What `hutch train` and `hutch predict` report."""
     found: list[Reporter] = []
-    if options.predictions is not None:
+    chances = None
+    if options.probabilities:
+        from hutch.core.run.probabilities import Probabilities
+
+        chances = Probabilities(engine)
+    if options.beside is not None:
+        from hutch.core.run.beside import Beside
+
+        found.append(Beside(options.beside, options.data, engine, chances))
+    if options.predictions is not None and chances is not None:
+        found.append(LinesTo(options.predictions, chances.lines, scores=chances.of_classes))
+    elif options.predictions is not None:
         found.append(LinesTo(options.predictions, _prediction_lines(engine)))
     if options.raw is not None:
         scores = engine.predicts == Predictions.CLASS and engine.score_count > 0

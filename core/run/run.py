@@ -31,6 +31,8 @@ class RunOptions:
         holdout: which examples are only tested.
         model: where to save the chain; None: nowhere.
         predictions, raw: where predictions go; `-` is standard output; None: nowhere.
+        probabilities: the predictions are the probabilities of all labels.
+        beside: where the data's columns go with the predictions beside them; None: nowhere.
         events: where progress events go as JSON lines.
         progress: when rows of the table are due, as `-P`.
         quiet: no table.
@@ -45,6 +47,8 @@ class RunOptions:
     holdout: Holdout = field(default_factory=Holdout)
     model: str | None = None
     predictions: str | None = None
+    probabilities: bool = False
+    beside: str | None = None
     raw: str | None = None
     events: str | None = None
     progress: str = "2.0"
@@ -60,7 +64,7 @@ class RunOptions:
             HutchError: a file does not exist or cannot be written.
         """
         check_sources(self.data)
-        for path in (self.model, self.predictions, self.raw, self.events):
+        for path in (self.model, self.predictions, self.raw, self.events, self.beside):
             if path not in (None, "-"):
                 check_writable(path)
 

@@ -15,6 +15,7 @@ from hutch.crowd.mixed import forecast, kernels, panel
 from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 from hutch.crowd.models.confusion_kernels import add_labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown, without_own
+from hutch.crowd.models.ordered import whole_numbers
 
 if TYPE_CHECKING:
     from hutch.crowd.mixed.stream import MixedStream
@@ -284,18 +285,6 @@ def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
     gain = f[people.label_items, people.labels] - f[people.label_items] @ share
     explained = (gain.mean() - gain.std() / np.sqrt(len(gain))) / max(1 - float(share @ share), 1e-9)
     return float(min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST))
-
-
-def whole_numbers(classes: list[str]) -> bool:
-    """Classes are 3 to 12 whole numbers in ascending order.
-
-    >>> whole_numbers(["1", "2", "3"]), whole_numbers(["no", "yes"])
-    (True, False)
-    """
-    if not 3 <= len(classes) <= 12 or not all(name.lstrip("+-").isdecimal() for name in classes):
-        return False
-    values = [int(name) for name in classes]
-    return values == sorted(set(values))
 
 
 def _grown_state(labels: Labels, history: State | None) -> State:

@@ -1,7 +1,7 @@
 """What every crowd model is: an E step, an M step, priors; and the loops around them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core import parameters
-from hutch.core.errors import ConfigError, UsageError, at, did_you_mean
+from hutch.core.chain.limits import Limits
+from hutch.core.errors import ConfigError, ModelError, UsageError, at, did_you_mean
 from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
 
@@ -138,6 +139,8 @@ Over = Callable[["CrowdModel", Labels, State], Steps]
 class CrowdModel(ABC):
     """One explanation of how labels come about; subclasses are final.
 
+    `limits` say what arrays of a saved state may hold, by name: what its kernels rely on; without, any finite numbers.
+
     A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
     rest. State lives in `State`, never in the model. See docs/crowd/index.md for a complete model of a third party.
 
@@ -157,6 +160,7 @@ class CrowdModel(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     Parameters: ClassVar[type[Parameters]] = Parameters
+    limits: ClassVar[Mapping[str, Limits]] = {}
     parameters: Any
     settlements: int = 1
 
@@ -321,9 +325,15 @@ def without_own(labels: Labels, posterior: Array, likelihood: Array) -> Array:
 
 
 def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:
-    """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none."""
+    """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none.
+
+    Raises:
+        ModelError: it does not fit into the shape.
+    """
     result = np.full(shape, fill)
     if array is not None:
+        if array.ndim != len(shape) or any(have > room for have, room in zip(array.shape, shape, strict=True)):
+            raise ModelError(f"the crowd model holds an array of shape {array.shape}, wanted at most {shape}")
         result[tuple(slice(n) for n in array.shape)] = array
     return result
 

@@ -11,6 +11,8 @@ def digamma(x):
 
     Recurrence up to 6, then the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18).
     """
+    if not x > 0.0:
+        return -math.inf
     result = 0.0
     while x < 6.0:
         result -= 1.0 / x

@@ -1,10 +1,12 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
+from hutch.core.chain.limits import Limits
 from hutch.core.parameters import Within, values_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
@@ -55,6 +57,11 @@ class TwoLevel(CrowdModel):
     name = "two_level"
     summary = "hierarchical Dawid-Skene with clear and murky items (default)"
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
+    limits: ClassVar[Mapping[str, Limits]] = {
+        **dict.fromkeys(("skill", "population", "habit_prior"), Limits(0, 1 + 1e-6)),
+        **dict.fromkeys(("counts", "rows", "habits", "masses", "strengths", "touches", "seen", "clock"), Limits(-1e-6)),
+        **dict.fromkeys(("class_counts", "level_counts"), Limits(least=-1e-6)),
+    }
     parameters: TwoLevelParameters
 
     def start(self, labels: Labels, history: State | None) -> State:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.errors import ModelError
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.crowd.data.labels import Labels
@@ -212,6 +213,9 @@ class TwoLevelStream(Stream):
         state.shared["clock"] = grown(old.shared.get("clock"), (4,))
         if not history:
             state.shared["clock"][REFRESH] = FIRST_REFRESH
+        if not state.shared["clock"][REFRESH] >= FIRST_REFRESH:  # it is doubled until it lies ahead
+            got = state.shared["clock"][REFRESH]
+            raise ModelError(f"clock: got {got:g} labels until strengths are estimated, wanted {FIRST_REFRESH} or more")
         return state
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import float64, int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, POSITIVE, Limits
 from hutch.core.kernel.abi import UNLABELED, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
@@ -75,6 +76,11 @@ class Boundaries:
         found = {name: self.record[name] for name in ("key", "known", "last")}
         found |= {f"drift.{name}": self._drift[name] for name in ("sum", "seen", "reference")}
         return found | {"boundaries": self._constraint["boundaries"]}
+
+    def limits(self) -> dict[str, Limits]:
+        """What these may hold: counts are counts."""
+        counts = dict.fromkeys(("boundaries", "last", "drift.seen"), COUNT)
+        return counts | {"known": Limits(0, 1), "drift.sum": POSITIVE}
 
 
 @helper

@@ -19,6 +19,7 @@ from hutch.plugin import (
     Context,
     Kernels,
     Labels,
+    Limits,
     Parameters,
     Predictions,
     Record,
@@ -138,6 +139,10 @@ class Boost(Reduction):
     def saved(self) -> dict[str, NDArray[Any]]:
         """The learners' weights."""
         return {"alphas": self._alphas}
+
+    def limits(self) -> dict[str, Limits]:
+        """Weights are numbers."""
+        return {"alphas": Limits(finite=True)}
 
 
 @hookimpl

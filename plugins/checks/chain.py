@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.model_file import load_model, save_model
+from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
@@ -159,7 +159,7 @@ def reload(source: Engine, target: Engine) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         save_model(path, source.arrays(), {})
-        target.restore(load_model(path)[0])
+        target.restore(load_compact(path)[0])
 
 
 def bench(

@@ -9,6 +9,7 @@ from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.parameters import parameters_of
 from hutch.plugins.checks.chain import Bench, batches, learned, outcomes, reload, run
 from hutch.plugins.checks.expect import expect, finite, identical, same
+from hutch.plugins.checks.forged import forged
 from hutch.plugins.checks.kernels import importances_to
 from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
 from hutch.plugins.checks.shards import shards
@@ -233,6 +234,7 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     h_min,
     submodels,
     submodels_saved,
+    forged,
     shards,
 )
 

@@ -5,14 +5,17 @@ otherwise: a label stays hidden until it is asked for. Unlabelled examples get a
 label that is asked for, or -1. The rules are those of `hutch.reductions.active.rules`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import ANY, COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.errors import ConfigError
+from hutch.core.chain.stored import Stored, dense
+from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     EXAMPLE,
@@ -349,6 +352,24 @@ class Active(Reduction):
         counters = {name: self.progress[name] for name in PROGRESS.names or ()}
         memory = {f"memory.{name}": array for name, array in self._memory.saved().items()}
         return {**counters, "scores": self._scores, **memory}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Counts and sums; what names a store, and scores, may be anything."""
+        found = {name: POSITIVE if PROGRESS[name].kind == "f" else COUNT for name in PROGRESS.names or ()}
+        found |= {"lowest": FINITE, "highest": FINITE, "store": ANY}
+        return found | {f"memory.{name}": limits for name, limits in self._memory.limits().items()}
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """The examples to replay lie where their table says.
+
+        Raises:
+            ModelError: they do not, or more examples led to replays than were seen.
+        """
+        seen, replayed = (int(dense(arrays[name])[0]) for name in ("seen", "replayed"))
+        if replayed > seen:
+            raise ModelError(f"active.replayed: got {replayed}, wanted at most the {seen} examples seen")
+        memory = {n.removeprefix("memory."): dense(a) for n, a in arrays.items() if n.startswith("memory.")}
+        self._memory.check_saved(memory, 1 << self.context.bits)
 
 
 @hookimpl

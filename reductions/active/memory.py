@@ -1,11 +1,14 @@
 """The bought examples, kept for replay: a ring of preallocated words that forgets the oldest first."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
+from hutch.core.errors import ModelError
 from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
@@ -62,6 +65,30 @@ class Memory:
         table = self._table.view(np.uint64).reshape(len(self._table), KEPT.itemsize // 8)
         counters = {name: self.record[name] for name in ("position", "first", "count")}
         return {"words": self._words, "table": table, **counters}
+
+    def limits(self) -> dict[str, Limits]:
+        """Places within the ring."""
+        size, capacity = len(self._words), len(self._table)
+        return {"position": Limits(0, size), "first": Limits(0, max(capacity - 1, 0)), "count": Limits(0, capacity)}
+
+    def check_saved(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """Check that every example lies within the ring, and is one that a reader could have made.
+
+        Args:
+            arrays: as `saved` names them, within their limits.
+            rows: of the weight table.
+
+        Raises:
+            ModelError: one does not.
+        """
+        if not arrays["count"][0]:
+            return
+        words, table = np.ascontiguousarray(arrays["words"]), np.ascontiguousarray(arrays["table"])
+        numbers = {name: arrays[name][0] for name in ("position", "first", "count")}
+        memory = Record(MEMORY, words=words, size=len(words), table=table, capacity=len(table), **numbers)
+        wrong = int(_first_unsound(memory.address, rows))
+        if wrong >= 0:
+            raise ModelError(f"active.memory: example {wrong} to replay is none that was ever kept")
 
 
 @inlined
@@ -134,6 +161,36 @@ def remember(at, example, label, importance):
     entry.start, entry.length, entry.namespaces, entry.costs = start, length, namespaces, costs
     entry.group, entry.label, entry.importance, entry.base = e.group, label, importance, e.base
     memory.count += uint64(1)
+
+
+@compiled
+def _first_unsound(at, rows):
+    """Number of the first kept example that cannot have been kept, -1 if there is none.
+
+    Args:
+        at: address of the MEMORY.
+        rows: of the weight table.
+    """
+    memory = memory_of(at)
+    for number in range(memory.count):
+        entry = _entry(memory, uint64(number))
+        start, length, namespaces, costs = entry.start, entry.length, entry.namespaces, entry.costs
+        if max(start, max(length, max(namespaces, costs))) > memory.size:
+            return number
+        words = namespaces + uint64(1) + uint64(2) * _halves(length) + _halves(namespaces) + uint64(2) * _halves(costs)
+        if start + words > memory.size:
+            return number
+        offsets, indices, values, _, _, _ = _parts(memory, start, length, namespaces, costs)
+        starts = int64s_at(offsets, namespaces + uint64(1))
+        sound = starts[0] == 0 and uint64(starts[namespaces]) == length
+        for i in range(namespaces):
+            sound &= starts[i] <= starts[i + uint64(1)]
+        for i in range(length):
+            sound &= uint32s_at(indices, length)[i] < rows and np.isfinite(float32s_at(values, length)[i])
+        sound &= np.isfinite(entry.label) and np.isfinite(entry.importance) and np.isfinite(entry.base)
+        if not sound or not entry.importance >= np.float32(0):
+            return number
+    return -1
 
 
 @compiled

@@ -14,13 +14,14 @@ With cost c of the chosen action a, probability p with which it was chosen, and 
 Source of rules and order of arithmetic: VW 9.11.9, `--cb_adf`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -259,6 +260,10 @@ class ContextualBandit(Reduction):
     def saved(self) -> dict[str, NDArray[Any]]:
         """Decisions and actions learned from, for each sub-model."""
         return {"counts": self._counts}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Counts."""
+        return {"counts": COUNT}
 
 
 @hookimpl

@@ -59,7 +59,7 @@ def _weight_to(f, delta, sensitivity):
 
 
 @helper
-def _sensitivity(layer, example, prediction, label, offset):
+def sensitivity_of(layer, example, prediction, label, offset):
     """Change of a known prediction per unit of importance."""
     e, below = example_of(example), regressor_below(layer_of(layer).next)
     e.is_predicted, e.predicted = uint64(1), prediction
@@ -75,7 +75,7 @@ def _is_finite(x):
 
 @helper
 def _low_end(state, layer, example, p, delta, offset):
-    s = _sensitivity(layer, example, p, state.lowest - _1, offset)
+    s = sensitivity_of(layer, example, p, state.lowest - _1, offset)
     if p < state.lowest or not _is_finite(s):
         return state.lowest
     return min(max(p - s * _weight_to(p - state.lowest + _1, delta, s), state.lowest), state.highest)
@@ -83,7 +83,7 @@ def _low_end(state, layer, example, p, delta, offset):
 
 @helper
 def _high_end(state, layer, example, p, delta, offset):
-    s = _sensitivity(layer, example, p, state.highest + _1, offset)
+    s = sensitivity_of(layer, example, p, state.highest + _1, offset)
     if p > state.highest or not _is_finite(s):
         return state.highest
     return max(min(p + s * _weight_to(state.highest + _1 - p, delta, s), state.highest), state.lowest)

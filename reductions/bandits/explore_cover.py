@@ -11,13 +11,14 @@ the sums of scores of ranks, not actions.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -213,6 +214,10 @@ class ExploreCover(Explorer):
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many labelled decisions have been seen."""
         return {"decisions": self.state["decisions"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count."""
+        return {"decisions": COUNT}
 
 
 @hookimpl

@@ -3,13 +3,14 @@
 Source: VW 9.11.9, `--cb_explore_adf --first`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
@@ -88,6 +89,10 @@ class ExploreFirst(Explorer):
     def saved(self) -> dict[str, NDArray[Any]]:
         """Decisions still to be made at random."""
         return {"left": self.state["left"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """No more than there were at first."""
+        return {"left": Limits(most=self.parameters.decisions)}
 
 
 @hookimpl

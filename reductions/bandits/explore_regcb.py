@@ -10,13 +10,14 @@ ICML 2018; VW 9.11.9, `--cb_explore_adf --regcb [--regcbopt]`. As there, the cho
 probability had been 1, unless it is the last of the decision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
@@ -146,6 +147,10 @@ class ExploreRegCb(Explorer):
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many labelled decisions have been seen."""
         return {"decisions": self.state["decisions"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count."""
+        return {"decisions": COUNT}
 
 
 @hookimpl

@@ -10,13 +10,14 @@ Source: D. Foster, A. Rakhlin, "Beyond UCB: optimal and efficient contextual ban
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
@@ -169,6 +170,10 @@ class ExploreSquareCb(Explorer):
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many labelled decisions have been seen."""
         return {"decisions": self.state["decisions"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count."""
+        return {"decisions": COUNT}
 
 
 @hookimpl

@@ -6,13 +6,14 @@ psi / steps. Scores are first cut to the range of the costs seen.
 Source: VW 9.11.9, `--cb_explore_adf --synthcover`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
@@ -126,6 +127,10 @@ class ExploreSyntheticCover(Explorer):
     def saved(self) -> dict[str, NDArray[Any]]:
         """The range of costs seen."""
         return {"lowest": self.state["lowest"], "highest": self.state["highest"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Costs are finite."""
+        return {"lowest": FINITE, "highest": FINITE}
 
 
 @hookimpl

@@ -7,13 +7,14 @@ are told.
 Source: VW 9.11.9, `--cbify` and `--cbify_cs`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -129,6 +130,10 @@ class SimulateBandit(Reduction):
     def saved(self) -> dict[str, NDArray[Any]]:
         """How often it has drawn."""
         return {"draws": self.state["draws"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count."""
+        return {"draws": COUNT}
 
 
 @hookimpl

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.stored import Stored
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.record import Record
@@ -188,7 +190,13 @@ class BayesianLinear(Reduction):
             **{name: self._groups[name] for name in LEARNED},
         }
 
-    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def limits(self) -> Mapping[str, Limits]:
+        """Numbers, and which of the sub-models learned last."""
+        found = dict.fromkeys(("means", "matrices", "rows", "directions"), FINITE)
+        found |= dict.fromkeys(("variance", "spread", "added"), POSITIVE)
+        return found | {"learners": COUNT, "last": Limits(0, self.context.submodels)}
+
+    def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Forget what was kept for h_min."""
         self._groups["probed"] = 0
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.kernel.abi import float64s_at, int64s_at, record_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
@@ -23,6 +24,9 @@ from hutch.crowd.models.two_level_kernels import COIN, POPULATION, coin
 from hutch.crowd.models.two_level_stream import retained
 from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 
+MOST_LABELS = 1e15
+COUNTED = Limits(-1e-6, MOST_LABELS)
+"""Counts of labels, from which others were subtracted: 0 may have become a little less."""
 CAP = 5.0
 """The most labels that a stored row counts for, unless a beta is given."""
 _SHARE = 0.01
@@ -75,6 +79,11 @@ class Anchors:
     def saved(self) -> dict[str, NDArray[Any]]:
         """What belongs in the model."""
         return {f"anchor.{name}": array for name, array in self._arrays.items() if name != "held"}
+
+    def limits(self) -> dict[str, Limits]:
+        """What these may hold."""
+        known = {"tables": COUNTED, "shares": Limits(0, 1 + 1e-6), "epochs": Limits(least=0)}
+        return {f"anchor.{name}": limits for name, limits in known.items() if name in self._arrays}
 
 
 @helper

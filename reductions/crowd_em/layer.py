@@ -14,8 +14,10 @@ from numpy import float32, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.chain.stored import Stored, dense
+from hutch.core.errors import ConfigError, DataError, ModelError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, shared_of
 from hutch.core.kernel.decorators import helper
@@ -26,7 +28,7 @@ from hutch.crowd.models.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.models.two_level_kernels import Crowd, fit_strengths
 from hutch.crowd.models.two_level_stream import FIRST_REFRESH, REFRESH
 from hutch.em.constrained.record import KL
-from hutch.reductions.crowd_em.anchor import Anchors, renew_workers
+from hutch.reductions.crowd_em.anchor import COUNTED, MOST_LABELS, Anchors, renew_workers
 from hutch.reductions.crowd_em.block import finish_block
 from hutch.reductions.crowd_em.state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_of, take_label
 
@@ -62,7 +64,7 @@ class CrowdEMParameters(Parameters):
     worker: str = "worker"
     gold: str | None = None
     slots: Annotated[int, Within(ge=1, le=1 << 24)] = 1 << 16
-    passes: Annotated[int, Within(ge=1)] = 1
+    passes: Annotated[int, Within(ge=1, le=1 << 20)] = 1
     crossfit: bool = False
     powers: Powers = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
     vote_share: Annotated[float, Within(ge=0, le=1)] = 0.0
@@ -227,9 +229,35 @@ class CrowdEM(Reduction):
         anchors = self._anchors.saved() if self._anchors else {}
         return {**arrays, **counters, "shifts": self._memory.shifts, **anchors}
 
-    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def limits(self) -> Mapping[str, Limits]:
+        """Counts of labels, which rounding may leave a little below 0, and places in the data."""
+        p = self.parameters
+        found = {**dict.fromkeys(LEARNED, COUNTED), "log_weights": FINITE, "clock": Limits(0, MOST_LABELS)}
+        found |= dict.fromkeys(("strengths", "touches", "seen"), POSITIVE)
+        found |= dict.fromkeys(("skill", "population", "habit_prior"), Limits(0, 1 + 1e-6))
+        found |= dict.fromkeys(("item", "items", "taught"), COUNT)
+        found["pass_number"] = Limits(1, 1 if p.passes == 1 else (1 << 31) - 1)
+        found["shifts"] = Limits(grows=True)
+        return found | (self._anchors.limits() if self._anchors else {})
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """Strengths are estimated at doublings of the labels; the present item is one of those that have shifts.
+
+        Raises:
+            ModelError: that is not so.
+        """
+        if not dense(arrays["clock"])[REFRESH] >= FIRST_REFRESH:
+            raise ModelError(
+                f"crowd_em.clock: got {dense(arrays['clock'])[REFRESH]:g}, wanted at least {FIRST_REFRESH}"
+            )
+        item, items = (int(dense(arrays[name])[0]) for name in ("item", "items"))
+        kept = len(dense(arrays["shifts"]))
+        if kept != items or (self.parameters.passes > 1 and not self.parameters.crossfit and item > items):
+            raise ModelError(f"crowd_em: got item {item} of {items} and shifts of {kept}, wanted shifts of each item")
+
+    def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Make room for the shifts."""
-        self._memory.keep_shifts(len(arrays.get("shifts", ())))
+        self._memory.keep_shifts(len(dense(arrays["shifts"])))
 
 
 def _untouched(p: CrowdEMParameters) -> dict[str, NDArray[np.float64]]:

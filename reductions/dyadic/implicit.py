@@ -14,6 +14,8 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
+from hutch.core.errors import ModelError
 from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, kernel, record_of, shared_of
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.record import Record
@@ -211,6 +213,32 @@ class Raters:
     def saved(self) -> dict[str, NDArray[Any]]:
         """Everything, for the model file."""
         return {"log": self._log[: int(self.record["log_used"][0])], **self._arrays}
+
+    def limits(self) -> dict[str, Limits]:
+        """Numbers of rows, of raters and of places in `members`; factors and their rates."""
+        rows = Limits(0, self._rows - 1, grows=True)
+        numbers = {"log": Limits(0, (self._rows << 32) - 1, grows=True), "raters": rows, "items": rows}
+        numbers |= {"starts": Limits(least=0, grows=True), "members": Limits(least=0, grows=True)}
+        return numbers | {"factors": Limits(finite=True, grows=True), "rates": Limits(0, finite=True, grows=True)}
+
+    def check_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Check that items, raters and members refer to each other, within their limits.
+
+        Raises:
+            ModelError: they do not.
+        """
+        raters, items, members = (len(arrays[name]) for name in ("raters", "items", "members"))
+        starts, log = arrays["starts"], arrays["log"]
+        fits = len(arrays["factors"]) == len(arrays["rates"]) == raters and len(starts) == items + 1
+        fits = fits and bool((np.diff(arrays["items"]) > 0).all() and (np.diff(arrays["raters"]) > 0).all())
+        if not fits or starts[0] != 0 or starts[-1] != members or not (np.diff(starts) > 0).all():
+            raise ModelError(
+                f"dyadic.implicit: got {items} items and {raters} raters that do not fit {members} members"
+            )
+        if members and arrays["members"].max() >= raters:
+            raise ModelError(f"dyadic.implicit.members: got {arrays['members'].max()}, wanted a rater below {raters}")
+        if len(log) and (log & 0xFFFFFFFF).max() >= self._rows:
+            raise ModelError("dyadic.implicit.log: got an item beyond the weight table")
 
     def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Make room for a model's arrays."""

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.record import Record
@@ -248,11 +250,20 @@ class Dyadic(Reduction):
             **{f"implicit.{name}": array for name, array in implicit.items()},
         }
 
-    def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def limits(self) -> Mapping[str, Limits]:
+        """Moments, precisions and clocks; and those of the raters."""
+        found = {**dict.fromkeys(LEARNED.names or (), POSITIVE), "label_mean": FINITE, "label_squares": FINITE}
+        implicit = self._raters.limits() if self._raters else {}
+        return found | {f"implicit.{name}": limits for name, limits in implicit.items()}
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """Raters and items refer to each other."""
         if self._raters:
-            self._raters.loading(
-                {n.removeprefix("implicit."): a for n, a in arrays.items() if n.startswith("implicit.")}
-            )
+            self._raters.check_saved(_implicit(arrays))
+
+    def loading(self, arrays: Mapping[str, Stored]) -> None:
+        if self._raters:
+            self._raters.loading(_implicit(arrays))
 
     def loaded(self) -> None:
         if self._raters:
@@ -268,6 +279,11 @@ class Dyadic(Reduction):
         if self._raters:
             noise, pace = float(learned["noise"][0]), float(learned["pace"][0])
             self._raters.end_pass(self._weights, int(record["head"]), float(record["precision"]), noise, pace)
+
+
+def _implicit(arrays: Mapping[str, Stored]) -> dict[str, NDArray[Any]]:
+    """The raters' arrays, under their own names."""
+    return {name.removeprefix("implicit."): dense(a) for name, a in arrays.items() if name.startswith("implicit.")}
 
 
 @hookimpl

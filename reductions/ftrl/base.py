@@ -1,12 +1,14 @@
 """What the learners of this folder have in common: features as `linear` makes them, and a dot product as the score."""
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions, Reduction
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -163,3 +165,7 @@ class Sums(Reduction):
     def saved(self) -> dict[str, NDArray[Any]]:
         """Sums that belong to no single feature."""
         return {"norm": self.state["norm"], "importance": self.state["importance"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Sums."""
+        return {"norm": POSITIVE, "importance": POSITIVE}

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, Batch
+from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -227,6 +228,10 @@ class Linear(Reduction):
             "learning_rate": self.state["learning_rate"],
             "multiplier": self._rates["multiplier"],
         }
+
+    def limits(self) -> Mapping[str, Limits]:
+        """All are sums or factors."""
+        return dict.fromkeys(("norms", "regularization", "learning_rate", "multiplier"), POSITIVE)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Forget what was gathered for an example of the batch before."""

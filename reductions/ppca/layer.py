@@ -6,7 +6,7 @@ the posterior means of `rank` latent variables. The model takes the exact natura
 comparison, those of plain online EM.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.errors import ConfigError
+from hutch.core.chain.stored import Stored, dense
+from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     example_of,
@@ -51,6 +53,7 @@ from hutch.reductions.ppca.state import (
     take_row,
 )
 
+_SIZE = Limits(-1e100, 1e100)
 _COUNTERS = ("boundaries", "count", "samples", "past_samples", "classes", "last")
 
 
@@ -283,6 +286,32 @@ class PPCALayer(Reduction):
         if self._boundaries:
             found |= {f"boundary.{name}": array for name, array in self._boundaries.saved().items()}
         return found
+
+    def limits(self) -> Mapping[str, Limits]:
+        """What squares and sums of float32 features can be; counts, with no more rows waiting than there is room."""
+        found = {**dict.fromkeys(self._arrays, _SIZE), **dict.fromkeys(_COUNTERS, COUNT), "determinant": _SIZE}
+        found["count"] = Limits(0, max(self.parameters.block, self.parameters.warm_up))
+        if self.parameters.mode != "plain":
+            del found["determinant"]
+        if self._boundaries:
+            found |= {f"boundary.{name}": limits for name, limits in self._boundaries.limits().items()}
+        return found
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """Once rows were learned there is noise; the past is part of them.
+
+        Raises:
+            ModelError: that is not so.
+        """
+        samples, past, classes, count = (
+            int(dense(arrays[name])[0]) for name in ("samples", "past_samples", "classes", "count")
+        )
+        if past > samples or classes > samples or (samples and count > self.parameters.block):
+            raise ModelError(f"ppca: got {samples} rows learned, {past} of them in {classes} classes, {count} waiting")
+        for name in ("current", "past", "report") if samples else ():
+            used = name != "past" or classes
+            if name in arrays and used and self.parameters.mode != "plain" and not dense(arrays[name])[0] > 0:
+                raise ModelError(f"ppca.{name}: got no noise after {samples} rows, wanted some")
 
 
 @hookimpl

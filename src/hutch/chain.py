@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
 from hutch.core.config.read import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
+from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
@@ -59,21 +61,30 @@ class Chain(OneByOne, Engine):
     def __init__(self, config: ChainConfig, plugins: Plugins | None = None) -> None:
         self.config = config
         self.plugins = plugins or installed(config.plugins.block)
-        super().__init__(
-            config.chain,
-            self.plugins.registry,
-            bits=config.weights.bits,
-            parser=ParserOptions(
-                hash=config.input.hash,
-                hash_seed=config.input.hash_seed,
-                constant=config.input.constant,
-                namespaces=config.input.namespaces,
-                longest_line=config.input.longest_line,
-            ),
-            seed=config.seed,
-            ignore=config.input.ignore,
-            keep=config.input.keep,
+        parser = ParserOptions(
+            hash=config.input.hash,
+            hash_seed=config.input.hash_seed,
+            constant=config.input.constant,
+            namespaces=config.input.namespaces,
+            longest_line=config.input.longest_line,
         )
+        try:
+            super().__init__(
+                config.chain,
+                self.plugins.registry,
+                bits=config.weights.bits,
+                parser=parser,
+                seed=config.seed,
+                ignore=config.input.ignore,
+                keep=config.input.keep,
+            )
+        except MemoryError:
+            raise ConfigError(
+                f"weights.bits: got {config.weights.bits}, but the chain takes more memory than there is; "
+                "wanted fewer bits, or layers with less state"
+            ) from None
+        except OverflowError as error:
+            raise ConfigError(f"the chain has a number that is too large: {error}") from None
         self._unexpected = Unexpected(self)
         self.remarks: dict[str, str] = {}
 
@@ -110,7 +121,7 @@ class Chain(OneByOne, Engine):
         columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
-            sources = [os.fspath(path) for path in paths]
+            sources = [located(path) for path in paths]
             check_sources(sources)
             return self.files(sources, lambda problem: warn(str(problem)), columns=columns, passes=passes)
         from hutch.core.data.matrix import is_matrix
@@ -277,12 +288,12 @@ class Chain(OneByOne, Engine):
     def _from_bytes(cls, model: bytes) -> Self:
         import tempfile
 
-        from hutch.core.chain.model_file import load_model
+        from hutch.core.chain.model_of_chain import load_chain_model
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             path.write_bytes(model)
-            return cls.from_arrays(*load_model(path), "<pickle>")
+            return cls.from_arrays(*load_chain_model(path), "<pickle>")
 
     def save(self, path: str | Path) -> None:
         """Write the whole chain, its configuration and its counters, to a file.
@@ -315,14 +326,14 @@ class Chain(OneByOne, Engine):
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
             ConfigError: a wrong override.
         """
-        from hutch.core.chain.model_file import load_model
+        from hutch.core.chain.model_of_chain import load_chain_model
 
-        return cls.from_arrays(*load_model(path), str(path), overrides)
+        return cls.from_arrays(*load_chain_model(path), str(path), overrides)
 
     @classmethod
     def from_arrays(
         cls,
-        arrays: dict[str, NDArray[Any]],
+        arrays: Mapping[str, Stored],
         metadata: Mapping[str, Any],
         source: str,
         overrides: Iterable[str] = (),
@@ -340,11 +351,16 @@ class Chain(OneByOne, Engine):
             ModelError, ConfigError: as `load`.
         """
         from hutch.core.chain.model_file import check_plugins
+        from hutch.core.chain.model_of_chain import check_chain
 
+        check_chain(arrays, metadata, source)
         written_as = dict(metadata["chain"])
         written_as["input"] = {"matrix": "", **written_as.get("input", {})}  # "": before there was a name
-        document = chain_config.read_chain(written_as)
-        plugins = installed(chain_config.blocked_plugins(document))
+        try:
+            document = chain_config.read_chain(written_as)
+            plugins = installed(chain_config.blocked_plugins(document))
+        except ConfigError as error:
+            raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
         for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
             warn(notice)
         try:
@@ -356,7 +372,7 @@ class Chain(OneByOne, Engine):
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         remarks = metadata.get("remarks")
         chain.remarks = {str(k): str(v) for k, v in remarks.items()} if isinstance(remarks, dict) else {}
-        arrays = arrays | chain._changed_since(written)
+        arrays = {**arrays, **chain._changed_since(written)}
         try:
             chain.restore(arrays)
         except ModelError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hutch.core.batch import Batch as Batch
+    from hutch.core.chain.limits import Limits as Limits
     from hutch.core.chain.reduction import Context as Context
     from hutch.core.chain.reduction import Kernels as Kernels
     from hutch.core.chain.reduction import Labels as Labels
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     from hutch.core.kernel.abi import submodel as submodel
     from hutch.core.kernel.abi import uint32s_at as uint32s_at
     from hutch.core.kernel.cache import compiled as compiled
+    from hutch.core.kernel.decision import decision_of as decision_of
+    from hutch.core.kernel.decision import ranked_of as ranked_of
+    from hutch.core.kernel.decision import show_action as show_action
+    from hutch.core.kernel.decision import sort_actions as sort_actions
+    from hutch.core.kernel.decision import values_of as values_of
     from hutch.core.kernel.decorators import helper as helper
     from hutch.core.kernel.decorators import inlined as inlined
     from hutch.core.kernel.decorators import intrinsic as intrinsic
@@ -72,12 +78,15 @@ if TYPE_CHECKING:
     from hutch.plugins.checks import check_em_model as check_em_model
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction
+    from hutch.reductions.bandits.probabilities import conclude as conclude
+    from hutch.reductions.bandits.probabilities import teach_next as teach_next
 
     CrowdState = State
     EMModel = Model
 
 _HOMES = {
     "hutch.core.batch": "Batch",
+    "hutch.core.chain.limits": "Limits",
     "hutch.core.chain.reduction": "Context Kernels Labels LayerConfig Predictions Reduction",
     "hutch.core.data.roles": "Roles",
     "hutch.core.data.sources": "to_batches",
@@ -89,6 +98,7 @@ _HOMES = {
         "shared_of state_of submodel uint32s_at"
     ),
     "hutch.core.kernel.cache": "compiled",
+    "hutch.core.kernel.decision": "decision_of ranked_of show_action sort_actions values_of",
     "hutch.core.kernel.decorators": "helper inlined intrinsic",
     "hutch.core.kernel.passing": "pass_importance_to pass_sensitivity",
     "hutch.core.kernel.record": "Record",
@@ -101,6 +111,7 @@ _HOMES = {
     "hutch.em.base.model": "EMModel:Model",
     "hutch.em.models": "ModelEntry",
     "hutch.plugins.checks": "check_em_model check_loss check_reduction",
+    "hutch.reductions.bandits.probabilities": "conclude teach_next",
 }
 """Names by the module that defines them; `name:other` where it has another name there."""
 

@@ -1,5 +1,8 @@
 """A stream of binary examples, and a model that has learned a little of it."""
 
+import asyncio
+
+import httpx
 import numpy as np
 import pytest
 
@@ -37,3 +40,30 @@ def trained():
         return chain
 
     return make
+
+
+class Client:
+    """Calls an application without a network, below its secret address."""
+
+    def __init__(self, app):
+        self.app = app
+
+    def request(self, method, path, **options):
+        async def send():
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/secret/") as client:
+                return await client.request(method, path, **options)
+
+        return asyncio.run(send())
+
+    def get(self, path, **options):
+        return self.request("GET", path, **options)
+
+    def post(self, path, **options):
+        return self.request("POST", path, **options)
+
+
+@pytest.fixture
+def client_of():
+    """Makes a client of an application whose token is `secret`."""
+    return Client

@@ -24,27 +24,6 @@ def make_requests(n):
     return [Request(f"r{i}", f"'r{i}|f x{i} <b>", 0.1, 0.5, 2.0, "m0") for i in range(n)]
 
 
-class Client:
-    """Calls the application without a network."""
-
-    def __init__(self, app):
-        self.app = app
-
-    def request(self, method, path, **options):
-        async def send():
-            transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/secret/") as client:
-                return await client.request(method, path, **options)
-
-        return asyncio.run(send())
-
-    def get(self, path, **options):
-        return self.request("GET", path, **options)
-
-    def post(self, path, **options):
-        return self.request("POST", path, **options)
-
-
 @pytest.fixture
 def store(tmp_path):
     with Store(tmp_path / "labels.db", create=True) as opened:
@@ -54,8 +33,8 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def client(store):
-    return Client(create_app(store, "secret", names={"1": "spam"}))
+def client(store, client_of):
+    return client_of(create_app(store, "secret", names={"1": "spam"}))
 
 
 def answer(client, id, worker, label):
@@ -65,7 +44,7 @@ def answer(client, id, worker, label):
 def test_a_worker_gets_an_item_and_answers_it(client, store):
     found = client.get("next", params={"worker": "ada"}).json()
     assert found["request"] == {"id": "r0", "text": "|f x0 <b>"}
-    assert found["labels"] == [{"value": "-1", "name": "-1"}, {"value": "1", "name": "spam"}]
+    assert found["labels"] == [{"value": "1", "name": "spam"}, {"value": "-1", "name": "-1"}]
     assert client.get("next", params={"worker": "bob"}).json()["request"]["id"] == "r1"
     assert answer(client, "r0", "ada", "1").json() == {"new": 1, "repeated": 0}
     assert answer(client, "r0", "ada", "1").json() == {"new": 0, "repeated": 1}

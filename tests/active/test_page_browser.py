@@ -145,15 +145,15 @@ def test_labels_are_given_with_keys_and_the_mouse(browser, address, tmp_path):
     item("|f x0 <img src=x>")
     assert browser.run("document.querySelectorAll('img').length") == 0
     assert browser.run("[...document.querySelectorAll('#labels button')].map(b => b.innerText).join()") == (
-        "1-1,2spam,sskip,ddon't know"
+        "1spam,2-1,sskip,ddon't know"
     )
-    browser.press("2")
+    browser.press("1")
     item("|f x1 <img src=x>")
     browser.press("s")
     item("|f x2 <img src=x>")
     browser.press("d")
     item("|f x3 <img src=x>")
-    browser.run("document.querySelector('#labels button').click()")
+    browser.run("document.querySelectorAll('#labels button')[1].click()")
     browser.wait_for("document.querySelector('#message').textContent === 'Nothing to label now.'")
     assert browser.run("document.querySelector('#count').textContent") == "3 of 4 answered"
     assert browser.run("document.querySelector('#progress').value") == 0.75
@@ -164,3 +164,29 @@ def test_labels_are_given_with_keys_and_the_mouse(browser, address, tmp_path):
     assert asked and all(url.startswith(address) or url.endswith("/favicon.ico") for url in asked)
     said = [event["params"]["entry"] for event in browser.events if event["method"] == "Log.entryAdded"]
     assert [entry["text"] for entry in said if "favicon" not in entry.get("url", "")] == []
+
+
+def test_a_document_is_shown_and_answers_are_taken_back(browser, address, tmp_path):
+    with Store(tmp_path / "labels.db") as store:
+        request = Request("doc", "|text so", 0.1, 0.5, 2.0, "m")
+        store.ask([request], Round("pool.csv", 9, 1.0, 0.0), documents={"doc": {"id": 7, "text": "So <b>it</b> is"}})
+    browser.call("Page.navigate", url=address)
+    browser.wait_for("document.readyState === 'complete' && document.querySelector('#message').textContent")
+    browser.run("worker.value = 'ada'; worker.dispatchEvent(new Event('change'))")
+    for i in range(4):
+        browser.wait_for(f"document.querySelector('#item').textContent.includes('x{i} ')")
+        browser.press("1")
+    browser.wait_for("!!document.querySelector('#item dl')")
+    shown = "[...document.querySelectorAll('#item dt, #item dd')].map(e => e.textContent).join('|')"
+    assert browser.run(shown) == "id|7|text|So <b>it</b> is"
+    browser.press("2")
+    browser.wait_for("document.querySelector('#message').textContent === 'Nothing to label now.'")
+    browser.press("u")
+    browser.wait_for("!!document.querySelector('#item dl')")
+    browser.press("u")
+    browser.wait_for("document.querySelector('#item').textContent.includes('x3 ')")
+    browser.press("2")
+    browser.wait_for("!!document.querySelector('#item dl')")
+    with Store(tmp_path / "labels.db") as store:
+        given = store._rows("SELECT request, label FROM labels ORDER BY number")
+    assert given == [("r0", "1"), ("r1", "1"), ("r2", "1"), ("r3", "-1")]

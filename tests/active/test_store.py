@@ -160,7 +160,7 @@ def test_what_is_no_store_is_refused(tmp_path):
     newer = sqlite3.connect(tmp_path / "newer.db")
     newer.execute("PRAGMA user_version = 99")
     newer.close()
-    with pytest.raises(StoreError, match="a store of version 99, this Hutch reads up to 1"):
+    with pytest.raises(StoreError, match="a store of version 99, this Hutch reads up to 2"):
         Store(tmp_path / "newer.db")
 
 
@@ -232,3 +232,37 @@ def test_no_accepted_answer_is_lost_when_processes_are_killed(tmp_path):
         labelled = [event.detail["id"] for event in store.log() if event.kind == "answer"]
         assert set(acknowledged) <= set(labelled) and len(labelled) == store.counts().labels
         assert store._rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_lease_does_not_look_at_all_open_requests(tmp_path, clock):
+    """Steps of SQLite's virtual machine, which do not depend on the machine."""
+    with Store(tmp_path / "many.db", create=True, clock=clock) as store:
+        store.ask(make_requests(5000), ROUND, wanted=2)
+        steps = []
+
+        def steps_of(worker):
+            steps.clear()
+            store._connection.set_progress_handler(lambda: steps.append(1), 10)
+            found = store.lease(worker, 60).id
+            store._connection.set_progress_handler(None, 0)
+            return found, 10 * len(steps)
+
+        for worker, wanted in (("ada", "r0"), ("bob", "r1"), ("ada", "r0")):
+            found, taken = steps_of(worker)
+            assert found == wanted and taken < 1000
+        store.answer([make_answer(f"r{i}", "ada", 1) for i in range(4000)])
+        assert steps_of("ada")[0] == "r4000"  # what the worker has answered is passed over once
+        store.answer([make_answer("r4000", "ada", 1)])
+        found, taken = steps_of("ada")
+        assert found == "r4001" and taken < 1000
+        clock.now += 61
+        assert steps_of("cy")[0] == "r0"
+
+
+def test_a_store_of_before_gets_the_index_of_leases(tmp_path):
+    path = tmp_path / "old.db"
+    with Store(path, create=True) as store:
+        store.ask(make_requests(2), ROUND)
+        store._connection.execute("DROP INDEX leases")
+    with Store(path) as store:
+        assert store.lease("ada", 60).id == "r0" and store.counts().leased == 1

@@ -1,16 +1,19 @@
 """`hutch active` from end to end."""
 
+import csv
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hutch.active.documents import line_of, read_documents
 from hutch.active.store import Store
 from hutch.chain import Chain
 from hutch.cli.commands import app
@@ -164,7 +167,7 @@ def test_serve_prints_an_address_that_stays_and_serves_the_page(folder):
         addresses.append(process.stdout.readline().strip())
         with urllib.request.urlopen(addresses[-1] + "next?worker=ada") as response:
             found = json.load(response)
-        assert found["labels"][1] == {"value": "1", "name": "spam"} and found["progress"]["open"] == 2
+        assert found["labels"][0] == {"value": "1", "name": "spam"} and found["progress"]["open"] == 2
         os.kill(process.pid, signal.SIGINT)
         process.wait(timeout=20)
         process.stdout.close()
@@ -184,9 +187,107 @@ def test_help_imports_nothing_heavy():
     assert found.splitlines()[-1] == "[]"
 
 
-def test_a_pool_that_is_a_table_is_refused(hutch, tmp_path):
-    (tmp_path / "pool.vw").write_text("1 |f a\n-1 |f b\n")
-    (tmp_path / "pool.csv").write_text("f\na\nb\n")
-    hutch("train", tmp_path / "pool.vw", "--quiet", "-f", tmp_path / "model")
-    done = hutch("active", "ask", tmp_path / "pool.csv", "-i", tmp_path / "model", "--store", tmp_path / "s", "-n", 1)
-    assert done.code == 2 and "pool.csv: got a table, wanted lines of text" in done.err
+TABLE = "id,stars,comment,label\n" + "".join(
+    f'{i},{1 + i % 5},"{"a good thing to have now" if i % 2 else "it is a bad thing, really"}",\n' for i in range(30)
+)
+TEXTS = CHAIN + "input: {columns: {text: [comment], tag: id}}\n"
+
+
+def test_a_table_is_a_pool_and_its_documents_are_kept(folder):
+    (folder / "pool.csv").write_text(TABLE)
+    (folder / "texts.yaml").write_text(TEXTS)
+    chain = Chain.from_config("texts.yaml")
+    chain.save("texts")
+    out = hutch("active", "ask", "pool.csv", "-i", "texts", "--store", "t.db", "-n", 3).output
+    assert len(out.splitlines()) == 3
+    request = json.loads(out.splitlines()[0])
+    with Store("t.db") as store:
+        document = store.document(request["id"])
+    number = int(request["id"])
+    words = "a good thing to have now" if number % 2 else "it is a bad thing really"
+    assert request["line"] == f"'{number}| stars:{1 + number % 5} |comment {words}"
+    assert document["comment"].startswith(words[:9]) and document["id"] == request["id"]
+    chain.learn(["1 |comment good", "-1 |comment bad"] * 9)
+    by_table = chain.predict(folder / "pool.csv")
+    by_line = chain.predict([line_of(each, chain.config.input.columns) for each in read_documents("pool.csv")])
+    np.testing.assert_array_equal(by_table, by_line)
+    wrong = hutch("active", "ask", "train.svmlight", "-i", "texts", "--store", "t.db", "-n", 3, status=1)
+    assert "no such file" in wrong.stderr
+
+
+def test_the_whole_loop_runs_by_itself(folder):
+    pytest.importorskip("uvicorn")
+    (folder / "pool.csv").write_text(TABLE)
+    (folder / "texts.yaml").write_text(TEXTS)
+    (folder / "how.txt").write_text("Good or bad?")
+    command = ["run", "pool.csv", "--store", "r.db", "-f", "final", "-C", "texts.yaml", "-n", "10", "--port", "0",
+               "--name", "1=good", "--name", "-1=bad", "--instructions", "@how.txt", "--show", "comment",
+               "--token", "a-secret-of-ours"]  # fmt: skip
+    for last in (20, 30):  # it is stopped, and goes on
+        process = subprocess.Popen(
+            [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())", "active", *command],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            address = process.stdout.readline().strip()
+            assert address.endswith("/a-secret-of-ours/")
+            deadline, answered = time.monotonic() + 60, 0
+            while answered < last and time.monotonic() < deadline:
+                with urllib.request.urlopen(address + "next?worker=ada") as response:
+                    found = json.load(response)
+                answered = found["progress"]["requests"] - found["progress"]["open"]
+                if not found["request"]:
+                    time.sleep(0.2)
+                    continue
+                assert found["instructions"] == "Good or bad?"
+                [[name, text]] = found["request"]["fields"]
+                assert name == "comment" and [label["name"] for label in found["labels"]] == ["good", "bad"]
+                answer = {"id": found["request"]["id"], "worker": "ada", "label": "1" if "good" in text else "-1"}
+                data = urllib.request.Request(
+                    address + "answer", json.dumps(answer).encode(), {"content-type": "application/json"}
+                )
+                urllib.request.urlopen(data).close()
+                answered += 1
+        finally:
+            os.kill(process.pid, signal.SIGINT)
+            process.wait(timeout=30)
+            process.stdout.close()
+    with Store("r.db") as store:
+        assert store.counts().labels == 30 and len(store.rounds()) == 3
+    trained = Chain.load("final")
+    assert (trained.predict(["|comment good", "|comment bad"]) > 0).tolist() == [True, False]
+    report = hutch("active", "report", "--store", "r.db").output
+    assert "30 requests: 30 answered" in report and "30 answers from 1 worker: 30 labels, 0 skips" in report
+    exported = hutch("active", "export", "--store", "r.db", "--format", "crowd", "--name", "1=good", "--name", "-1=bad")
+    (folder / "labels.tsv").write_text(exported.output)
+    assert json.loads(hutch("crowd", "labels.tsv", "--json").stdout)["class_names"] == ["bad", "good"]
+    rows = list(csv.DictReader(hutch("active", "export", "--store", "r.db").output.splitlines()))
+    assert {row["label"] for row in rows} == {"1", "-1"} and rows[0]["comment"] and rows[0]["worker"] == "ada"
+    hutch("active", "export", "--store", "r.db", "--format", "label-studio", "-o", "tasks.json")
+    assert json.loads(hutch("crowd", "tasks.json", "--json").stdout)["labels"] == 30
+    assert "did you mean 'crowd'" in hutch("active", "export", "--store", "r.db", "--format", "crow", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-C", "chain.yaml", "-i", "model"], "-C, -i: wanted one of them"),
+        ([], "wanted a chain"),
+        (["-C", "chain.yaml", "--token", "short"], "--token: wanted at least 8 letters"),
+        (["-C", "chain.yaml", "--name", "1=a", "--name", "-1=a"], "got 'a' for two labels"),
+    ],
+)
+def test_what_cannot_run(folder, arguments, message):
+    pytest.importorskip("uvicorn")
+    assert message in hutch("active", "run", "train.vw", "--store", "s.db", "-f", "new", *arguments, status=2).stderr
+
+
+def test_one_of_a_thing_is_one(folder):
+    hutch("active", "ask", "train.vw", "-i", "model", "--store", "s.db", "-n", 1)
+    id = json.loads(hutch("active", "requests", "--store", "s.db").output)["id"]
+    answer = json.dumps({"id": id, "worker": "ada", "label": 1}) + "\n"
+    assert hutch("active", "answer", "-", "--store", "s.db", stdin=answer).output == "1 new answer, 0 known already\n"
+    assert hutch("active", "learn", "-i", "model", "-f", "new", "--store", "s.db").output == "1 example learned\n"
+    report = hutch("active", "report", "--store", "s.db").output
+    assert report.startswith("1 request: 1 answered, 0 unknown, 0 open\n1 answer from 1 worker: 1 label, 0 skips\n")

@@ -40,3 +40,15 @@ def test_what_makes_no_sense_is_refused(hutch, data, options, message, tmp_path,
     monkeypatch.chdir(tmp_path)
     done = hutch("train", data, *options)
     assert done.code == 2 and message in done.err
+
+
+def test_many_files_are_predicted_into_a_folder_and_not_twice(hutch, data, tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    model, out = tmp_path / "model", tmp_path / "out"
+    assert hutch("train", data, "-f", model, "--quiet").code == 0
+    done = hutch("predict", f"{tmp_path}/*.vw", "-i", model, "--into", out, "--json")
+    assert done.code == 0 and json.loads(done.out) == {"examples": 400, "files": 1, "made": 1}
+    assert done.err == f"{out / 'data.vw.parquet'}: 400 examples\n"
+    assert "(done before)" in hutch("predict", data, "-i", model, "--into", out).err
+    assert "-p: does not go with --into" in hutch("predict", data, "-i", model, "--into", out, "-p", "x").err
+    assert "--ray: goes with --into" in hutch("predict", data, "-i", model, "--ray", "auto").err

@@ -95,3 +95,28 @@ def test_checking_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model"
     check_writable(path)
     assert not list(tmp_path.iterdir())
+
+
+KILLED = """
+import os, signal, sys
+from hutch.core.atomic import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not asked whether they live")
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    for name in ("model", "model", "other"):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / name)])
+        assert done.returncode < 0
+    assert len(list(tmp_path.iterdir())) == 1, "each of them removes what the one before left"
+    strangers = [".model.part", ".model.0badcafe-1-x.part", f".model.{'0' * 8}-999999999-x.part", "notes.part"]
+    for name in strangers:
+        (tmp_path / name).write_bytes(b"not ours")
+    with atomic_write(tmp_path / "first") as first:
+        first.write(b"1")
+        write_bytes(tmp_path / "second", b"2")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*strangers, "first", "second"])

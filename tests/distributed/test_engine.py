@@ -101,3 +101,11 @@ def test_a_cluster_alone_says_nothing() -> None:
     with pytest.raises(UsageError, match="--ray: says only where shards are computed"):
         check_places(1, "auto")
     assert isinstance(engine_for(1), Here)
+
+
+def test_what_users_import_is_at_the_top() -> None:
+    import hutch.distributed as jobs
+
+    assert {getattr(jobs, name).__name__ for name in jobs.__all__} == set(jobs.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'trian'"):
+        jobs.trian  # noqa: B018

@@ -15,9 +15,7 @@ from distributed_tasks import both, die_once, refuse
 from hutch.core.errors import DataError
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.distributed.crowd import crowd
-from hutch.distributed.engine import Here
-from hutch.distributed.on_ray import OnRay
+from hutch.distributed import Here, OnRay, crowd, predict, train
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'hutch[ray]'")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours
@@ -87,6 +85,21 @@ def test_crowds_have_the_bits_of_the_reference_while_processes_are_killed(engine
     assert np.array_equal(here.posterior, there.posterior) and here.objective == there.objective
     for name, array in here.state.workers.items():
         assert np.array_equal(array, there.state.workers[name])
+
+
+def test_chains_have_the_bits_of_the_reference(engine: OnRay, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        lines = [f"{i % 2 * 2 - 1} |words w{i % 2} {name}{i % 9} |user u{i % 5}" for i in range(300)]
+        (tmp_path / f"{name}.vw").write_text("\n".join(lines) + "\n")
+    config = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 10}}
+    here, there = (
+        train([f"{tmp_path}/*.vw"], config, shards=3, by=("user",), passes=2, engine=each) for each in (Here(), engine)
+    )
+    for name, array in here.arrays().items():
+        assert np.array_equal(array, there.arrays()[name]), name
+    here.save(tmp_path / "model")
+    results = predict([f"{tmp_path}/*.vw"], tmp_path / "model", tmp_path / "out", engine=engine)
+    assert [result.examples for result in results] == [300, 300]
 
 
 def kill_workers(done: threading.Event, killed: list[int]) -> None:

@@ -263,3 +263,13 @@ def test_a_label_put_into_a_batch_is_that_of_the_text(shared: str, action: int) 
     for name in ("cost_ptr", "cost_classes", "costs", "probabilities"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
     assert shared_rows(found).tolist() == shared_rows(wanted).tolist()
+
+
+def test_figures_that_are_no_numbers_are_named(saved_model: Any, tmp_path: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        service.first.chain.shared["sum_loss"] = np.nan
+        found = (await service.client.get("/v1/model")).json()
+        assert found["counters"]["progressive_loss"] is None
+        assert found["not_finite"] == {"counters.progressive_loss": "NaN"}
+
+    in_service([saved_model(tmp_path / "model")], use)

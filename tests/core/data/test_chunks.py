@@ -143,7 +143,7 @@ def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     path = tmp_path / "secret.vw"
     path.write_bytes(TEXT)
-    monkeypatch.setattr("hutch.core.data.chunks.open", refused, raising=False)  # the superuser may read everything
+    monkeypatch.setattr("hutch.core.data.places.open", refused, raising=False)  # the superuser may read everything
     with pytest.raises(DataError, match="(?i)permission denied"):
         chunks([path])
 

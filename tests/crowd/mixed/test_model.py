@@ -7,7 +7,7 @@ import pytest
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import Mixed, matches, whole_numbers
+from hutch.crowd.mixed.model import Mixed, matches
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report
@@ -159,11 +159,3 @@ def test_names_and_globs():
     names = ["ann", "a[1]", "gpt-4o", "gpt-4"]
     assert matches(names, ("a[1]", "gpt-4?")).tolist() == [False, True, True, False]
     assert matches(names, ("gpt*",)).tolist() == [False, False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [(["1", "2", "3"], True), (["3", "2", "1"], False), (["0", "1"], False), (["a", "b", "c"], False)],
-)
-def test_whole_numbers_in_order_are_ordered(classes, expected):
-    assert whole_numbers(classes) is expected

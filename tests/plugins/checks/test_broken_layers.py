@@ -7,6 +7,7 @@ import pytest
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -18,6 +19,7 @@ from hutch.core.kernel.abi import (
     predict_next,
     state_of,
 )
+from hutch.core.kernel.record import Record
 from hutch.plugins.checks import check_reduction
 from hutch.plugins.manager import Plugins
 
@@ -248,7 +250,42 @@ class WrongScores(Scoreless):
     predict_kernel = scored_predict
 
 
+RING = np.dtype([("values", "u8"), ("place", "u8")])
+ring_of = state_of(RING)
+_RING = 8
+
+
+@kernel
+def ring_learn(layer, example, label, importance, offset):
+    ring = ring_of(layer)
+    float32s_at(ring.values, ring.place + uint64(1))[ring.place] = label
+    ring.place = (ring.place + uint64(1)) % uint64(_RING)
+    return learn_next(layer, example, label, importance, offset)
+
+
+class Trusting(Sound):
+    """Keeps the latest labels in a ring, and takes a model's word for where it stands."""
+
+    learn_kernel = ring_learn
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._values = np.zeros(_RING, np.float32)
+        self.state = Record(RING, values=self._values)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {"values": self._values, "place": self.state["place"]}
+
+
+class Wary(Trusting):
+    """Says where it can stand."""
+
+    def limits(self) -> dict[str, Limits]:
+        return {"place": Limits(0, _RING - 1)}
+
+
 FOUND = [
+    (Trusting, "forged", "a model with layer.0.sound.place = "),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
     (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),
     (Silent, "parameters_documented", "parameter rate: got no description, wanted one"),
@@ -275,7 +312,7 @@ def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: st
     assert str(raised.value).startswith(message)
 
 
-@pytest.mark.parametrize("layer", [Sound, Biased])
+@pytest.mark.parametrize("layer", [Sound, Biased, Wary])
 def test_a_sound_layer_passes(layer: type[Reduction]) -> None:
     for check in check_reduction(layer, registry=REGISTRY):
         check()

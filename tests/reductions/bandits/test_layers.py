@@ -17,6 +17,7 @@ LAYERS = (
     "explore_squarecb",
     "explore_regcb",
     "explore_bag",
+    "explore_posterior",
     "explore_cover",
     "explore_rnd",
     "explore_synthetic_cover",

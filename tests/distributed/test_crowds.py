@@ -12,7 +12,7 @@ from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import ALIKE
-from hutch.distributed.crowd import Sharded, crowd, cut, cuts
+from hutch.distributed.crowds import Sharded, crowd, cut, cuts
 from hutch.distributed.engine import Here
 from hutch.distributed.processes import Processes
 

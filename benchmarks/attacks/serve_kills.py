@@ -1,6 +1,6 @@
 """Kill `hutch serve` at random moments while clients teach it; nothing acknowledged may be lost or counted twice.
 
-    python benchmarks/serve_kills.py [--what examples|decisions|labels] [--kills 200] [--clients 4] [--seed 0]
+    python benchmarks/attacks/serve_kills.py [--what examples|decisions|labels] [--kills 200] [--clients 4] [--seed 0]
 
 Clients send everything under an id of its own, and again if the server died before it answered: examples with labels;
 decisions, whose rewards come at once, late, twice or never; answers to label requests. In the end the model must equal,

@@ -10,7 +10,7 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.processes import Processes
-from hutch.distributed.train import Round, train
+from hutch.distributed.rounds import Round, train
 
 LINEAR = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 12}}
 TREE = {"chain": [{"filter_tree": {"classes": 3}}, "linear"], "weights": {"bits": 12}}

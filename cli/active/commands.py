@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
+from hutch.cli.active.run import export, run
 from hutch.cli.lazy import new_app
+from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
 app = new_app(no_args_is_help=True, help="Ask for the labels that are worth asking for.")
 
-StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Initial = Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model; `active` is on top.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -97,24 +99,16 @@ def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterato
         low, loss, high = (estimate[key] for key in ("low", "loss", "high"))
         yield f"loss over all examples, from the labels bought: {loss:.4f} ({low:.4f} to {high:.4f}, 90%)"
         left, few, many = (estimate[key] for key in ("wrong_left", "wrong_left_low", "wrong_left_high"))
-        yield f"buying the rest would save about {left:.0f} mistakes ({few:.0f} to {many:.0f})"
+        yield f"buying the rest would save about {counted(round(left), 'mistake')} ({few:.0f} to {many:.0f})"
         if estimate["labels_per_mistake"]:
-            yield f"that is {estimate['labels_per_mistake']:.0f} labels for each"
+            yield f"that is {counted(round(estimate['labels_per_mistake']), 'label')} for each"
     yield "labels bought by class: " + (", ".join(f"{name}: {count}" for name, count in classes.items()) or "none")
-
-
-def _lines(source: str) -> Iterator[str]:
-    """The lines of a pool: a file as `train` reads it, or standard input."""
-    from hutch.core.data.chunks import read_chunks
-
-    for chunk in read_chunks([source]):
-        yield from bytes(chunk.data).decode(errors="replace").splitlines()
 
 
 @app.command()
 def ask(
     pool: Annotated[
-        str, typer.Argument(metavar="POOL", help="Unlabelled examples (labels are ignored); - is standard input.")
+        str, typer.Argument(metavar="POOL", help="Lines or a table, labels are ignored; - is standard input.")
     ],
     model: Initial,
     store: StoreFile,
@@ -134,16 +128,14 @@ def ask(
     from hutch.active.records import write_requests
     from hutch.active.store import Store
     from hutch.chain import Chain
-    from hutch.core.data.files import check_sources, ending_of
-    from hutch.core.errors import UsageError
+    from hutch.core.data.files import check_sources
 
     check_sources([pool])
     version, chain = model_version(model), Chain.load(model)
-    if ending_of(pool) in chain.plugins.registry.readers:
-        raise UsageError(f"{pool}: got a table, wanted lines of text such as '|words good bad'")
+    lines, documents = pool_of(pool, chain)
     source = "<stdin>" if pool == "-" else pool
     with Store(store, create=True) as opened:
-        found = ask_for(chain, _lines(pool), opened, count, source=source, model=version, wanted=wanted)
+        found = ask_for(chain, lines, opened, count, source=source, model=version, wanted=wanted, documents=documents)
     write_requests(found, sys.stdout)
     if len(found) < count:
         print(f"asked for {len(found)} of {count}: {source} has no more lines not asked for yet", file=sys.stderr)
@@ -191,7 +183,7 @@ def answer(
     if as_json:
         print(dumps({"new": accepted.new, "repeated": accepted.repeated}))
     else:
-        print(f"{accepted.new} new answers, {accepted.repeated} known already")
+        print(f"{counted(accepted.new, 'new answer')}, {accepted.repeated} known already")
 
 
 @app.command()
@@ -213,7 +205,7 @@ def learn(
     check_writable(final)
     with Store(store) as opened:
         learned, last = learn_log(Chain.load(model), opened, final)
-    print(dumps({"learned": learned, "through": last}) if as_json else f"{learned} examples learned")
+    print(dumps({"learned": learned, "through": last}) if as_json else f"{counted(learned, 'example')} learned")
 
 
 @app.command()
@@ -230,23 +222,25 @@ def serve(
         int | None,
         typer.Option(min=0, max=65535, metavar="N", help="Speak Vowpal Wabbit's protocol here instead of a page."),
     ] = None,
-    lease: Annotated[
-        float,
-        typer.Option(min=1, metavar="X", help="Seconds for which a request that someone sees is hidden from others."),
-    ] = 300.0,
+    lease: Lease = 300.0,
+    host: Host = "127.0.0.1",
     token: Annotated[
         str,
         typer.Option(
-            envvar="HUTCH_TOKEN", metavar="TEXT", help="With --vw-port: a client sends the line 'token TOKEN' first."
+            envvar="HUTCH_TOKEN",
+            metavar="TEXT",
+            help="Secret part of the page's address; with --vw-port a client sends the line 'token TOKEN' first.",
+            show_default="random",
         ),
     ] = "",
-    name: Annotated[
-        list[str] | None, typer.Option("--name", metavar="LABEL=NAME", help="What workers read: 1=spam. Repeatable.")
-    ] = None,
+    name: Names = None,
+    instructions: Instructions = None,
+    show: Show = None,
 ) -> None:
     """Serve the requests on a page for people to answer.
 
-    With --vw-port, answer the lines of a Vowpal Wabbit client instead. Only this machine can connect.
+    Key 1 is the first --name. With --vw-port, answer the lines of a Vowpal Wabbit client instead. Only this machine can
+    connect, unless --host is given.
 
     Example: hutch active serve --store labels.db --name 1=spam --name -1=ham
     """
@@ -259,16 +253,11 @@ def serve(
         with Store(store, create=True) as opened:
             _serve_vw(opened, model, final, vw_port, token)
         return
-    from hutch.active.page import HOST, create_app, listen, require_web
-    from hutch.active.page import serve as serve_page
+    from hutch.active.page import require_web
 
     require_web()
     with Store(store) as opened:
-        page = create_app(opened, opened.token, names=_names(name or [], opened), lease_seconds=lease)
-        with listen(port) as listening:
-            address = f"http://{HOST}:{listening.getsockname()[1]}/{opened.token}/"
-            print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
-            serve_page(page, listening)
+        serve_page_of(opened, look_of(name, opened, instructions, show), host, port, token, lease)
 
 
 def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
@@ -292,19 +281,8 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: s
                 session.save(final)
 
 
-def _names(pairs: list[str], store: Store) -> dict[str, str]:
-    from hutch.active.records import canonical_label
-    from hutch.core.errors import UsageError
-
-    found = {}
-    for pair in pairs:
-        label, equals, text = pair.partition("=")
-        canonical = canonical_label(label)
-        if not equals or canonical is None or canonical not in (store.labels_allowed or (canonical,)):
-            labels = ", ".join(store.labels_allowed) or "a number"
-            raise UsageError(f"--name: got {pair!r}, wanted LABEL=NAME with a label of {labels}")
-        found[canonical] = text
-    return found
+app.command()(run)
+app.command()(export)
 
 
 @app.command()
@@ -324,8 +302,11 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
         print(dumps({**asdict(found.counts), "estimate": found.estimate, "classes": found.classes}))
         return
     counts = found.counts
-    print(f"{counts.requests} requests: {counts.answered} answered, {counts.unknown} unknown, {counts.open} open")
-    print(f"{counts.answers} answers from {counts.workers} workers: {counts.labels} labels, {counts.skips} skips")
+    states = f"{counts.answered} answered, {counts.unknown} unknown, {counts.open} open"
+    print(f"{counted(counts.requests, 'request')}: {states}")
+    workers = counted(counts.workers, "worker")
+    labels, skips = counted(counts.labels, "label"), counted(counts.skips, "skip")
+    print(f"{counted(counts.answers, 'answer')} from {workers}: {labels}, {skips}")
     print("\n".join(_stopping_text(found.estimate, found.classes)))
 
 

@@ -12,6 +12,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.merging import absorb, add, check_divisible, learned_from
 from hutch.core.data.files import check_sources
+from hutch.core.data.places import expanded
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Engine, Here, Ref, sum_of
 from hutch.distributed.pieces import read
@@ -86,7 +87,7 @@ def train(
         ConfigError: a layer that cannot be divided.
         DataError: files that cannot be used, a namespace that no example has, or nothing to learn from.
     """
-    sources, names = [str(path) for path in data], tuple(by)
+    sources, names = expanded(data), tuple(by)
     _check(sources, shards, names, passes)
     chain = config if isinstance(config, Chain) else Chain.from_config(config)
     check_divisible(chain)

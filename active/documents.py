@@ -1,0 +1,109 @@
+"""Documents, as records of a table or of a labelling tool, and the lines that stand for them.
+
+A line of a record is to a chain what a table's row is: numbers and words in the anonymous namespace, the words of a
+text in a namespace of its column's name.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from typing import Any
+
+from hutch.core.data.chunks import read_chunks
+from hutch.core.data.files import ending_of
+from hutch.core.data.roles import Roles
+from hutch.core.data.words import words_of
+from hutch.core.errors import DataError, at
+
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
+"""Endings of files that hold records."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
+_SPECIAL = re.compile(r"[\s:|]+")
+_LONG = 4
+"""A text has more words than that; what has fewer is one word."""
+
+Document = dict[str, Any]
+
+
+def line_of(document: Mapping[str, Any], roles: Roles | None = None, tag: str = "") -> str:
+    """The unlabelled line of a document.
+
+    Args:
+        document: its fields; those that are no numbers, words or texts are left out.
+        roles: which fields are texts, which are no features; a text is also whatever has more than four words.
+        tag: of the line.
+
+    >>> line_of({"id": "7", "stars": 4, "city": "New York", "note": "So it is: late and lost."}, Roles(tag="id"), "7")
+    "'7| stars:4 city:New_York |note so it is late and lost"
+    """
+    roles = roles or Roles()
+    left_out = {roles.key(role) for role in ("label", "importance", "base", "tag", "group")} | set(
+        map(str, roles.ignore)
+    )
+    plain, texts = [], []
+    for name, value in document.items():
+        if name in left_out or isinstance(value, bool | dict | list) or value is None or value == "":
+            continue
+        name = _SPECIAL.sub("_", name)
+        if isinstance(value, str) and not _NUMBER.match(value):
+            if name in map(str, roles.text) or len(value.split()) > _LONG:
+                texts.append(f"|{name} {' '.join(words_of(value))}")
+            else:
+                plain.append(f"{name}:{_SPECIAL.sub('_', value.strip())}")
+        else:
+            plain.append(f"{name}:{float(value):.9g}")
+    line = " ".join(([f"| {' '.join(plain)}"] if plain else []) + texts) or "|"
+    return f"'{_SPECIAL.sub('_', tag)}{line}" if tag else line
+
+
+def is_table(path: str) -> bool:
+    """Whether a pool is a file of records, and not of lines."""
+    return ending_of(path) in TABLES
+
+
+def read_documents(path: str) -> Iterator[Document]:
+    """The records of a CSV, TSV, Parquet or JSON lines file.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    ending = ending_of(path)
+    if ending == ".parquet":
+        from hutch.core.data.arrow import arrow
+
+        arrow()
+        import pyarrow.parquet
+
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches():
+                    yield from batch.to_pylist()
+        except (OSError, pyarrow.ArrowException) as error:
+            raise DataError(at(path, None, None, f"cannot be read: {error}")) from None
+        return
+    text = b"".join(bytes(chunk.data) for chunk in read_chunks([path])).decode("utf-8-sig", errors="replace")
+    if ending == ".jsonl":
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield _object(line, path, number)
+        return
+    rows = csv.reader(StringIO(text, newline=""), delimiter="\t" if ending == ".tsv" else ",")
+    header = next(rows, [])
+    for row in rows:
+        if row and len(row) != len(header):
+            wanted = f"got {len(row)} cells, wanted {len(header)} as in the header"
+            raise DataError(at(path, rows.line_num, None, wanted))
+        if row:
+            yield dict(zip(header, row, strict=True))
+
+
+def _object(line: str, path: str, number: int) -> Document:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise DataError(at(path, number, None, f"not JSON: {error}")) from None
+    if not isinstance(found, dict):
+        raise DataError(at(path, number, None, f"got a JSON {type(found).__name__}, wanted an object"))
+    return found

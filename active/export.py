@@ -1,0 +1,66 @@
+"""Answers as other programs read them: CSV, the labels of `hutch crowd`, tasks of Label Studio."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from io import StringIO
+
+from hutch.active.records import DONT_KNOW, REQUEST_FIELD, SKIP
+from hutch.active.store import Store
+from hutch.core.errors import UsageError, did_you_mean
+
+FORMATS = ("csv", "crowd", "label-studio")
+
+
+def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[str] = ()) -> str:
+    """All labels of a store.
+
+    Args:
+        store: has them; skipped requests and those that nobody knew are left out.
+        form: one of `FORMATS`: a row per label with the request's fields; `worker task label`; tasks with annotations.
+        names: what stands for a label; without one it is the label.
+        fields: of documents that are written; empty: all.
+
+    Raises:
+        UsageError: no such format.
+    """
+    if form not in FORMATS:
+        raise UsageError(f"--format: got {form!r}; {did_you_mean(form, FORMATS)}")
+    query = (
+        "SELECT r.id, r.line, d.document, l.worker, l.label, l.time, r.probability, r.model FROM labels AS l"
+        " JOIN requests AS r ON r.id = l.request LEFT JOIN documents AS d ON d.request = r.id"
+        " WHERE l.label NOT IN (?, ?) ORDER BY r.number, l.number"
+    )
+    with store.transaction() as connection:
+        rows = connection.execute(query, [SKIP, DONT_KNOW]).fetchall()
+    if form == "label-studio":
+        return _tasks(rows, names)
+    out = StringIO()
+    if form == "crowd":
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(["worker", "task", "label"])
+        table.writerows([row[3], row[0], names.get(row[4], row[4])] for row in rows)
+        return out.getvalue()
+    documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
+    columns = list(fields) or list(dict.fromkeys(name for document in documents for name in document))
+    table = csv.writer(out, lineterminator="\n")
+    own = ["request", "worker", "label", "probability", "model", "time"]
+    table.writerow([*own, *(f"document_{name}" if name in own else name for name in columns)])
+    for row, document in zip(rows, documents, strict=True):
+        known = [row[0], row[3], names.get(row[4], row[4]), f"{row[6]:.9g}", row[7], f"{row[5]:.3f}"]
+        table.writerow([*known, *(document.get(name, "") for name in columns)])
+    return out.getvalue()
+
+
+def _tasks(rows: Sequence[tuple[str, ...]], names: Mapping[str, str]) -> str:
+    """Tasks with one annotation per label, as Label Studio imports and `hutch crowd` reads them."""
+    tasks: dict[str, dict[str, object]] = {}
+    annotations: dict[str, list[dict[str, object]]] = {}
+    for number, (id, line, document, worker, label, *_) in enumerate(rows, 1):
+        data = json.loads(document) if document else {"text": line[max(line.find("|"), 0) :]}
+        given = annotations.setdefault(id, [])
+        tasks.setdefault(id, {"id": len(tasks) + 1, "data": {**data, REQUEST_FIELD: id}, "annotations": given})
+        value = {"choices": [names.get(label, label)]}
+        result = [{"from_name": "label", "to_name": "field_0", "type": "choices", "value": value}]
+        given.append({"id": number, "completed_by": {"email": worker}, "result": result, "was_cancelled": False})
+    return json.dumps(list(tasks.values()), ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,201 @@
+"""A machine-learning backend of Label Studio: it pre-labels, orders tasks by h_min and learns from annotations."""
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hutch.active.documents import line_of
+from hutch.active.label_studio.exchange import Pulled, identity, take
+from hutch.active.label_studio.question import Question, question_of
+from hutch.active.loop import active_layer, labels_of, learn, model_version, scores_of, threshold_of
+from hutch.active.records import REQUEST_FIELD, Request, canonical_label
+from hutch.active.store import Round, Store
+from hutch.active.undo import retract
+from hutch.core.errors import DataError, HutchError
+from hutch.core.net import web
+from hutch.core.net.limits import Limits
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request as WebRequest
+    from starlette.responses import Response
+
+    from hutch.chain import Chain
+
+LIMITS = Limits(body=64 << 20)
+_WITH_ANNOTATION = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED")
+
+
+class Backend:
+    """What Label Studio asks of a backend.
+
+    Args:
+        chain: its top layer is `active`; it changes as it learns.
+        model: where it is saved.
+        store: takes answers, as the source from which the chain learns.
+        names: what people read instead of a label.
+        every: answers after which the chain learns. Each time the model has a new version, and Label Studio orders
+            tasks by the scores of the newest one only.
+    """
+
+    def __init__(self, chain: "Chain", model: Path, store: Store, names: Mapping[str, str], every: int = 10) -> None:
+        self.chain, self.model, self.store, self.names, self.every = chain, model, store, names, every
+        self.version = model_version(model)
+        store.allow_labels(labels_of(chain))
+        self._question: Question | None = None
+        self._new = 0
+        self._lock = threading.RLock()
+
+    def setup(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Learn what a project asks; called when the backend is connected and whenever Label Studio looks at it.
+
+        Raises:
+            DataError: the project does not ask for this chain's labels.
+        """
+        with self._lock:
+            self._question = question_of(str(body.get("schema") or ""), self.store.labels_allowed, self.names)
+            return {"model_version": self.version}
+
+    def predict(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A pre-label and a score for each task.
+
+        The score is h / (1 + h), h being the least importance of a label that would change the prediction: Label
+        Studio's uncertainty sampling shows the lowest first.
+        """
+        with self._lock:
+            if "label_config" in body:
+                self.setup({"schema": body["label_config"]})
+            question, tasks = self._asked(), [task for task in body.get("tasks") or [] if isinstance(task, dict)]
+            lines = [self._line(task) for task in tasks]
+            results = []
+            if lines:
+                scores, predictions = scores_of(self.chain, lines)
+                for score, prediction in zip(scores.tolist(), predictions.tolist(), strict=True):
+                    share = score / (1 + score) if score < float("inf") else 1.0
+                    label = self._label(prediction)
+                    results.append(
+                        {"model_version": self.version, "score": max(share, 0.0), "result": question.result_of(label)}
+                    )
+            return {"results": results, "model_version": self.version}
+
+    def event(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Take an annotation; events that come twice are counted once."""
+        action, found = str(body.get("action")), Pulled()
+        with self._lock:
+            if action in _WITH_ANNOTATION and isinstance(body.get("annotation"), dict):
+                annotation, task = body["annotation"], self._task(body)
+                take(self.store, self._asked(), self._request(task, annotation, body), annotation, found)
+                self._new += found.new + found.changed
+            elif action == "ANNOTATIONS_DELETED":
+                for annotation in body.get("annotations") or []:
+                    if isinstance(annotation, dict):
+                        retract(self.store, identity(annotation))
+            if (action == "START_TRAINING" and self._new) or self._new >= self.every:
+                self.learn()
+            return {"new": found.new, "known": found.known, "changed": found.changed, "problems": found.problems}
+
+    def learn(self) -> int:
+        """Learn what was answered, save the model, and call it by a new version; returns how many examples."""
+        with self._lock:
+            learned, _ = learn(self.chain, self.store, self.model)
+            self.version, self._new = model_version(self.model), 0
+            return learned
+
+    def _asked(self) -> Question:
+        if self._question is None:
+            raise DataError("the backend was not set up: connect it to a project first")
+        return self._question
+
+    def _line(self, task: Mapping[str, Any]) -> str:
+        data = task.get("data")
+        data = data if isinstance(data, dict) else {}
+        if REQUEST_FIELD in data and (line := self.store.line_of(str(data[REQUEST_FIELD]))):
+            return line
+        return line_of(
+            {name: value for name, value in data.items() if name != REQUEST_FIELD}, self.chain.config.input.columns
+        )
+
+    def _label(self, prediction: float) -> str:
+        threshold = threshold_of(self.chain)
+        if threshold is None:
+            return canonical_label(prediction) or ""
+        layer = active_layer(self.chain)
+        lower, upper = sorted(layer.parameters.labels)
+        return canonical_label(upper if prediction > threshold else lower) or ""
+
+    @staticmethod
+    def _task(body: Mapping[str, Any]) -> Mapping[str, Any]:
+        task = body.get("task")
+        return task if isinstance(task, dict) else {}
+
+    def _request(self, task: Mapping[str, Any], annotation: Mapping[str, Any], body: Mapping[str, Any]) -> str:
+        """The id of a task's request, which is made for a task that people brought."""
+        data = task.get("data") if isinstance(task.get("data"), dict) else {}
+        assert isinstance(data, dict)
+        if REQUEST_FIELD in data:
+            return str(data[REQUEST_FIELD])
+        project = body.get("project")
+        number = project.get("id") if isinstance(project, dict) else annotation.get("project")
+        id = f"label-studio {number}/{task.get('id', annotation.get('task'))}"
+        if self.store.line_of(id) is None:
+            if not data:
+                raise DataError(f"annotation {annotation.get('id')}: its task has no data")
+            line = self._line(task)
+            request = Request(id, line, float(self.chain.predict([line])[0]), 1.0, 1.0, self.version)
+            self.store.ask(
+                [request], Round(f"label studio {number}", 1, 1.0, threshold_of(self.chain)), documents={id: data}
+            )
+        return id
+
+
+def create_app(backend: Backend, token: str) -> "Starlette":
+    """The backend as an application; without the token in the address everything is 404.
+
+    Raises:
+        UsageError: Starlette is not installed.
+    """
+    web.require_web("the backend")
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import JSONResponse
+    from starlette.routing import Mount, Route
+
+    async def health(request: "WebRequest") -> "Response":
+        return JSONResponse({"status": "UP", "model_class": "Hutch", "model_version": backend.version})
+
+    async def versions(request: "WebRequest") -> "Response":
+        return JSONResponse({"versions": [backend.version], "message": ""})
+
+    def posted(handle: Any) -> Any:
+        async def endpoint(request: "WebRequest") -> "Response":
+            try:
+                body = json.loads(await web.read_body(request, LIMITS) or b"{}")
+                if not isinstance(body, dict):
+                    raise ValueError
+                return JSONResponse(await run_in_threadpool(handle, body))
+            except web.Refused as error:
+                return JSONResponse({"error": str(error)}, error.status)
+            except (ValueError, RecursionError):
+                return JSONResponse({"error": "got no JSON object"}, 400)
+            except DataError as error:
+                return JSONResponse({"error": str(error)}, 422)
+            except HutchError as error:
+                return JSONResponse({"error": str(error)}, 503)
+
+        return endpoint
+
+    def train(body: Mapping[str, Any]) -> dict[str, Any]:
+        return {"learned": backend.learn(), "model_version": backend.version}
+
+    routes = [
+        Route("/", health),
+        Route("/health", health),
+        Route("/versions", versions),
+        Route("/setup", posted(backend.setup), methods=["POST"]),
+        Route("/predict", posted(backend.predict), methods=["POST"]),
+        Route("/train", posted(train), methods=["POST"]),
+        Route("/webhook", posted(backend.event), methods=["POST"]),
+    ]
+    return Starlette(routes=[Mount(f"/{token}", routes=routes)])

@@ -1,0 +1,92 @@
+"""The whole loop by itself: ask for some labels of a pool, wait for answers, learn them, ask for more."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hutch.active.loop import ask, labels_of, learn, model_version
+from hutch.active.store import Store
+
+if TYPE_CHECKING:
+    from hutch.chain import Chain
+
+
+class Loop:
+    """Asks, learns and asks again.
+
+    Args:
+        chain: its top layer is `active`.
+        model: where it is saved.
+        store: of requests and answers.
+        lines: the pool.
+        batch: requests that are made at a time, and answers after which the chain learns.
+        source: name of the pool.
+        wanted: answers wanted per request, from different workers.
+        documents: what people see of each line.
+        tell: takes what happened, a line at a time.
+    """
+
+    def __init__(
+        self,
+        chain: "Chain",
+        model: Path,
+        store: Store,
+        lines: Sequence[str],
+        batch: int,
+        *,
+        source: str,
+        wanted: int = 1,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.chain, self.model, self.store, self.lines = chain, model, store, lines
+        self.batch, self.source, self.wanted, self.documents, self.tell = batch, source, wanted, documents, tell
+        self._learned = 0
+        self._exhausted = False
+        store.allow_labels(labels_of(chain))
+
+    def start(self) -> None:
+        """Learn what the store has, save the model, and ask for the first labels."""
+        self._learn()
+        if self.store.counts().open < self.batch:
+            self._ask()
+
+    def step(self) -> bool:
+        """Learn if a batch of answers has come, or all there can be; then ask for more.
+
+        Returns:
+            Whether there is more to do; not once all lines of the pool are answered and learned.
+        """
+        counts = self.store.counts()
+        new = counts.answers - self._learned
+        if new and (new >= self.batch or not counts.open):
+            self._learn()
+        if not self._exhausted and self.store.counts().open == 0:
+            self._ask()
+        return bool(self.store.counts().open) or not self._exhausted
+
+    def run(self, stop: threading.Event, seconds: float = 0.5) -> None:
+        """Step until told to stop, or nothing is left; what came last is learned."""
+        while not stop.wait(seconds):
+            if not self.step():
+                self.tell("all of the pool is labelled")
+                break
+        if self.store.counts().answers > self._learned:
+            self._learn()
+
+    def _learn(self) -> None:
+        answers = self.store.counts().answers
+        examples, _ = learn(self.chain, self.store, self.model)
+        self._learned = answers
+        if examples:
+            self.tell(f"learned {examples}, model {model_version(self.model)}")
+
+    def _ask(self) -> None:
+        found = ask(
+            self.chain, self.lines, self.store, self.batch, source=self.source, model=model_version(self.model),
+            wanted=self.wanted, documents=self.documents,
+        )  # fmt: skip
+        self._exhausted = len(found) < self.batch
+        if found:
+            self.tell(f"asked for {len(found)}")

@@ -1,0 +1,1 @@
+"""`hutch active` and `hutch label-studio`: label requests, and the pages on which people answer them."""

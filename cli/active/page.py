@@ -1,0 +1,101 @@
+"""What the commands of `hutch active` that serve a page have in common: options, the pool, the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hutch.cli.active.label_names import label_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hutch.active.page import Look
+    from hutch.active.store import Store
+    from hutch.chain import Chain
+
+StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
+Host = Annotated[
+    str,
+    typer.Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is all of this machine's."),
+]
+Lease = Annotated[
+    float, typer.Option(min=1, metavar="X", help="Seconds for which a request that someone sees is hidden from others.")
+]
+Instructions = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
+]
+Show = Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of a table that the page shows.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name", metavar="LABEL=NAME", help="What workers read, in the order of the keys: 1=spam. Repeatable."
+    ),
+]
+
+
+def pool_of(source: str, chain: Chain) -> tuple[list[str] | Iterator[str], list[dict[str, Any]] | None]:
+    """The lines of a pool, and the documents behind them if it is a table."""
+    from hutch.active.documents import is_table, line_of, read_documents
+    from hutch.core.data.chunks import read_chunks
+    from hutch.core.data.files import ending_of
+    from hutch.core.data.places import expanded
+    from hutch.core.errors import UsageError
+
+    def lines() -> Iterator[str]:
+        for chunk in read_chunks(expanded([source])):
+            yield from bytes(chunk.data).decode(errors="replace").splitlines()
+
+    if not is_table(source):
+        if ending_of(source) in chain.plugins.registry.readers:
+            wanted = "wanted lines such as '|words good bad', .csv, .tsv, .parquet or .jsonl"
+            raise UsageError(f"{source}: got a file of {ending_of(source)}, {wanted}")
+        return lines(), None
+    roles = chain.config.input.columns
+    documents = list(read_documents(source))
+    tag = roles.key("tag")
+    return [line_of(each, roles, str(each.get(tag) or "") if tag else "") for each in documents], documents
+
+
+def look_of(name: list[str] | None, store: Store, instructions: str | None, show: str | None) -> Look:
+    """The look of the page, from the options.
+
+    Raises:
+        UsageError: a name that cannot be.
+        DataError: the file of instructions cannot be read.
+    """
+    from hutch.active.page import Look
+    from hutch.core.errors import DataError, at
+
+    text = instructions or ""
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(at(text[1:], None, None, f"cannot be read: {error}")) from None
+    shown = [field for field in (show or "").split(",") if field]
+    return Look(label_names(name or [], store.labels_allowed), text, shown)
+
+
+def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, lease: float) -> None:
+    """Serve the page until interrupted.
+
+    Raises:
+        UsageError: the token cannot be a part of an address, or is short.
+    """
+    import re
+
+    from hutch.active.page import create_app, listen
+    from hutch.active.page import serve as serve_page
+    from hutch.core.errors import UsageError
+
+    if token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", token):
+        raise UsageError("--token: wanted at least 8 letters, digits, - and _")
+    secret = token or store.token
+    page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
+    with listen(port, host) as listening:
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
+        print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
+        serve_page(page, listening)

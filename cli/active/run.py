@@ -1,0 +1,120 @@
+"""`hutch active run` and `hutch active export`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hutch.cli.active.label_names import label_names
+from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
+
+
+def run(
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table; labels are ignored.")],
+    store: StoreFile,
+    final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    config: Annotated[
+        str | None, typer.Option("-C", "--config", metavar="FILE", help="The chain; `active` is on top.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain. Repeatable.")
+    ] = None,
+    initial: Annotated[
+        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Begin with this model.")
+    ] = None,
+    count: Annotated[
+        int, typer.Option("-n", min=1, metavar="K", help="Labels to ask for at a time, and to learn at a time.")
+    ] = 10,
+    wanted: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")
+    ] = 1,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
+    host: Host = "127.0.0.1",
+    token: Annotated[
+        str,
+        typer.Option(
+            envvar="HUTCH_TOKEN", metavar="TEXT", help="Secret part of the page's address.", show_default="random"
+        ),
+    ] = "",
+    lease: Lease = 300.0,
+    name: Names = None,
+    instructions: Instructions = None,
+    show: Show = None,
+) -> None:
+    """Ask, serve the page, learn and ask again, by itself.
+
+    Whatever ends it, the same command goes on from there: what is answered is in the store, and the model learns it.
+
+    Example: hutch active run pool.csv -C chain.yaml --store labels.db -f model --name 1=spam --name -1=ham
+    """
+    import threading
+
+    from hutch.active.page import require_web
+    from hutch.active.run import Loop
+    from hutch.active.store import Store
+    from hutch.chain import Chain
+    from hutch.core.atomic import check_writable
+    from hutch.core.data.files import check_sources
+    from hutch.core.errors import UsageError
+
+    require_web()
+    check_sources([pool])
+    check_writable(final)
+    if pool == "-":
+        raise UsageError("POOL: got standard input, wanted a file, which is read once more when the command goes on")
+    if initial or (final.exists() and not config):
+        if config:
+            raise UsageError("-C, -i: wanted one of them")
+        chain = Chain.load(initial or final)
+    elif config is None:
+        raise UsageError("wanted a chain (-C chain.yaml) or a model to begin with (-i MODEL)")
+    else:
+        chain = Chain.from_config(config, overrides or [])
+    lines, documents = pool_of(pool, chain)
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    with Store(store, create=True) as opened:
+        loop = Loop(
+            chain, final, opened, list(lines), count, source=pool, wanted=wanted, documents=documents, tell=tell
+        )
+        look = look_of(name, opened, instructions, show)
+        loop.start()
+        stop = threading.Event()
+        thread = threading.Thread(target=loop.run, args=(stop,))
+        thread.start()
+        try:
+            serve_page_of(opened, look, host, port, token, lease)
+        finally:
+            stop.set()
+            thread.join()
+
+
+def export(
+    store: StoreFile,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
+    ] = "-",
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="csv, crowd (labels for `hutch crowd`) or label-studio.")
+    ] = "csv",
+    name: Names = None,
+    show: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of a table that are written.")] = None,
+) -> None:
+    """Write the labels for other programs.
+
+    Example: hutch active export --store labels.db --format crowd -o labels.tsv
+    """
+    from hutch.active.export import export as exported
+    from hutch.active.store import Store
+    from hutch.core.run.output import open_output
+
+    with Store(store) as opened:
+        names = label_names(name or [], opened.labels_allowed)
+        text = exported(opened, form, names, [field for field in (show or "").split(",") if field])
+    with open_output(output) as file:
+        file.write(text.encode())

@@ -1,0 +1,116 @@
+"""Files of JSON lines as batches: each line is a record, as Python gives them, or the row of a table.
+
+A number or a word at the top of a record is a cell of a table: it becomes the feature that it would be in CSV.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Never
+
+from hutch.core.batch import Batch
+from hutch.core.data.chunks import read_chunks
+from hutch.core.data.records import reader_of
+from hutch.core.data.roles import REST, Roles
+from hutch.core.errors import DataError, at, shortened
+from hutch.core.hooks import hookimpl
+from hutch.core.text.parser import ParserOptions
+
+_ROWS = 1 << 12
+_WANTED = 'an object such as {"label": 1, "age": 37, "user": {"city": "Oslo"}}'
+_ROLES = ("label", "importance", "base", "tag", "group")
+
+
+def _refuse(constant: str) -> Never:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines, each with the number of its line; empty lines are left out.
+
+    Args:
+        path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
+        longest_line: in bytes.
+
+    Raises:
+        DataError: the file cannot be read, or a line is no object.
+    """
+    number = 0
+    for chunk in read_chunks([path], longest_line=longest_line):
+        for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                found = json.loads(line, parse_constant=_refuse)
+            except (ValueError, RecursionError) as error:
+                column = getattr(error, "colno", None)
+                raise DataError(at(chunk.source, number, column, f"is no JSON: {error}; wanted {_WANTED}")) from None
+            if not isinstance(found, dict):
+                raise DataError(at(chunk.source, number, None, f"got {shortened(repr(found))}, wanted {_WANTED}"))
+            yield number, found
+
+
+class _Rows:
+    """Makes records of what may be rows of a table."""
+
+    def __init__(self, roles: Roles) -> None:
+        spaces = {"": REST} if roles.namespaces is None else roles.namespaces
+        listed = {n: [columns] if isinstance(columns, str) else columns for n, columns in spaces.items()}
+        self._space = {str(column): name for name, columns in listed.items() for column in columns}
+        self._rest = self._space.pop(REST, None)
+        self._whole = {*(roles.key(role) for role in _ROLES), *map(str, roles.text), *map(str, roles.ignore)}
+        self._categorical = frozenset(map(str, roles.categorical))
+
+    def record(self, found: dict[str, Any]) -> Mapping[str, Any]:
+        """The record that an object stands for."""
+        record: dict[str, Any] = {}
+        for name, value in found.items():
+            if name in self._whole or isinstance(value, dict | list):
+                record[name] = value
+                continue
+            space = self._space.get(name, self._rest)
+            if space is not None and value is not None and value != "":
+                cell = str(value) if name in self._categorical else value
+                record.setdefault(space, {})[name] = cell
+        return record
+
+
+def read_json_lines(
+    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
+) -> Iterator[Batch]:
+    """Batches of a file of JSON lines.
+
+    Args:
+        path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
+        options: how names are hashed, and the kind of the labels.
+        columns: what each key stands for; see `hutch.core.data.roles.Roles`.
+
+    Raises:
+        DataError: a line that is no object, or a value that cannot be used, with its line.
+    """
+    roles = Roles.of(columns)
+    decides = options.label in ("action_costs", "logged_action")
+    rows, reader = _Rows(roles), reader_of(options)(options, roles, path)
+    for first, piece in _in_sequence(json_objects(path, options.longest_line)):
+        reader.start(first)
+        yield reader.batch([found if decides else rows.record(found) for found in piece])
+
+
+def _in_sequence(objects: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Pieces of objects that stand in lines one after the other, each with the number of its first line."""
+    first, piece = 1, list[dict[str, Any]]()
+    for number, found in objects:
+        if piece and (number != first + len(piece) or len(piece) == _ROWS):
+            yield first, piece
+            piece = []
+        first = first if piece else number
+        piece.append(found)
+    if piece:
+        yield first, piece
+
+
+@hookimpl
+def hutch_register_readers(register: Callable[..., None]) -> None:
+    """Register the reader for `.jsonl` and `.ndjson`."""
+    register(read_json_lines, name=".jsonl")
+    register(read_json_lines, name=".ndjson")

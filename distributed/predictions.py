@@ -1,0 +1,189 @@
+"""Predictions for many files: one result for each, in Parquet, made by tasks that may be run again."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hutch.chain import Chain
+from hutch.core.atomic import atomic_write
+from hutch.core.batch import shared_rows
+from hutch.core.chain.reduction import Predictions
+from hutch.core.data.arrow import arrow
+from hutch.core.data.files import check_sources
+from hutch.core.data.places import expanded, is_remote
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, HutchError, UsageError, at
+from hutch.distributed.engine import Engine, Here
+
+MADE_OF = b"hutch"
+"""Key of what a result was made of, in the metadata of its schema."""
+_ROWS = 1 << 17
+_loaded: tuple[str, Chain] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one file.
+
+    Attributes:
+        source: the file.
+        path: where its predictions are.
+        examples: how many there are.
+        done_before: it was there from an earlier run.
+        problems: what is odd about the data.
+    """
+
+    source: str
+    path: str
+    examples: int
+    done_before: bool
+    problems: tuple[str, ...] = ()
+
+
+def predict(
+    data: Sequence[str | Path],
+    model: str | Path,
+    folder: str | Path,
+    *,
+    engine: Engine | None = None,
+    strict: bool = False,
+    on_result: Callable[[Result], Any] = lambda result: None,
+) -> list[Result]:
+    """Predict every file by a task of its own; the predictions are those of one process, to the bit.
+
+    The predictions of `x.vw.gz` are in `x.vw.gz.parquet`: a column `prediction` (float32; uint32 for classes), and
+    `tag` where examples have one. A result appears when it is whole; one that was made of the same file by the same
+    model is not made again, so that a run that was interrupted goes on.
+
+    Args:
+        data: paths, globs, addresses.
+        model: a model file.
+        folder: for the results; made if it is missing. All machines must see it under this name.
+        engine: where the tasks run; None: here.
+        strict: a malformed place is an error of its file.
+        on_result: called as results come, in any order.
+
+    Returns:
+        The results, in the order of the files.
+
+    Raises:
+        UsageError: two files whose results would have one name, or a chain that predicts actions.
+        DataError: it names every file that could not be predicted; all others have been.
+        HutchError: pyarrow is missing, or the folder cannot be written.
+    """
+    arrow()
+    sources = expanded(data)
+    if "-" in sources:
+        raise UsageError("data: got standard input, wanted files: each has a result of its own")
+    check_sources(sources)
+    names = [f"{source.rstrip('/').rpartition('/')[2]}.parquet" for source in sources]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            both = f"{sources[names.index(name)]}, {sources[i]}"
+            raise UsageError(f"{both}: wanted different names, as a result has that of its file")
+    chain = Chain.load(model)
+    if chain.predicts.of_actions:
+        raise UsageError(f"{model}: predicts actions of decisions, wanted one prediction per example")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise HutchError(at(str(folder), None, None, f"cannot be made: {error.strerror}")) from None
+    engine, content = engine or Here(), Path(model).read_bytes()
+    digest, shipped = hashlib.sha256(content).hexdigest(), None
+    found: dict[str, Result] = {}
+    running: dict[Any, str] = {}
+    for source, name in zip(sources, names, strict=True):
+        path = os.path.join(folder, name)
+        there = _there(source, path, digest)
+        if there is not None:
+            found[source] = there
+            on_result(there)
+            continue
+        shipped = shipped or [engine.put(each) for each in (content, digest, strict)]
+        [ref] = engine.submit(_predict, *shipped, engine.put((source, path, os.path.abspath(path))))
+        running[ref] = source
+    wrong = []
+    while running:
+        ready, _ = engine.wait(list(running))
+        for ref in ready:
+            source = running.pop(ref)
+            try:
+                found[source] = engine.get(ref)
+                on_result(found[source])
+            except DataError as error:
+                wrong.append(str(error))
+    if wrong:
+        raise DataError("\n".join(sorted(wrong)))
+    return [found[source] for source in sources]
+
+
+def _made_of(source: str, digest: str) -> dict[str, Any]:
+    """What tells a result of this file and model from others."""
+    stat = None if is_remote(source) else os.stat(source)
+    return {"model": digest, "source": source, "bytes": stat and stat.st_size, "changed": stat and stat.st_mtime_ns}
+
+
+def _there(source: str, path: str, digest: str) -> Result | None:
+    """The result of an earlier run, if it was made of the same things."""
+    from pyarrow.lib import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as file:
+            made_of = json.loads((file.schema_arrow.metadata or {}).get(MADE_OF, b"{}"))
+            same = made_of == _made_of(source, digest)
+            return Result(source, path, file.metadata.num_rows, True) if same else None
+    except (OSError, ArrowException):
+        return None
+
+
+def _predict(content: bytes, digest: str, strict: bool, places: tuple[str, str, str]) -> Result:
+    """Predict one file."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    source, shown, path = places
+    chain, problems = _chain_of(content, digest), []
+    columns = Roles.of(chain.config.input.columns).optional()
+    made_of = _made_of(source, digest)
+    files = chain.files([source], lambda problem: problems.append(str(problem)), columns=columns, strict=strict)
+    kind = pa.uint32() if chain.predicts is Predictions.CLASS else pa.float32()
+    fields = [pa.field("prediction", kind), pa.field("tag", pa.string())]
+    schema = pa.schema(fields, {MADE_OF: json.dumps(made_of).encode()})
+    examples, size = 0, 0
+    held: list[tuple[Any, list[str | None]]] = []
+
+    def table() -> Any:
+        values = pa.array(np.concatenate([v for v, _ in held]), kind) if held else pa.array([], kind)
+        tags = [tag for _, each in held for tag in each]
+        return pa.table([values, pa.array(tags, pa.string())], schema=schema)
+
+    with atomic_write(path) as file, ParquetWriter(file, schema) as writer:
+        with chain._unchanged():
+            for batch in files:
+                outputs, _ = chain.run_batch(batch, learn=False)
+                values = outputs.predictions[~shared_rows(batch)] if chain.takes.of_decisions else outputs.predictions
+                tags: list[str | None] = [None] * len(values)
+                if len(batch.tags):
+                    tags = [batch.tag(i).decode(errors="replace") or None for i in range(len(batch))]
+                held.append((values.astype(kind.to_pandas_dtype()), tags))
+                examples, size = examples + len(values), size + len(values)
+                if size >= _ROWS:
+                    writer.write_table(table())
+                    held, size = [], 0
+        writer.write_table(table())
+    return Result(source, shown, examples, False, tuple(problems))
+
+
+def _chain_of(content: bytes, digest: str) -> Chain:
+    """The chain in a model file; the one used last stays at hand."""
+    global _loaded
+    if _loaded is None or _loaded[0] != digest:
+        _loaded = digest, Chain._from_bytes(content)
+    return _loaded[1]

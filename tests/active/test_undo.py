@@ -1,0 +1,93 @@
+import pytest
+
+from hutch.active.loop import ask, catch_up
+from hutch.active.page import UNDO, Look, create_app
+from hutch.active.records import Request, make_answer
+from hutch.active.schema import open_store
+from hutch.active.store import Round, Store
+from hutch.active.undo import answers_of, find_answer, retract
+from hutch.chain import Chain
+
+pytest.importorskip("starlette")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "labels.db", create=True) as opened:
+        requests = [Request(f"r{i}", f"'r{i}|f x{i}", 0.1, 0.5, 2.0, "m0") for i in range(12)]
+        opened.ask(requests, Round("pool.vw", 100, 12.0, 0.0))
+        opened.allow_labels(["-1", "1"])
+        yield opened
+
+
+def test_an_answer_is_taken_back_and_given_anew(store):
+    store.answer([make_answer("r0", "ada", 1), make_answer("r1", "ada", -1), make_answer("r1", "bob", 1)])
+    assert [given.request for given in answers_of(store, "ada", 5)] == ["r1", "r0"]
+    first = answers_of(store, "ada", 5)[1]
+    assert retract(store, first.id) and not retract(store, first.id)
+    assert find_answer(store, first.id) is None
+    assert store.counts().open == 11 and store.counts().labels == 2
+    assert store.answer([make_answer("r0", "ada", -1)]).new == 1
+    assert [(row[3]) for row in store.outcomes()] == ["-1", "-1", "1"]
+
+
+def test_an_answer_that_was_not_needed_leaves_the_request_closed(store):
+    store.answer([make_answer("r0", "ada", 1), make_answer("r0", "bob", 1)])
+    retract(store, answers_of(store, "ada", 1)[0].id)
+    assert store.counts().open == 11
+
+
+@pytest.mark.parametrize("learned_before", [False, True])
+def test_a_model_learns_the_same_from_the_log_however_often_it_is_rebuilt(store, trained, learned_before, tmp_path):
+    chain = trained()
+    store.answer([make_answer("r0", "ada", 1), make_answer("r1", "ada", 1)])
+    if learned_before:
+        catch_up(chain, store)
+        store.learned({})
+    retract(store, answers_of(store, "ada", 1)[0].id)
+    store.answer([make_answer("r1", "ada", -1), make_answer("r2", "ada", 1)])
+    catch_up(chain, store)
+    again = trained()
+    assert catch_up(again, store)[0] == (4 if learned_before else 3)
+    assert (chain.weights == again.weights).all()
+
+
+def test_the_page_takes_back_the_last_ten(store, client_of):
+    client = client_of(create_app(store, "secret", look=Look({"1": "spam"}, "Look closely.")))
+    for i in range(12):
+        client.post("answer", json={"id": f"r{i}", "worker": "ada", "label": "1"})
+    assert client.get("next", params={"worker": "ada"}).json()["instructions"] == "Look closely."
+    for n in range(UNDO):
+        assert client.post("undo", json={"worker": "ada"}).json() == {"request": f"r{11 - n}", "label": "1"}
+        assert client.get("next", params={"worker": "ada"}).json()["request"]["id"] == f"r{11 - n}"
+        assert client.get("next", params={"worker": f"other{n}"}).json()["request"] is None or n
+    refused = client.post("undo", json={"worker": "ada"})
+    assert (refused.status_code, refused.json()["error"]) == (409, "only the last 10 answers are taken back")
+    client.post("answer", json={"id": "r2", "worker": "ada", "label": "-1"})
+    assert client.post("undo", json={"worker": "ada"}).json()["request"] == "r2"
+    assert client.post("undo", json={"worker": "eve"}).json()["error"] == "nothing to take back"
+
+
+def test_a_page_for_other_machines_has_any_name(store, client_of):
+    near, far = (client_of(create_app(store, "secret", host=host)) for host in ("127.0.0.1", "0.0.0.0"))
+    named = {"params": {"worker": "a"}, "headers": {"host": "desk.example"}}
+    assert near.get("next", **named).status_code == 400
+    assert far.get("next", **named).status_code == 200
+
+
+def test_a_store_of_the_first_version_gets_what_it_lacks(tmp_path, store):
+    with store.transaction() as connection:
+        connection.execute("DROP TABLE documents")
+        connection.execute("PRAGMA user_version = 1")
+    store.close()
+    with Store(tmp_path / "labels.db") as opened:
+        assert opened.document("r0") is None and opened.counts().requests == 12
+    open_store(tmp_path / "labels.db", create=False).close()
+
+
+def test_a_pool_with_documents(store, trained):
+    lines = [f"|text w{i}" for i in range(6)] + ["|text w1"]
+    documents = [{"text": f"word {i}"} for i in range(6)] + [{"text": "another"}]
+    found = ask(trained(), lines, store, 7, source="pool", model="m", documents=documents)
+    assert [store.document(request.id)["text"] for request in found] == [each["text"] for each in documents]
+    assert isinstance(trained(), Chain)
