@@ -19,6 +19,7 @@ from hutch import Chain
 
 ADF = ["contextual_bandit", "cost_sensitive_with_features"]
 POSTERIOR = {"dyadic": {"left": "none", "right": "neither", "rank": 0}}
+OPTIMISM = {"explore_posterior": {"method": "optimism", "width": 0.25}}
 EXPLORERS: dict[str, list[Any]] = {
     "epsilon 0.05": ["explore_epsilon", *ADF, "linear"],
     "squarecb": ["explore_squarecb", *ADF, "linear"],
@@ -31,13 +32,17 @@ EXPLORERS: dict[str, list[Any]] = {
     "rnd 3": [{"explore_rnd": {"models": 3, "epsilon": 0.0}}, *ADF, "linear"],
     "thompson on linear": ["explore_posterior", *ADF, "linear"],
     "thompson on dyadic": ["explore_posterior", *ADF, POSTERIOR],
-    "optimism on dyadic": [{"explore_posterior": {"method": "optimism"}}, *ADF, POSTERIOR],
+    "optimism on linear": [OPTIMISM, *ADF, "linear"],
+    "optimism on dyadic": [OPTIMISM, *ADF, POSTERIOR],
     "epsilon on dyadic": ["explore_epsilon", *ADF, POSTERIOR],
 }
 
 
-def data_sets() -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
-    """Features, standardised, and classes from 1."""
+def data_sets() -> dict[str, tuple[list[str], NDArray[Any]]]:
+    """Lines of text with standardised features, and their classes from 1.
+
+    Names of features are words: actions made of classes bring neighbouring numbers together.
+    """
     found = {
         "iris": load_iris(return_X_y=True),
         "wine": load_wine(return_X_y=True),
@@ -45,20 +50,25 @@ def data_sets() -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
         "digits": load_digits(return_X_y=True),
         "made": make_classification(5000, 20, n_informative=10, n_classes=5, class_sep=1.5, random_state=1),
     }
-    scaled = {}
+    sets = {}
     for name, (features, classes) in found.items():
         spread = features.std(axis=0)
         good = features[:, spread > 0]
-        scaled[name] = ((good - good.mean(axis=0)) / good.std(axis=0), classes + 1)
-    return scaled
+        scaled = (good - good.mean(axis=0)) / good.std(axis=0)
+        lines = [
+            f"{k + 1} |x " + " ".join(f"p{j}:{value:.5f}" for j, value in enumerate(row))
+            for row, k in zip(scaled.tolist(), classes.tolist(), strict=True)
+        ]
+        sets[name] = lines, classes + 1
+    return sets
 
 
-def mean_cost(layers: list[Any], features: NDArray[Any], classes: NDArray[Any], rounds: int, seed: int) -> float:
+def mean_cost(layers: list[Any], lines: list[str], classes: NDArray[Any], rounds: int, seed: int) -> float:
     """Share of wrong choices."""
     rows = np.random.default_rng(seed).integers(0, len(classes), rounds)
     top = {"simulate_bandit": {"classes": int(classes.max())}}
     chain = Chain.from_config({"chain": [top, *layers], "seed": seed})
-    chosen = chain.learn(np.ascontiguousarray(features[rows]), classes[rows])
+    chosen = chain.learn([lines[row] for row in rows])
     return float((chosen != classes[rows]).mean())
 
 
@@ -76,8 +86,8 @@ def main() -> None:
         if options.only not in name:
             continue
         cells, means = [], []
-        for features, classes in sets.values():
-            costs = [mean_cost(layers, features, classes, options.rounds, seed) for seed in range(options.seeds)]
+        for lines, classes in sets.values():
+            costs = [mean_cost(layers, lines, classes, options.rounds, seed) for seed in range(options.seeds)]
             means.append(np.mean(costs))
             cells.append(f"{np.mean(costs):.3f} ± {np.std(costs, ddof=1) / np.sqrt(len(costs)):.3f}")
         print(f"| {name} | " + " | ".join(cells) + f" | {np.mean(means):.3f} |", flush=True)

@@ -22,6 +22,7 @@ class Commands(LazyGroup):
         "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
         "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),
         "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
+        "estimate": ("hutch.cli.crowds.estimate:estimate", "Estimate a number over all items from few labels."),
         "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
         "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
         "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),

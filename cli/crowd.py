@@ -153,7 +153,7 @@ def crowd(
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
     if pairs:
-        from hutch.cli.pairs import PairOptions, run
+        from hutch.cli.crowds.pairs import PairOptions, run
 
         others = {
             "--gold": gold, "--reference": reference, "--ask-of": ask_of, "--slots": slots, "--classes": classes,

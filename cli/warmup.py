@@ -1,6 +1,6 @@
 """`hutch warmup`: compile the kernels ahead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -24,12 +24,20 @@ _COMMANDS = (
 
 def warmup(
     jobs: Annotated[
-        int, typer.Option("-j", "--jobs", min=1, metavar="N", help="Number of processes that compile at the same time.")
-    ] = 2,
+        int | None,
+        typer.Option(
+            "-j", "--jobs", min=1, metavar="N", help="Processes that compile at the same time; by default all cores."
+        ),
+    ] = None,
+    usual: Annotated[
+        bool, typer.Option("--usual", help="Only what lines, tables, classes and costs above `linear` need.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Compile every kernel ahead of time, so that later commands only load them.
+
+    Kernels are compiled for this very processor, those that came with the package, too.
 
     Example: hutch warmup -j 4
     """
@@ -37,10 +45,16 @@ def warmup(
     import time
 
     start = time.perf_counter()
-    kernels = sorted(installed_kernels())
-    with background([*_COMMANDS, *kernels], jobs) as results:
+    kernels = sorted(filter(_is_usual, installed_kernels()) if usual else installed_kernels())
+    pieces = [*(_COMMANDS[:1] if usual else _COMMANDS), *kernels]
+    with (
+        _shipped_left_aside(),
+        background(pieces, jobs or _cores()) as results,
+        _bar(len(pieces), quiet or as_json) as advance,
+    ):
         for result in results:
             result.get()
+            advance()
     found = {"kernels": len(kernels), "seconds": time.perf_counter() - start}
     if as_json:
         print(dumps(found))
@@ -48,13 +62,92 @@ def warmup(
         print(f"{found['kernels']} kernels are ready after {found['seconds']:.1f} s", file=sys.stderr)
 
 
+_USUAL = (
+    "hutch.core.",
+    "hutch.reductions.linear.",
+    *(
+        f"hutch.reductions.{name}:"
+        for name in (
+            "binary",
+            "cost_sensitive_one_against_all",
+            "error_correcting_tournament",
+            "filter_tree",
+            "link",
+            "low_rank_quadratic",
+            "merge_namespaces",
+            "ngrams",
+            "one_against_all",
+        )
+    ),
+)
+
+
+_EVERY_RUN = (
+    "hutch.chain",
+    "hutch.core.chain.decisions",
+    "hutch.core.run.one",
+    "hutch.core.run.predictions",
+    "hutch.core.text.parser",
+)
+"""Modules with kernels that runs need and plugins do not import."""
+
+
+def _is_usual(kernel: str) -> bool:
+    return kernel.startswith(_USUAL)
+
+
+@contextmanager
+def _shipped_left_aside() -> Iterator[None]:
+    """Let processes that start meanwhile compile what they would load from the package."""
+    import os
+
+    from hutch.core.kernel.shipped import SWITCH
+
+    before = os.environ.get(SWITCH)
+    os.environ[SWITCH] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SWITCH]
+        else:
+            os.environ[SWITCH] = before
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _bar(total: int, hidden: bool) -> Iterator[Callable[[], Any]]:
+    """A bar on a terminal; the block gets a function that moves it on by one."""
+    import sys
+
+    if hidden or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
+
+
 def installed_kernels() -> set[str]:
     """All kernels of the installed plugins that are reached by address, as `module:name`."""
     import sys
+    from importlib import import_module
 
     from hutch.core.kernel.cache import AddressKernel
     from hutch.plugins.manager import installed
 
+    for needed in _EVERY_RUN:
+        import_module(needed)
     tops = {"hutch", *(plugin.name.partition(".")[0] for plugin in installed())}
     found = {}
     for name, module in sorted(sys.modules.items()):

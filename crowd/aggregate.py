@@ -12,7 +12,7 @@ import numpy as np
 from hutch.core.chain.limits import FINITE, Limits, check_values
 from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
-from hutch.core.errors import ModelError, UsageError, at
+from hutch.core.errors import ModelError, PluginError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
 from hutch.crowd.data.labels import Labels, from_triples
@@ -130,6 +130,7 @@ def aggregate(
     Raises:
         UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
         ModelError: the history is none of this model and method.
+        PluginError: the model gives no posteriors.
 
     >>> from hutch.crowd.data.labels import from_triples
     >>> votes = [("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t1", "dog"), ("ann", "t2", "dog")]
@@ -167,8 +168,24 @@ def aggregate(
         factors = partial(model.factors, fit.state)
         others = partial(model.others, labels, fit.state, not options.test)
     values = scale_of(labels.classes, options.ordered)
+    _check_posterior(model, labels, fit.posterior)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
     return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
+
+
+def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:
+    """Check what a model, maybe a plugin's, says of the items.
+
+    Raises:
+        PluginError: it is no posterior of each.
+    """
+    shape = (labels.items, len(labels.classes))
+    got = found.shape if isinstance(found, np.ndarray) else type(found).__name__
+    if got == shape and np.isfinite(found).all() and (found >= 0).all():
+        return
+    wrong = "numbers that are no probabilities" if got == shape else f"{got}"
+    name = f"{type(model).__module__}.{type(model).__qualname__}.posterior"
+    raise PluginError(f"{name} of the crowd model {model.name!r}: got {wrong}, wanted probabilities of shape {shape}")
 
 
 def _check_history(model: CrowdModel, options: Options, history: State) -> None:

@@ -26,7 +26,8 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math", _NOTHING),
     ("search search_task search_history_length search_rollout search_rollin search_neighbor_features", _NOTHING),
     ("cb_explore_pdf cb_dro baseline", _BANDITS),
-    ("cbify_cs cbify_ldf cbify_reg warm_cb warm_cb_cs ccb_explore_adf slates cats cats_pdf cats_tree", _BANDITS),
+    ("cbify_ldf cbify_reg warm_cb warm_cb_cs ccb_explore_adf slates cats cats_pdf cats_tree", _BANDITS),
+    ("eval", "use `hutch evaluate`, which judges a chain on a log"),
     ("automl explore_eval multiworld_test large_action_space experimental_igl get_pmf sample_pdf", _BANDITS),
     ("affix spelling dictionary dictionary_path", _DONE_BEFORE),
     ("feature_limit", "leave features out before Hutch reads them"),
@@ -62,7 +63,7 @@ _OF_OTHERS = """
     corrupt_prob_warm_start corrupt_type_warm_start cost_max cost_min csv_trace debug_reversed_learn decay
     default_lease degree dream_at_update dream_repeats dump_json_weights_include_extra_online_state_experimental
     dump_json_weights_include_feature_names_experimental emt emt_initial emt_leaf emt_router emt_scorer
-    epoch_size epsilon_decay epsilon_decay_audit epsilon_decay_significance_level eval exclude_eval fepsilon
+    epoch_size epsilon_decay epsilon_decay_audit epsilon_decay_significance_level exclude_eval fepsilon
      fixed_significance_level flipschitz_const global_only
     graph_feedback ignore_features_dsjson_experimental initial_denominator initial_epsilon
     initial_numerator interact interaction interaction_type interaction_update lambda_scheme

@@ -27,6 +27,7 @@ _BELONGS = {
     "loss0": ("cbify",),
     "loss1": ("cbify",),
     "flip_loss_sign": ("cbify",),
+    "cbify_cs": ("cbify",),
     "lambda": ("softmax",),
     "gamma_scale": ("squarecb",),
     "gamma_exponent": ("squarecb",),
@@ -82,7 +83,8 @@ def _classes(options: Namespace) -> list[Any]:
         return [{"action_per_class": {"classes": classes}}]
     right, wrong = _losses(options)
     given = {"right": right} if right != 0 else {}
-    return [{"simulate_bandit": {"classes": classes} | given | ({"wrong": wrong} if wrong != 1 else {})}]
+    layer = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
+    return [{layer: {"classes": classes} | given | ({"wrong": wrong} if wrong != 1 else {})}]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:

@@ -190,6 +190,7 @@ def _reductions() -> Iterator[str]:
         "sample_action": ["`--cb_sample`"],
         "action_per_class": ["`--cb`", "`--cb_explore`"],
         "simulate_bandit": ["`--cbify`"],
+        "simulate_cost_sensitive_bandit": ["`--cbify --cbify_cs`"],
         "ftrl_proximal": ["`--ftrl`"],
         "pistol": ["`--pistol`"],
         "coin_betting": ["`--coin`"],

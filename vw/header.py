@@ -34,6 +34,7 @@ _LEARNERS |= {
     "sample_action": "cb_sample",
     "action_per_class": "cb_to_cbadf",
     "simulate_bandit": "cbify-adf",
+    "simulate_cost_sensitive_bandit": "cbify-adf",
 }
 _DECIDES = "cost_sensitive_with_features"
 _MERGER = "shared_feature_merger"
@@ -132,7 +133,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         name = layer.name
         if name not in _LEARNERS:
             continue
-        if name in ("action_per_class", "simulate_bandit"):
+        if name in ("action_per_class", "simulate_bandit", "simulate_cost_sensitive_bandit"):
             yield _MERGER
         above = layer.takes is not None and layer.takes.value != "simple"
         if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):

@@ -405,6 +405,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
             _int("cb_explore", "The same for single lines with classes 1 to N."),
             _int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
+            _flag("cbify_cs", "Labels are costs by class instead of classes."),
             _float("loss0", "Cost of the right class.", default=0),
             _float("loss1", "Cost of every other class.", default=1),
             _flag("flip_loss_sign", "Let costs be rewards."),

@@ -10,6 +10,7 @@ from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import Chunks, batches, read_chunks
 from hutch.core.data.places import expanded, missing
+from hutch.core.data.reader import read_with
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -160,7 +161,7 @@ class InputFiles:
         for source in self.sources:
             reader = self._readers.get(ending_of(source))
             if reader:
-                found = reader(source, self._options, self._columns)
+                found = read_with(reader, source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
             else:
                 self._chunks = read_chunks(

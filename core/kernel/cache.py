@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from threading import RLock
 from typing import Any
 
 from hutch.core.errors import PluginError, at
-from hutch.core.kernel import home, object_store
+from hutch.core.kernel import home, object_store, shipped
 from hutch.core.kernel.decorators import Deferred
 from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
@@ -218,6 +219,8 @@ class AddressKernel:
         with _making:
             place = self._place()
             address, known = object_store.load(place) if place else (None, True)
+            if address is None and place and not known:
+                address = shipped.load(place.parent.name, self._name, self.signature)
             if address is None and place and not known and _usable(place.parent):
                 with turn(place.with_suffix(".lock")):
                     address, known = object_store.load(place)  # another process may have compiled it meanwhile
@@ -230,13 +233,18 @@ class AddressKernel:
         if not object_store.enabled() or function.__closure__ or self._directory is None:
             return None
         key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
-        return self._directory / f"{function.__qualname__}-{function.__code__.co_firstlineno}-{key}.object"
+        return self._directory / f"{self._name}-{key}.object"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.function.__qualname__}-{self.function.__code__.co_firstlineno}"
 
     def _compile(self, place: Path | None) -> int:
         """Let Numba make or find the code, and keep the object."""
-        dispatcher = self.dispatcher
-        if place and dispatcher.stats.cache_hits:
-            dispatcher.recompile()  # what comes from Numba's cache has no object to keep
+        with _told(self.__name__):
+            dispatcher = self.dispatcher
+            if place and dispatcher.stats.cache_hits:
+                dispatcher.recompile()  # what comes from Numba's cache has no object to keep
         (result,) = dispatcher.overloads.values()
         address = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
         if place and _usable(place.parent):
@@ -258,6 +266,20 @@ class AddressKernel:
         if function(result, ctypes.c_void_p(), *arguments):
             raise RuntimeError(f"kernel {self.__name__} failed")
         return result.value
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Show on a terminal, while something is compiled, what it is and how much was before."""
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    if shown:
+        text = f"compiling once for this machine: {name}, {compilations()} kernels before it"
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:

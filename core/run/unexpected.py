@@ -37,7 +37,7 @@ class Unexpected:
         self._named: NamedNamespaces | None = named if any(named.missing()) else None
         self.labels = 0
         self.first: float | None = None
-        self._told = self._told_missing = self._doubted = False
+        self._told = self._told_missing = self._doubted = self._told_loss = False
         self._seen = self._example = 0
 
     @property
@@ -70,6 +70,11 @@ class Unexpected:
             them = "it" if self.labels == 1 else "them"
             what = f"this chain is not made for {them}, but learned from {them} all the same"
             yield f"{such} (example {self._example}): {what}{self._wanted()}"
+        if np.isnan(self._engine.statistics.sum_loss) and not self._told_loss:
+            self._told_loss = True
+            choice = self._engine.layers[0].loss_choice
+            whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
+            yield f"{whose} gave nan for an example: the mean loss is unknown, and what was learned of it may be wrong"
         doubt = self._engine.doubtful_labels()
         if doubt and not self._doubted:
             self._doubted = True

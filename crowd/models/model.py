@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.core import parameters
 from hutch.core.chain.limits import Limits
-from hutch.core.errors import ConfigError, ModelError, UsageError, at, did_you_mean
+from hutch.core.errors import ConfigError, ModelError, PluginError, UsageError, at, did_you_mean
 from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
 
@@ -228,7 +228,11 @@ class CrowdModel(ABC):
 
     def informative(self, state: State) -> Array:
         """How much a label of each item depends on its class, 0 to 1; 1 where the model has no difficulty."""
-        return np.ones(len(self.posterior(state)))
+        found = self.posterior(state)
+        if not isinstance(found, np.ndarray):
+            place = f"{type(self).__module__}.{type(self).__qualname__}.posterior"
+            raise PluginError(f"{place}: got {type(found).__name__}, wanted an array (items, classes)")
+        return np.ones(len(found))
 
     def factors(self, state: State) -> Array:
         """By what a label of each worker multiplies the probabilities of the classes (workers, labels, classes)."""

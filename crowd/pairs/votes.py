@@ -111,6 +111,7 @@ def read_votes(path: str | Path, features: Sequence[str] | None = None) -> Votes
     >>> votes = read_votes(file.name)
     >>> votes.features, votes.outcomes.tolist()
     (['topic'], [0])
+    >>> file.close()
     """
     name = "<stdin>" if str(path) == "-" else str(path)
     data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))

@@ -55,7 +55,7 @@ class ExplorePosteriorParameters(Parameters):
     """
 
     method: Literal["thompson", "optimism"] = "thompson"
-    width: NonNegative = 0.25
+    width: NonNegative = 0.1
     epsilon: Probability = 0.0
 
 

@@ -48,7 +48,7 @@ own_of = state_of(STATE)
 
 
 @helper
-def _choose(layer, example, importance, offset):
+def choose(layer, example, importance, offset):
     """Draw a class from the probabilities of the layer below; returns the action and the probability it had."""
     state = own_of(layer)
     d = decision_at(copies_of(state.copies).decision)
@@ -73,7 +73,7 @@ def predict(layer, example, label, importance, offset):
     state = own_of(layer)
     if not make_copies(state.copies, example):
         return np.float32(1)
-    action, _ = _choose(layer, example, importance, offset)
+    action, _ = choose(layer, example, importance, offset)
     state.draws += uint64(1)
     end_copies(state.copies, example)
     return _judge(example, label, importance, action)
@@ -85,7 +85,7 @@ def learn(layer, example, label, importance, offset):
     state = own_of(layer)
     if not make_copies(state.copies, example):
         return np.float32(1)
-    action, probability = _choose(layer, example, importance, offset)
+    action, probability = choose(layer, example, importance, offset)
     state.draws += uint64(1)
     d = decision_at(copies_of(state.copies).decision)
     right = np.float32(action) + np.float32(1) == label
@@ -113,7 +113,7 @@ class SimulateBandit(Reduction):
     def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
         if context.submodels != 1:
-            raise ConfigError("simulate_bandit: got a layer above it, wanted it at the top")
+            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
         self.state = Record(
             STATE,
             copies=Copies(parameters.classes, context),

@@ -12,7 +12,7 @@ OUT_OF_SCOPE = (
     "cb/b0[5-8]",
     "cb/b1[6-9]",
     "cb/b2[01]",
-    "cbify/c1*",
+    "cbify/c1[01345]",
     "ldf/l0[5689]",
     "cb_adf/a13",
 )

@@ -11,7 +11,7 @@ from hutch.reductions.bandits.explore_posterior import chances_of_least
 
 ADF = ["contextual_bandit", "cost_sensitive_with_features"]
 DYADIC = {"dyadic": {"left": "user", "right": "item", "rank": 0}}
-POSTERIOR = ["explore_posterior", *ADF, DYADIC]
+POSTERIOR = [{"explore_posterior": {"width": 0.5}}, *ADF, DYADIC]
 
 
 @compiled

@@ -24,6 +24,7 @@ LAYERS = (
     "sample_action",
     "action_per_class",
     "simulate_bandit",
+    "simulate_cost_sensitive_bandit",
 )
 CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 

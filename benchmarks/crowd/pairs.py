@@ -1,6 +1,6 @@
 """Votes on pairs: held-out log-loss beside evalica, choix and scikit-learn, coverage of the intervals, time.
 
-    python benchmarks/pairs.py VOTES [--features A,B] [--group COLUMN] [--folds N] [--crowds N] [--votes N]
+    python benchmarks/crowd/pairs.py VOTES [--features A,B] [--group COLUMN] [--folds N] [--crowds N] [--votes N]
 
 VOTES is a file as `hutch crowd --pairs` reads it. Votes are held out by fold of the column --group (`pair`), so that no
 vote on a held-out pair is learned. Log-loss is of left, right and tie, in nats; bradley_terry knows no ties and is left

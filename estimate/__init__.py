@@ -1,0 +1,1 @@
+"""How good is it: rates, means and differences over all items, from the few that people labelled."""

@@ -1,0 +1,184 @@
+"""What may be asked of all items: rates, means, accuracies of judges, and what they are predicted from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import UsageError, did_you_mean
+from hutch.estimate.means import Interval, anytime, mean_of_all
+from hutch.estimate.stack import cross_fitted
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+ONE_HOT = 20
+"""Classes at most of which a judge's label is a feature by itself."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """What is known of all items.
+
+    Attributes:
+        classes: names.
+        judges: names.
+        judged: int32 (items, judges), the judges' labels; -1 where there is none.
+        labelled: places of the items that people labelled, in the order of the labels (n).
+        said: P(class) of these by people (n, classes): what share of people says, or with `noisy` what is true.
+        probability: with which each of them was drawn (n); None: any were as likely.
+        noisy: `said` is a posterior, so that the intervals must allow for what it leaves open.
+    """
+
+    classes: list[str]
+    judges: list[str]
+    judged: Codes
+    labelled: NDArray[np.int64]
+    said: Array
+    probability: Array | None = None
+    noisy: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A mean over some items.
+
+    Attributes:
+        inside: bool (items): the items that it is about.
+        value: what each class of each labelled item counts, whether or not it is inside (n, classes).
+        features: to predict it from (items, features).
+        factor, plus: the answer is factor * mean + plus.
+        lowest: the answer is not below.
+    """
+
+    inside: NDArray[np.bool_]
+    value: Array
+    features: Array
+    factor: float = 1.0
+    plus: float = 0.0
+    lowest: float = -np.inf
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An estimate with the help of judges, and by people alone."""
+
+    found: Interval
+    people_alone: Interval
+
+
+def rate(items: Items, name: str) -> Question:
+    """The share of a class among all items."""
+    k = _place(name, items.classes, "class")
+    features = np.where(items.judged < 0, np.nan, items.judged == k)
+    everywhere = np.ones(len(items.judged), np.bool_)
+    return Question(everywhere, np.tile(np.eye(len(items.classes))[k], (len(items.labelled), 1)), features)
+
+
+def mean(items: Items) -> Question:
+    """The mean of labels that are numbers.
+
+    Raises:
+        UsageError: a label is none.
+    """
+    try:
+        values = np.array([float(name) for name in items.classes])
+    except ValueError:
+        wrong = next(name for name in items.classes if not _is_number(name))
+        raise UsageError(f"--mean: got the label {wrong!r}, wanted numbers") from None
+    features = np.where(items.judged < 0, np.nan, values[items.judged] if len(values) else np.nan)
+    return Question(np.ones(len(items.judged), np.bool_), np.tile(values, (len(items.labelled), 1)), features)
+
+
+def accuracy(items: Items, judge: str) -> Question:
+    """How often a judge says what people say, among the items that it labelled."""
+    j = _place(judge, items.judges, "judge")
+    own = items.judged[:, j]
+    value = (own[items.labelled, None] == np.arange(len(items.classes))).astype(np.float64)
+    others = np.delete(items.judged, j, axis=1)
+    features = np.where(others < 0, np.nan, others == own[:, None])
+    if len(items.classes) <= ONE_HOT:
+        features = np.column_stack([features, own[:, None] == np.arange(len(items.classes))])
+    return Question(own >= 0, value, features)
+
+
+def difference(items: Items, first: str, second: str) -> Question:
+    """The accuracy of one judge less that of another, among the items that both labelled.
+
+    Where they agree the difference is 0, whatever people say: only the others are estimated.
+    """
+    a, b = (items.judged[:, _place(name, items.judges, "judge")] for name in (first, second))
+    both = (a >= 0) & (b >= 0)
+    inside = both & (a != b)
+    classes = np.arange(len(items.classes))
+    value = (a[items.labelled, None] == classes).astype(np.float64) - (b[items.labelled, None] == classes)
+    others = items.judged[:, [name not in (first, second) for name in items.judges]]
+    signs = (others == a[:, None]).astype(np.float64) - (others == b[:, None])
+    features = np.where(others < 0, np.nan, signs)
+    if len(items.classes) <= ONE_HOT:
+        features = np.column_stack([features, a[:, None] == classes, b[:, None] == classes])
+    return Question(inside, value, features, float(inside.sum() / max(both.sum(), 1)))
+
+
+def left(items: Items, name: str) -> Question:
+    """How many items of a class are left among those that people have not labelled."""
+    k = _place(name, items.classes, "class")
+    found = float(items.said[:, k].sum())
+    question = rate(items, name)
+    return Question(question.inside, question.value, question.features, float(len(items.judged)), -found, 0.0)
+
+
+def ask(items: Items, question: Question, confidence: float = 0.95, always: int | None = None, seed: int = 0) -> Answer:
+    """Answer a question.
+
+    Args:
+        items: what is known.
+        question: of these items.
+        confidence: of the intervals, between 0 and 1.
+        always: the interval is to hold at every look; the number of labels at which it is narrowest.
+        seed: of the division into folds.
+
+    >>> judged = np.array([[0], [1], [1], [0], [1], [0]] * 20, np.int32)
+    >>> said = np.eye(2)[judged[:40, 0]]
+    >>> items = Items(["no", "yes"], ["gpt"], judged, np.arange(40), said)
+    >>> round(ask(items, rate(items, "yes")).found.estimate, 3)
+    0.5
+    """
+    counted = question.inside[items.labelled]
+    place = np.cumsum(question.inside) - 1
+    labelled = place[items.labelled[counted]]
+    outcomes = np.einsum("nk,nk->n", question.value, items.said)[counted]
+    doubt = None
+    if items.noisy:
+        doubt = np.einsum("nk,nk->n", question.value**2, items.said)[counted] - outcomes**2
+    chance = None if items.probability is None else items.probability[counted]
+    total = int(question.inside.sum())
+    weight = None if chance is None else 1 / chance
+    predicted = cross_fitted(question.features[question.inside], outcomes, labelled, weight, seed)
+
+    fitted = min(question.features.shape[1], len(outcomes) // 10)
+
+    def interval(forecast: Array) -> Interval:
+        found = mean_of_all(outcomes, labelled, forecast, chance, confidence, doubt, fitted)
+        if always is not None and found.labelled:
+            drawn = 1.0 if chance is not None else max(1 - found.labelled / total, 1e-9)
+            spread = found.deviation * np.sqrt(found.labelled / drawn)
+            found = anytime(found, confidence, always, float(spread))
+        found = found.times(question.factor, question.plus)
+        low, high = max(found.low, question.lowest), max(found.high, question.lowest)
+        return Interval(found.estimate, low, high, found.deviation, found.labelled, total, found.power)
+
+    return Answer(interval(predicted), interval(np.zeros(total)))
+
+
+def _place(name: str, names: list[str], kind: str) -> int:
+    if name not in names:
+        raise UsageError(f"no {kind} is {name!r}; {did_you_mean(name, names)}")
+    return names.index(name)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True

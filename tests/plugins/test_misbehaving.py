@@ -1,0 +1,119 @@
+"""Readers, losses and crowd models of plugins that give something else than they should."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch.chain import Chain
+from hutch.core.batch import Batch
+from hutch.core.data.files import InputFiles
+from hutch.core.data.sources import to_batches
+from hutch.core.errors import DataError, PluginError
+from hutch.core.loss.losses import Loss
+from hutch.core.text.parser import ParserOptions
+from hutch.crowd.aggregate import aggregate
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.plugins.manager import Plugins
+
+OPTIONS = ParserOptions(bits=10)
+VOTES = [(f"v{j}", f"t{i}", "ab"[(i + j) % 2]) for i in range(6) for j in range(3)]
+
+
+def nothing(source: str, options: Any, columns: Any) -> None:
+    return None
+
+
+def text(source: str, options: Any, columns: Any) -> str:
+    return "1 |w a"
+
+
+def other_signature(source: str) -> Iterator[Batch]:
+    return iter(())
+
+
+def half(source: str, options: Any, columns: Any) -> Iterator[Any]:
+    yield from to_batches("1 |w a", options)
+    yield "2 |w b"
+
+
+def failing(source: str, options: Any, columns: Any) -> Iterator[Any]:
+    yield from to_batches("1 |w a", options)
+    raise RuntimeError("disk on fire")
+
+
+def refusing(source: str, options: Any, columns: Any) -> Iterator[Any]:
+    raise DataError(f"{source}:1: no line")
+
+
+@pytest.mark.parametrize(
+    ("reader", "error", "message"),
+    [
+        (nothing, PluginError, "nothing raised TypeError: 'NoneType' object is not iterable"),
+        (text, PluginError, "text gave str"),
+        (other_signature, PluginError, "other_signature raised TypeError: other_signature.. takes 1 positional"),
+        (half, PluginError, "half gave str among its batches"),
+        (failing, PluginError, "failing raised RuntimeError: disk on fire"),
+        (refusing, DataError, "data.odd:1: no line"),
+    ],
+)
+def test_a_reader_that_gives_no_batches_is_named(tmp_path: Path, reader: Any, error: Any, message: str) -> None:
+    path = tmp_path / "data.odd"
+    path.write_text("anything")
+    with pytest.raises(error, match=message):
+        list(InputFiles([str(path)], OPTIONS, {".odd": reader}))
+
+
+class NotANumber(DawidSkene):
+    name = "not_a_number"
+
+    def posterior(self, state: Any) -> Any:
+        return super().posterior(state) * np.nan
+
+
+class OneColumn(DawidSkene):
+    name = "one_column"
+
+    def posterior(self, state: Any) -> Any:
+        return super().posterior(state)[:, :1]
+
+
+class Nothing(DawidSkene):
+    name = "nothing"
+
+    def posterior(self, state: Any) -> Any:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (NotANumber, r"NotANumber.posterior of the crowd model 'not_a_number': got numbers that are no probabilities"),
+        (OneColumn, r"OneColumn.posterior .*: got \(6, 1\), wanted probabilities of shape \(6, 2\)"),
+        (Nothing, r"Nothing.posterior: got NoneType, wanted an array \(items, classes\)"),
+    ],
+)
+def test_a_crowd_model_without_posteriors_is_named(model: type[DawidSkene], message: str) -> None:
+    with pytest.raises(PluginError, match=message):
+        aggregate(from_triples(VOTES), model())
+
+
+def broken(prediction: float, label: float, parameter: float) -> float:
+    return (prediction - label) ** 2 * np.nan
+
+
+def slope(prediction: float, label: float, parameter: float) -> float:
+    return 2.0 * (prediction - label)
+
+
+def test_a_loss_that_is_no_number_is_named() -> None:
+    plugins = Plugins(only=())
+    plugins.registry.losses["broken"] = Loss.plain("broken", value=broken, derivative=slope)
+    from hutch.core.config import read
+
+    config = read.validate(read.read_chain({"chain": [{"linear": {"loss": "broken"}}]}), plugins.registry)
+    with pytest.warns(UserWarning, match="the loss 'broken' gave nan for an example: the mean loss is unknown"):
+        Chain(config, plugins).learn(["1 |w a", "-1 |w b"] * 5)
