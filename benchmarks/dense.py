@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
+from hutch.active.loop import choose
 from hutch.chain import Chain
 
 BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
@@ -164,28 +165,65 @@ def active(options):
     rows, labels = (rows / 16).astype(np.float32), np.where(labels % 2, 1, -1)
     base = {"bayesian_linear": {"dimension": 64}}
 
-    def run(budget, rule, seed, replay):
+    def divided(seed):
         order = np.random.default_rng(100 + seed).permutation(len(labels))
         cut = int(0.8 * len(labels))
-        train, test = order[:cut], order[cut:]
-        layers = [base]
-        if budget is not None:
-            asking = {"rule": rule, "budget": budget, "horizon": cut, "replay": replay}
-            layers = [{"active": asking}, base]
-        chain = Chain.from_config({"seed": seed, "chain": layers})
-        chain.learn(rows[train], labels[train])
-        bought = chain.statistics.queries if budget is not None else cut
-        return bought, np.mean((chain.predict(rows[test]) > 0) != (labels[test] > 0))
+        return order[:cut], order[cut:]
 
-    _, passive = np.mean([run(None, "", seed, 0) for seed in range(options.seeds)], axis=0)
-    print(f"passive: {passive:.4f}; within 2%: {1.02 * passive:.4f}", flush=True)
+    def error_of(chain, test):
+        return np.mean((chain.predict(rows[test]) > 0) != (labels[test] > 0))
+
+    def streamed(budget, rule, seed):
+        """(labels bought, error) where decisions are made row by row."""
+        train, test = divided(seed)
+        asking = {"rule": rule, "budget": budget, "horizon": len(train)}
+        chain = Chain.from_config({"seed": seed, "chain": [{"active": asking}, base]})
+        chain.learn(rows[train], labels[train])
+        return chain.statistics.queries, error_of(chain, test)
+
+    def pooled(rule, seed, batch, total=200):
+        """Errors after every 50 labels asked for in rounds from a pool, as `hutch active ask` does."""
+        train, test = divided(seed)
+        asking = {"rule": rule, "simulation": False}
+        chain = Chain.from_config({"seed": seed, "chain": [{"active": asking}, base]})
+        layer, left, found = chain.layers[0], np.arange(len(train)), []
+        for bought in range(0, total, batch):
+            trace = layer.trace(len(left))
+            chain.predict(rows[train[left]])
+            scores = trace["score"].copy()
+            layer.trace(0)
+            if rule == "margin":
+                drawn = np.argsort(scores, kind="stable")[:batch]
+            else:
+                drawn = choose(layer.pool_probabilities(scores, batch), [seed, bought])
+            chosen = train[left[drawn]]
+            chain.learn(rows[chosen], labels[chosen])
+            left = np.delete(left, drawn)
+            if (bought + batch) % 50 == 0:
+                found.append(error_of(chain, test))
+        return found
+
+    def passive(seed):
+        train, test = divided(seed)
+        chain = Chain.from_config({"seed": seed, "chain": [base]})
+        chain.learn(rows[train], labels[train])
+        return error_of(chain, test)
+
+    seeds = range(options.seeds)
+    error = np.mean([passive(seed) for seed in seeds])
+    print(f"passive: {error:.4f}; within 2%: {1.02 * error:.4f}", flush=True)
     for rule in ("budget", "margin", "random"):
-        for replay in (0, 1):
-            cells = []
-            for budget in BUDGETS:
-                bought, error = np.mean([run(budget, rule, seed, replay) for seed in range(options.seeds)], axis=0)
-                cells.append(f"{bought:.0f}: {error:.4f}")
-            print(f"{rule}, replay {replay}: " + ", ".join(cells), flush=True)
+        for batch in (10,):
+            found = np.array([pooled(rule, seed, batch) for seed in seeds])
+            spread = found[:, -1].std(ddof=1) / np.sqrt(len(found))
+            cells = ", ".join(f"{value:.4f}" for value in found.mean(axis=0))
+            print(f"pool, {rule}, rounds of {batch}: 50, 100, 150, 200 labels: {cells} ({spread:.4f})", flush=True)
+    for rule in ("budget", "margin", "random"):
+        cells = []
+        for budget in BUDGETS:
+            bought, error = np.mean([streamed(budget, rule, seed) for seed in seeds], axis=0)
+            cells.append(f"{bought:.0f}: {error:.4f}")
+        print(f"stream, {rule}: " + ", ".join(cells), flush=True)
 
 
 def main():

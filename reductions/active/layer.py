@@ -43,7 +43,7 @@ from hutch.reductions.active.decision import (
     progress_of,
 )
 from hutch.reductions.active.memory import Memory, memory_of, recall, remember
-from hutch.reductions.active.rules import BUDGET, HUGE, IWAL, RULES, VW, pool_probabilities, uniform
+from hutch.reductions.active.rules import BUDGET, FLOOR, HUGE, IWAL, RULES, VW, pool_probabilities, uniform
 
 DEFAULT_BUDGET = 0.1
 _WINDOW = 300
@@ -65,7 +65,7 @@ class ActiveParameters(Parameters):
             mellowness is given.
         horizon: how many examples are expected; needed for a budget that is a number of labels.
         mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
-        floor: least probability; None: a fifth of the budget (0.001 with mellowness). Not for margin and vw.
+        floor: least probability; None: two fifths of the budget (0.001 with mellowness). Not for margin and vw.
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
             label is learned; None: 1, but 0 for iwal and vw and above a learner that needs one pass.
         memory: megabytes for the examples to replay.
@@ -113,7 +113,7 @@ class ActiveParameters(Parameters):
         """The least probability."""
         if self.rule in ("margin", "vw"):
             return 0.0
-        return self.floor or max(self.fraction / 5, _LEAST_FLOOR)
+        return self.floor or max(FLOOR * self.fraction, _LEAST_FLOOR)
 
     @property
     def weighted(self) -> bool:
@@ -332,7 +332,7 @@ class Active(Reduction):
             count: labels wanted, up to the number of examples.
         """
         rule, seen = RULES[self.parameters.rule], float(self.progress["seen"][0])
-        found: NDArray[np.float64] = pool_probabilities(rule, scores, float(count), seen, 0.2 * count / len(scores))
+        found: NDArray[np.float64] = pool_probabilities(rule, scores, float(count), seen, FLOOR * count / len(scores))
         chancy = found < 1.0  # the cutoff is right to one part in a million; the sum is to be exact
         if chancy.any():
             found[chancy] *= (count - (~chancy).sum()) / found[chancy].sum()

@@ -26,6 +26,9 @@ BUDGET, IWAL, MARGIN, RANDOM, VW = range(5)
 RULES = {"budget": BUDGET, "iwal": IWAL, "margin": MARGIN, "random": RANDOM, "vw": VW}
 """The rules by the name that users write."""
 
+FLOOR = 0.4
+"""The least probability as a part of the budget where none is given: on none of seven tasks worse than chance."""
+
 _TINY, HUGE = 1e-30, 1e30  # scores beyond these are equal; a cutoff of HUGE asks for every label
 
 

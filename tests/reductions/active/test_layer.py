@@ -11,7 +11,7 @@ from hutch.chain import Chain
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import EXAMPLE
 from hutch.reductions.active.memory import KEPT, Memory, recall, remember
-from hutch.reductions.active.rules import uniform
+from hutch.reductions.active.rules import FLOOR, uniform
 
 shared = Path(__file__).parents[3].parent / "shared"
 ADAGRAD = {"loss": "logistic", "normalized": False}
@@ -110,19 +110,19 @@ def test_decisions_follow_the_budget_rule():
     for t, entry in enumerate(trace):
         if t < 60 or t % 10 == 0:
             latest = trace["score"][max(0, t + 1 - window) : t + 1]
-            wanted = max(budget / 5, budget + (budget * t - spent) / window)
+            wanted = max(FLOOR * budget, budget + (budget * t - spent) / window)
             low, high = -30.0, 30.0
             for _ in range(60):
                 cutoff = math.exp((low + high) / 2)
                 ratio = cutoff / np.maximum(latest, 1e-300)
-                mean = np.maximum(budget / 5, np.minimum(1.0, ratio) ** 4).mean()
+                mean = np.maximum(FLOOR * budget, np.minimum(1.0, ratio) ** 4).mean()
                 low, high = ((low + high) / 2, high) if mean < wanted else (low, (low + high) / 2)
         ratio = cutoff / max(entry["score"], 1e-300)
-        expected = max(budget / 5, min(1.0, ratio) ** 4)
+        expected = max(FLOOR * budget, min(1.0, ratio) ** 4)
         assert entry["probability"] == pytest.approx(expected, rel=1e-3), t
         assert entry["asked"] == (entry["uniform"] < entry["probability"])
         spent += entry["probability"]
-    assert trace["probability"].min() >= budget / 5
+    assert trace["probability"].min() >= FLOOR * budget
     assert chain.statistics.queries == trace["asked"].sum()
 
 
