@@ -22,6 +22,6 @@ def attack(name: str) -> Any:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks processes whose memory is limited")
 def test_forged_models_are_refused_or_harmless() -> None:
-    counts, findings = attack("forged_models").run(300, seed=5)
+    counts, findings = attack("forged_models").run(150, seed=5)
     assert findings == []
-    assert counts["forged, refused"] > 100 and counts["forged, accepted"] > 30 and counts["damaged, refused"] > 10
+    assert counts["forged, refused"] > 50 and counts["forged, accepted"] > 15 and counts["damaged, refused"] > 4
