@@ -5,7 +5,6 @@ text in a namespace of its column's name.
 """
 
 import csv
-import json
 import re
 from collections.abc import Iterator, Mapping
 from io import StringIO
@@ -16,6 +15,7 @@ from hutch.core.data.files import ending_of
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, at
+from hutch.core.strict_json import loads
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 """Endings of files that hold records."""
@@ -100,10 +100,7 @@ def read_documents(path: str) -> Iterator[Document]:
 
 
 def _object(line: str, path: str, number: int) -> Document:
-    try:
-        found = json.loads(line)
-    except ValueError as error:
-        raise DataError(at(path, number, None, f"not JSON: {error}")) from None
+    found = loads(line, path, number)
     if not isinstance(found, dict):
         raise DataError(at(path, number, None, f"got a JSON {type(found).__name__}, wanted an object"))
     return found

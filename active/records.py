@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
-from hutch.core.errors import DataError, at, did_you_mean
-from hutch.core.strict_json import dumps
+from hutch.core.errors import DataError, at, did_you_mean, shortened
+from hutch.core.strict_json import dumps, loads
 
 REQUEST_FIELD = "hutch_request"
 """The field of a document in another tool that holds the id of its request."""
@@ -87,6 +87,11 @@ def canonical_label(label: Any) -> str | None:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
+def _shown(value: Any) -> str:
+    """A value as messages quote it; lists and objects, which may be deep, by their type."""
+    return f"a {type(value).__name__}" if isinstance(value, list | dict) else shortened(repr(value))
+
+
 def make_answer(
     request: str, worker: str, label: Any, *, id: str = "", place: tuple[str, int | None, int | None] | None = None
 ) -> Answer:
@@ -107,7 +112,7 @@ def make_answer(
         raise DataError(at(*place, "worker: got an empty name, wanted who gave the label"))
     text = canonical_label(label)
     if text is None:
-        raise DataError(at(*place, f"label: got {label!r}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
+        raise DataError(at(*place, f"label: got {_shown(label)}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
     parts = [request, worker, text] if text in (SKIP, DONT_KNOW) else [request, worker]
     return Answer(request, worker, text, id or json.dumps(parts, ensure_ascii=False), place)
 
@@ -147,10 +152,7 @@ def _parse_answer(text: str, source: str, number: int) -> Answer:
     def wrong(key: str, message: str) -> DataError:
         return DataError(at(source, number, _column(text, key), message))
 
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(at(source, number, error.colno, f"not a JSON object: {error.msg}")) from None
+    found = loads(text, source, number)
     if not isinstance(found, dict):
         raise DataError(at(source, number, 1, f"got {text.strip()[:40]}, wanted an object with id, worker and label"))
     for key in found:
@@ -161,9 +163,9 @@ def _parse_answer(text: str, source: str, number: int) -> Answer:
             raise DataError(at(source, number, 1, f"{key!r} is missing, wanted id, worker and label"))
     for key in ("id", "worker", "answer"):
         if not isinstance(found.get(key, ""), str | int) or isinstance(found.get(key), bool):
-            raise wrong(key, f"{key}: got {found[key]!r}, wanted text")
+            raise wrong(key, f"{key}: got {_shown(found[key])}, wanted text")
     if canonical_label(found["label"]) is None:
-        raise wrong("label", f"label: got {found['label']!r}, wanted a number, {SKIP!r} or {DONT_KNOW!r}")
+        raise wrong("label", f"label: got {_shown(found['label'])}, wanted a number, {SKIP!r} or {DONT_KNOW!r}")
     place = (source, number, _column(text, "id"))
     own = str(found.get("answer", ""))
     return make_answer(str(found["id"]), str(found["worker"]), found["label"], id=own, place=place)

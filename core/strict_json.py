@@ -1,12 +1,21 @@
-"""JSON as its standard has it: a number that is not finite is null, and a field says which it was."""
+"""JSON as its standard has it: a number that is not finite is null, and a field says which; text is Unicode."""
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from hutch.core.errors import DataError, at
+
 NOT_FINITE = "not_finite"
 """The key under which an object tells of its numbers that are not finite: NaN, Infinity or -Infinity, by their path."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotJson(DataError):
+    """A text that breaks the syntax of JSON."""
 
 
 def dumps(value: Any, **options: Any) -> str:
@@ -23,6 +32,42 @@ def dumps(value: Any, **options: Any) -> str:
         return json.dumps(value, allow_nan=False, **options)
     except ValueError:
         return json.dumps(_told(value), allow_nan=False, **options)
+
+
+def loads(text: str | bytes, source: str, line: int | None = None, **options: Any) -> Any:
+    """What a JSON text from anybody says.
+
+    Args:
+        text: the text, or its bytes.
+        source: its name in messages.
+        line: its number there, if it is one line of many.
+        options: of `json.loads`.
+
+    Raises:
+        NotJson: it breaks the syntax.
+        DataError: it is not Unicode, nested too deep, or has an integer of thousands of digits.
+
+    >>> loads('{"a": [1]}', "labels.jsonl", 3)
+    {'a': [1]}
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text))
+        found = json.loads(text, **options)
+        text.encode()  # standard input may hold surrogates as they are
+        if _SURROGATE.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeDecodeError as error:
+        raise DataError(at(source, line or 1, error.start + 1, "not UTF-8")) from None
+    except UnicodeEncodeError:
+        raise DataError(at(source, line, None, "got half a surrogate pair (\\ud800 to \\udfff), wanted text")) from None
+    except json.JSONDecodeError as error:
+        raise NotJson(at(source, line or error.lineno, error.colno, f"not JSON: {error.msg}")) from None
+    except RecursionError:
+        raise DataError(at(source, line, None, "got JSON that is nested too deeply")) from None
+    except ValueError:  # Python's limit on the digits of integers
+        raise DataError(at(source, line, None, "got an integer of thousands of digits, wanted a number")) from None
+    return found
 
 
 def _told(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """Bodies of requests: lines of text, JSON records or an Arrow stream as batches."""
 
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.data.records import record_batches
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.strict_json import loads
 from hutch.core.text.parser import TextParser
 
 SOURCE = "<body>"
@@ -83,18 +83,9 @@ def parse_json(body: bytes) -> Any:
     """What a JSON body says.
 
     Raises:
-        DataError: it is not JSON, nested too deep, or has a key twice.
+        DataError: as of `strict_json.loads`, or it has a key twice.
     """
-    try:
-        return json.loads(body, object_pairs_hook=_once, parse_constant=_no_number)
-    except json.JSONDecodeError as error:
-        raise DataError(at(SOURCE, error.lineno, error.colno, f"not JSON: {error.msg}")) from None
-    except RecursionError:
-        raise DataError(at(SOURCE, None, None, "not JSON of records: it is nested too deep")) from None
-    except UnicodeDecodeError as error:
-        raise DataError(at(SOURCE, 1, error.start + 1, "not UTF-8")) from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise DataError(at(SOURCE, None, None, f"not JSON: {error}")) from None
+    return loads(body, SOURCE, object_pairs_hook=_once, parse_constant=_no_number)
 
 
 LONGEST_ID = 200

@@ -72,7 +72,10 @@ class Labels:
         """
         found = parse_json(body)
         listed = found if isinstance(found, list) else [found]
-        answers = tuple(read_answers((json.dumps(one) for one in listed), SOURCE))
+        try:
+            answers = tuple(read_answers(map(json.dumps, listed), SOURCE))
+        except RecursionError:
+            raise DataError(at(SOURCE, None, None, "got an answer that is nested too deeply")) from None
         if not answers:
             raise DataError(at(SOURCE, None, None, "got no answer, wanted one or more"))
         _, new = await self._log.done(lambda connection: self._accept(connection, answers), self._learn)

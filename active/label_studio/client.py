@@ -70,7 +70,7 @@ class Client:
             raise HutchError(at(url, None, None, f"cannot be reached: {error}")) from None
         try:
             return json.loads(text) if text else None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise HutchError(at(url, None, None, "got no JSON, wanted Label Studio's REST interface")) from None
 
     def configuration(self, project: int) -> str:
@@ -130,7 +130,7 @@ class _Refused(HutchError):
 def _reason(detail: str) -> str:
     try:
         found = json.loads(detail)
-    except ValueError:
+    except (ValueError, RecursionError):
         return " ".join(detail.split())[:200]
     if isinstance(found, dict):
         found = found.get("validation_errors") or found.get("detail") or found

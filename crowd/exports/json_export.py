@@ -1,7 +1,6 @@
 """Exports in JSON, JSON lines and archives of them: which tool wrote a file is found by what is in it."""
 
 import io
-import json
 import re
 import struct
 import zipfile
@@ -13,6 +12,7 @@ from typing import Any
 from zstandard import ZstdDecompressor, ZstdError
 
 from hutch.core.errors import DataError, at
+from hutch.core.strict_json import NotJson, loads
 from hutch.crowd.exports.found import Columns, Found
 
 Record = dict[str, Any]
@@ -98,7 +98,7 @@ def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
             if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_ARCHIVE:
                 raise DataError(at(source, None, None, "got an archive of more than 4 GiB, wanted a smaller one"))
             if samples := [name for name in names if name.startswith("samples/")]:
-                values = [json.loads(_content(archive, name, data)) for name in samples]
+                values = [loads(_content(archive, name, data), f"{source}/{name}") for name in samples]
                 return [("", {"eval": {}, "samples": values}, "sample")]
             texts = {name: _content(archive, name, data) for name in names}
     except (zipfile.BadZipFile, ZstdError, NotImplementedError, ValueError, OSError, RuntimeError) as error:
@@ -132,21 +132,8 @@ def _parsed(data: bytes, source: str) -> tuple[Any, str]:
     except UnicodeDecodeError:
         raise DataError(at(source, None, None, "not JSON: got bytes that are not UTF-8")) from None
     try:
-        return json.loads(text), "record"
-    except RecursionError:
-        raise DataError(at(source, None, None, "got JSON that is nested too deeply")) from None
-    except json.JSONDecodeError as error:
-        whole = error
-    if not text.lstrip().startswith("{"):
-        raise DataError(at(source, whole.lineno, whole.colno, f"not JSON: {whole.msg}"))
-    values = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            values.append(json.loads(line))
-        except RecursionError:
-            raise DataError(at(source, number, None, "got JSON that is nested too deeply")) from None
-        except json.JSONDecodeError as error:
-            raise DataError(at(source, number, error.colno, f"not JSON: {error.msg}")) from None
-    return values, "line"
+        return loads(text, source), "record"
+    except NotJson:
+        if not text.lstrip().startswith("{"):
+            raise
+    return [loads(line, source, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()], "line"

@@ -4,11 +4,11 @@ In the JSON export an annotation that is marked as ground truth is the task's go
 gave it. The other exports are one record per annotation.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hutch.core.errors import DataError, at
+from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import NO_LABEL, SKIPPED, Columns, Found
 from hutch.crowd.exports.json_export import JsonExport, first_record
 from hutch.crowd.exports.sheet import Sheet
@@ -108,8 +108,8 @@ def _cell(text: str) -> Any:
     """The value of a cell: several choices are written as JSON."""
     if text.startswith(("{", "[")):
         try:
-            return json.loads(text)
-        except ValueError:
+            return loads(text, "cell")
+        except DataError:
             return text
     return text
 

@@ -1,10 +1,10 @@
 """Amazon Mechanical Turk: the CSV of a batch's results, with `HITId`, `WorkerId` and `Answer.` columns."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from hutch.core.errors import DataError, at
+from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import REJECTED, Columns
 from hutch.crowd.exports.sheet import Sheet, as_it_is
 
@@ -48,8 +48,8 @@ def _answer(text: str, question: str, source: str) -> Any:
     if not text.strip():
         return None
     try:
-        found = json.loads(text)
-    except ValueError:
+        found = loads(text, source)
+    except DataError:
         return text
     found = found[0] if isinstance(found, list) and len(found) == 1 else found
     if not isinstance(found, dict):

@@ -82,7 +82,10 @@ def test_walls(client):
     assert client.get("next", headers={"host": "evil.example"}).status_code == 400
     body = '{"id": "r0", "worker": "a", "label": "1"}'
     assert client.post("answer", content=body, headers={"content-type": "text/plain"}).status_code == 415
-    for content, status in (("{", 400), ("[" * 50_000, 400), (" " * 70_000, 413)):
+    surrogate, digits = r'{"id": "\ud800", "worker": "a", "label": "1"}', '{"id": ' + "9" * 5000 + "}"
+    deep = '{"id": "r0", "worker": "a", "label": ' + "[" * 900 + "]" * 900 + "}"
+    bad = [(text, 400) for text in ("{", "[" * 50_000, surrogate, digits)]
+    for content, status in (*bad, (deep, 409), (" " * 70_000, 413)):
         response = client.post("answer", content=content, headers={"content-type": "application/json"})
         assert response.status_code == status
 

@@ -46,7 +46,7 @@ def test_a_worker_has_one_label_a_request_but_may_skip_first():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "a", "worker": "ada" "label": 1}', "a.jsonl:1:29: not a JSON object: Expecting ',' delimiter"),
+        ('{"id": "a", "worker": "ada" "label": 1}', "a.jsonl:1:29: not JSON: Expecting ',' delimiter"),
         ("[1]", "a.jsonl:1:1: got [1], wanted an object with id, worker and label"),
         ('{"id": "a", "worker": "ada", "lable": 1}', "a.jsonl:1:39: unknown key 'lable'; did you mean 'label'?"),
         ('{"id": "a", "worker": "ada"}', "a.jsonl:1:1: 'label' is missing, wanted id, worker and label"),
@@ -81,3 +81,29 @@ def test_requests_are_json_lines():
         "importance": 2.0,
         "model": "abc",
     }
+
+
+LABEL = '{"id": "a", "worker": "ada", "label": '
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param("[" * 100_000, "a.jsonl:1: got JSON that is nested too deeply", id="deep list"),
+        pytest.param('{"id":' * 100_000, "a.jsonl:1: got JSON that is nested too deeply", id="deep objects"),
+        pytest.param(LABEL + r'"\ud800"}', "a.jsonl:1: got half a surrogate pair", id="escaped surrogate"),
+        pytest.param(LABEL + '"\udcff"}', "a.jsonl:1: got half a surrogate pair", id="surrogate"),
+        pytest.param(LABEL + "9" * 5000 + "}", "a.jsonl:1: got an integer of thousands of digits", id="5000 digits"),
+        pytest.param(LABEL + "9" * 4000 + "}", "a.jsonl:1:39: label: got 9999", id="4000 digits"),
+        pytest.param(LABEL + "[" * 400 + "]" * 400 + "}", "a.jsonl:1:39: label: got a list, wanted", id="nested label"),
+    ],
+)
+def test_hostile_json_is_refused_in_one_short_message(line, message):
+    with pytest.raises(DataError) as raised:
+        list(read_answers([line], "a.jsonl"))
+    assert str(raised.value).startswith(message) and len(str(raised.value)) < 200
+
+
+def test_a_whole_surrogate_pair_is_text():
+    [answer] = read_answers([r'{"id": "a", "worker": "\ud83d\ude00", "label": 1}'], "a.jsonl")
+    assert answer.worker == "\U0001f600"

@@ -130,7 +130,7 @@ def test_a_wrong_answer_names_its_place_and_changes_nothing(folder):
     for bad, place in (
         ('{"id": "nobody", "worker": "ada", "label": 1}', "<stdin>:2:8: id: there is no request 'nobody'"),
         (json.dumps({"id": ids[1], "worker": "ada", "label": 3}), "<stdin>:2:8: label: got '3'"),
-        ('{"id": 1', "<stdin>:2:9: not a JSON object"),
+        ('{"id": 1', "<stdin>:2:9: not JSON"),
     ):
         result = hutch("active", "answer", "-", "--store", "s.db", stdin=f"{good}\n{bad}\n", status=1)
         assert result.stderr.startswith(place)

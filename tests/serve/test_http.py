@@ -73,8 +73,8 @@ REFUSED: list[tuple[str, Any, str, int, str]] = [
     ("learn", '{"label": "x", "f": {"a": 1}}', JSON, 422, "<body>:1: label: got 'x', wanted a number"),
     ("learn", '[{"label": 1, "f": "a"}, {"label": 1, "f": {"a": [1]}}]', JSON, 422, "<body>:2: f.a: got list"),
     ("learn", "7", JSON, 422, "wanted a record or a list of records"),
-    ("learn", "[" * 100_000, JSON, 422, "nested too deep"),
-    ("learn", "1" * 5000, JSON, 422, "not JSON"),
+    ("learn", "[" * 100_000, JSON, 422, "nested too deeply"),
+    ("learn", "1" * 5000, JSON, 422, "an integer of thousands of digits"),
     ("learn", b"\xff\xfe{}", JSON, 422, "not "),
     ("learn", b"no arrow", ARROW, 422, "not an Arrow stream"),
     ("learn", "1 |f a", "text/csv", 415, "content-type: got 'text/csv'"),
@@ -83,6 +83,9 @@ REFUSED: list[tuple[str, Any, str, int, str]] = [
     ("labels", '{"id": "7", "worker": "ada", "label": 1}', JSON, 422, "there is no request '7'"),
     ("labels", '{"id": "7", "worker": ["ada"], "label": 1}', JSON, 422, "worker: got"),
     ("labels", '{"id": "7"}', JSON, 422, "'worker' is missing"),
+    ("labels", '{"id": "7", "worker": "ada", "label": ' + "9" * 5000 + "}", JSON, 422, "thousands of digits"),
+    ("labels", '{"id": "\\ud800", "worker": "ada", "label": 1}', JSON, 422, "half a surrogate pair"),
+    ("labels", "[" * 900 + "]" * 900, JSON, 422, "got "),
 ]
 
 
