@@ -21,11 +21,13 @@ class Layout:
         separator: between fields, a tab or a comma.
         columns: int64 (roles), where each role stands.
         width: fields of a row.
+        header: the names of these columns; empty without a header.
     """
 
     separator: str
     columns: NDArray[np.int64]
     width: int
+    header: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ def read_table(
         return np.zeros((0, len(roles)), np.int32), [[] for _ in roles]
     columns, is_header = _columns(first.fields, roles, name, first.line)
     start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
-    rows = read_rows(data, start, line, Layout(first.separator, columns, len(first.fields)), name, roles, {optional})
+    header = tuple(first.fields[place] for place in columns.tolist()) if is_header else ()
+    layout = Layout(first.separator, columns, len(first.fields), header)
+    rows = read_rows(data, start, line, layout, name, roles, {optional})
     return rows.codes, rows.names
 
 
@@ -156,7 +160,24 @@ def read_rows(
         if len(distinct) < count:  # one name with its quotes doubled and, in an unquoted field, not
             codes[:, role] = recoded(codes[:, role], known, distinct)
         names.append(distinct)
-    return Rows(codes, names, lambda role, code: place_of(data, int(firsts[role][code]), line))
+    found_rows = Rows(codes, names, lambda role, code: place_of(data, int(firsts[role][code]), line))
+    _refuse_header(found_rows, layout.header, name)
+    return found_rows
+
+
+def _refuse_header(rows: Rows, header: Sequence[str], source: str) -> None:
+    """See that no row is the header once more, as where files are joined.
+
+    Raises:
+        DataError: one is; with its line.
+    """
+    if not header or any(name not in known for name, known in zip(header, rows.names, strict=True)):
+        return
+    again = [known.index(name) for name, known in zip(header, rows.names, strict=True)]
+    if (rows.codes == again).all(axis=1).any():
+        line = max(rows.place(role, code)[0] for role, code in enumerate(again))
+        text = f"got the header once more ({', '.join(header)}), wanted a row; leave this line out"
+        raise DataError(at(source, line, 1, text))
 
 
 def _columns(fields: list[str], roles: Sequence[str], name: str, number: int) -> tuple[NDArray[np.int64], bool]:

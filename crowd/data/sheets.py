@@ -167,7 +167,8 @@ def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None
         sheet = _plain(first.fields, columns, name, first.line)
     is_header = bool(sheet.fields)
     places: Mapping[str, int] = {**sheet.places, **{f"label {w}": place for w, place in enumerate(sheet.workers)}}
-    layout = Layout(first.separator, np.array(list(places.values()), np.int64), len(first.fields))
+    header = tuple(first.fields[place] for place in places.values()) if is_header else ()
+    layout = Layout(first.separator, np.array(list(places.values()), np.int64), len(first.fields), header)
     start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
     return SheetReader(sheet, layout, tuple(places), start, line)
 

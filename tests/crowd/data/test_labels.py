@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hutch.core.errors import DataError, UsageError
 from hutch.crowd.data.labels import from_triples, read_gold, read_labels, restricted
+from hutch.crowd.label_stream import label_blocks
 
 TRIPLES = [("ann", "t1", "cat"), ("bob", "t1", "dog"), ("ann", "t2", "dog"), ("cy", "t2", "cat"), ("bob", "t2", "dog")]
 TSV = "".join("\t".join(row) + "\n" for row in TRIPLES)
@@ -208,3 +209,29 @@ def test_gold_in_a_column(tmp_path):
     assert [labels.classes[k] if k >= 0 else None for k in labels.gold] == ["dog", None]
     assert labels.problems.lines("x") == ["x: left out: 1 with a second, different gold label (first: line 5)"]
     assert read_labels(path, gold={"t1": "cat"}).gold.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("worker\ttask\tlabel\nann\tt1\tcat\n\nworker\ttask\tlabel\nbob\tt1\tdog\n", "worker, task, label"),
+        ('label,"task",sure,worker\ncat,t1,1,ann\n\nlabel,task,sure,worker\n', "worker, task, label"),
+    ],
+)
+def test_a_header_that_comes_again_is_no_label(tmp_path, text, header):
+    path = tmp_path / "labels.tsv"
+    path.write_text(text)
+    wanted = rf"labels.tsv:4:1: got the header once more \({header}\)"
+    with pytest.raises(DataError, match=wanted):
+        read_labels(path)
+    with pytest.raises(DataError, match=wanted):
+        list(label_blocks(path, chunk_bytes=24))
+    path.write_text("ann\tt1\tcat\nann\tt1\tcat\n")
+    assert read_labels(path).duplicates == 1
+
+
+def test_a_header_that_comes_again_is_no_gold(tmp_path):
+    path = tmp_path / "gold.tsv"
+    path.write_text("task\tlabel\nt1\tcat\ntask\tlabel\n")
+    with pytest.raises(DataError, match=r"gold.tsv:3:1: got the header once more \(task, label\)"):
+        read_gold(path)
