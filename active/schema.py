@@ -5,6 +5,7 @@ import secrets
 import sqlite3
 from pathlib import Path
 
+from hutch.active.damage import said_by
 from hutch.core.errors import StoreError, at
 
 SCHEMA_VERSION = 2
@@ -116,10 +117,10 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if connection is not None:
             connection.close()
-        raise fail(f"cannot be used as a label store: {error}") from None
+        raise fail(f"cannot be used as a label store: {said_by(error)}") from None
     except StoreError:
         assert connection is not None
         connection.close()

@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
+from hutch.active.damage import named, tell_damage
 from hutch.active.records import DONT_KNOW, SKIP, Answer, Request
 from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
@@ -116,8 +117,11 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            tell_damage(error, self._connection, self.path)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -126,23 +130,18 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block, or nothing of it."""
-        with self._lock:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
-                raise StoreError(at(str(self.path), None, None, f"cannot be written: {error}")) from None
+        with self._lock, named(self.path, "written"):
+            self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
-            except BaseException as error:
+            except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise StoreError(at(str(self.path), None, None, f"cannot be written: {error}")) from None
                 raise
 
     def _rows(self, query: str, arguments: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
-        with self._lock:
+        with self._lock, named(self.path, "read"):
             return self._connection.execute(query, arguments).fetchall()
 
     def write_log(self, connection: sqlite3.Connection, kind: str, detail: dict[str, Any]) -> int:

@@ -1,0 +1,98 @@
+"""What is said of a label store that is damaged."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hutch.core.errors import HutchError, StoreError, at, shortened
+
+_WRONG = {
+    "store": (
+        "key = 'identity' AND CAST(CAST(value AS INTEGER) AS TEXT) != value"
+        " OR key = 'labels' AND (NOT json_valid(value) OR json_type(value) != 'array')"
+    ),
+    "documents": "NOT json_valid(document) OR json_type(document) != 'object'",
+    "requests": (
+        "typeof(id) != 'text' OR typeof(line) != 'text' OR typeof(model) != 'text' OR typeof(prediction) != 'real'"
+        " OR typeof(probability) != 'real' OR typeof(importance) != 'real' OR typeof(wanted) != 'integer'"
+    ),
+    "labels": (
+        "typeof(id) != 'text' OR typeof(worker) != 'text' OR typeof(label) != 'text' OR typeof(time) != 'real'"
+        " OR label NOT IN ('skip', 'don''t know') AND label GLOB '*[^-+.0-9e]*'"
+    ),
+    "audit": (
+        "typeof(detail) != 'text' OR typeof(time) != 'real' OR NOT json_valid(detail)"
+        " OR event = 'line' AND json_type(detail, '$.line') IS NOT 'text'"
+        " OR event = 'answer' AND (json_type(detail, '$.id') IS NOT 'text'"
+        " OR json_type(detail, '$.label') IS NOT 'text'"
+        " OR NOT EXISTS (SELECT 1 FROM requests WHERE id = json_extract(detail, '$.id')))"
+        " OR event = 'ask' AND (json_type(detail, '$.examples') IS NOT 'integer'"
+        " OR json_type(detail, '$.probability') NOT IN ('real', 'integer'))"
+    ),
+}
+"""By table, which rows no Hutch has written."""
+
+
+def said_by(error: object) -> str:
+    """What SQLite says, in one line: it quotes what is in the file, which may be anything.
+
+    >>> said_by("near:\\n  \\x1b")
+    'near: ?'
+    """
+    text = " ".join(str(error).split())
+    return shortened("".join(each if each.isprintable() else "?" for each in text), 150)
+
+
+@contextmanager
+def named(path: Path, action: str) -> Iterator[None]:
+    """Turn SQLite's errors into one that names the store.
+
+    Args:
+        path: of the store.
+        action: what is being done: `read` or `written`.
+
+    Raises:
+        StoreError: SQLite cannot do it.
+    """
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise StoreError(at(str(path), None, None, f"cannot be {action}: {said_by(error)}")) from None
+
+
+def tell_damage(error: BaseException | None, connection: sqlite3.Connection, path: Path) -> None:
+    """Say that a store is damaged, if that is why something failed.
+
+    Args:
+        error: what failed.
+        connection: to the store.
+        path: of the store.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    if isinstance(error, Exception) and not isinstance(error, HutchError) and (found := damage_of(connection)):
+        text = f"damaged: {found}; use a copy of before, or save what can be read with `sqlite3 {path} .recover`"
+        raise StoreError(at(str(path), None, None, text)) from None
+
+
+def damage_of(connection: sqlite3.Connection) -> str:
+    """What is damaged in a store; empty if nothing is found.
+
+    All of it is read: this is for when something has failed already.
+    """
+    try:
+        [[found]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        if found != "ok":
+            return said_by(found)
+        for table, _, other, _ in connection.execute("PRAGMA foreign_key_check").fetchall():
+            return f"a row of {table} belongs to one of {other} that is not there"
+        if not connection.execute("SELECT 1 FROM store WHERE key = 'identity'").fetchall():
+            return "it has no identity"
+        for table, wrong in _WRONG.items():
+            if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchall():
+                return f"a row of {table} cannot be read"
+    except (sqlite3.Error, ValueError) as error:
+        return said_by(error)
+    return ""
