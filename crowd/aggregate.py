@@ -23,6 +23,7 @@ from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.ordered import ratings, scale_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report as worker_report
+from hutch.crowd.room import check_room
 
 Method = Literal["batch", "online"]
 _FEW = 64
@@ -128,7 +129,8 @@ def aggregate(
         over: batch: where the steps of EM are made.
 
     Raises:
-        UsageError: the model has no online form, there is nothing to test with, or the model knows no reference.
+        UsageError: there is no memory for so many classes, the model has no online form, there is nothing to test with,
+            or the model knows no reference.
         ModelError: the history is none of this model and method.
         PluginError: the model gives no posteriors.
 
@@ -160,6 +162,7 @@ def aggregate(
         prior = stream.class_prior()
         others = partial(stream.others, stream.in_slots(labels))
     else:
+        check_room(model, labels, history is None)
         if options.test and history:
             fit = model.infer(labels, history)
         else:

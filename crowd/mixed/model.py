@@ -64,6 +64,7 @@ class Mixed(CrowdModel):
 
     name = "mixed"
     summary = "people and judges: judges' labels forecast what people would say"
+    room: ClassVar[tuple[int, int]] = (15, 12)
     Parameters: ClassVar[type[Parameters]] = MixedParameters
     parameters: MixedParameters
 

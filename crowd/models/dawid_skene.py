@@ -31,6 +31,7 @@ class DawidSkene(CrowdModel):
 
     name = "dawid_skene"
     summary = "a confusion matrix for each worker, with pseudo-counts"
+    room: ClassVar[tuple[int, int]] = (4, 3)
     Parameters: ClassVar[type[Parameters]] = DawidSkeneParameters
     parameters: DawidSkeneParameters
 

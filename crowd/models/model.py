@@ -148,6 +148,8 @@ class CrowdModel(ABC):
     that belong to them: that is how labels are divided among processes. What concerns the crowd happens in `settle`.
 
     Attributes:
+        room: what batch EM holds at once, at least: tables (classes, classes) of every worker, and rows (classes) of
+            every item.
         settlements: how often `count` and `settle` follow each other in an M step.
 
     Args:
@@ -161,6 +163,7 @@ class CrowdModel(ABC):
     summary: ClassVar[str]
     Parameters: ClassVar[type[Parameters]] = Parameters
     limits: ClassVar[Mapping[str, Limits]] = {}
+    room: ClassVar[tuple[int, int]] = (2, 2)
     parameters: Any
     settlements: int = 1
 

@@ -50,6 +50,7 @@ class Nominal(CrowdModel):
 
     name = "nominal"
     summary = "Mineiro's model: worker confusion, item difficulty, population mean"
+    room: ClassVar[tuple[int, int]] = (9, 3)
     Parameters: ClassVar[type[Parameters]] = NominalParameters
     parameters: NominalParameters
 

@@ -31,6 +31,7 @@ class OneCoin(CrowdModel):
 
     name = "one_coin"
     summary = "one accuracy for each worker"
+    room: ClassVar[tuple[int, int]] = (4, 3)
     Parameters: ClassVar[type[Parameters]] = OneCoinParameters
     parameters: OneCoinParameters
 

@@ -1,5 +1,6 @@
 """Labels in a stream: one item at a time, worker tables of fixed size."""
 
+import math
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import UsageError
+from hutch.core.memory import available_memory
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State, without_own
 
@@ -40,11 +42,16 @@ class Stream(ABC):
 
     def __init__(self, model: CrowdModel, classes: list[str], slots: int, history: State | None) -> None:
         self.model, self.slots = model, slots
+        memory = available_memory()
         try:
+            if memory is not None and 8 * slots * len(classes) ** 2 > memory:
+                raise MemoryError
             self.state = self.start(classes, slots, history)
         except MemoryError:
             size = f"{slots} tables of {len(classes)} x {len(classes)} numbers"
-            raise UsageError(f"--slots: no memory for {size}; wanted fewer slots, or --method batch") from None
+            most = math.isqrt((memory or 0) // (8 * slots))
+            hold = f" (in {memory / 2**30:.1f} GiB they hold {most} classes)" if memory else ""
+            raise UsageError(f"--slots: no memory for {size}{hold}; wanted fewer slots, or --method batch") from None
 
     @abstractmethod
     def start(self, classes: list[str], slots: int, history: State | None) -> State:

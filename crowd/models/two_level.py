@@ -56,6 +56,7 @@ class TwoLevel(CrowdModel):
 
     name = "two_level"
     summary = "hierarchical Dawid-Skene with clear and murky items (default)"
+    room: ClassVar[tuple[int, int]] = (9, 6)
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("skill", "population", "habit_prior"), Limits(0, 1 + 1e-6)),

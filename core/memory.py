@@ -1,0 +1,47 @@
+"""How much memory a process can still get."""
+
+import os
+from pathlib import Path
+
+_GROUP = Path("/sys/fs/cgroup")
+_MEMORY = Path("/proc/meminfo")
+
+
+def available_memory() -> int | None:
+    """Bytes this process can still allocate: what is free, and what limits leave; None where it cannot be told."""
+    found = [each for each in (_free(), _left_of_group(), _left_of_limit()) if each is not None]
+    return max(min(found), 0) if found else None
+
+
+def _free() -> int | None:
+    """What the machine has left, with its swap space; where it does not say, all it has."""
+    try:
+        rows = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines() if ":" in line)
+        return sum(int(rows[name].split()[0]) for name in ("MemAvailable", "SwapFree")) * 1024
+    except (OSError, ValueError, KeyError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _left_of_group() -> int | None:
+    """What the container has left."""
+    try:
+        return int((_GROUP / "memory.max").read_text()) - int((_GROUP / "memory.current").read_text())
+    except (OSError, ValueError):  # there is none, or it has no limit
+        return None
+
+
+def _left_of_limit() -> int | None:
+    """What the limit on address space leaves, as `ulimit -v` sets it."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return limit - int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return None

@@ -1,0 +1,63 @@
+"""How many classes a crowd model can hold: every worker has a table of classes by classes."""
+
+import math
+
+from hutch.core.errors import UsageError
+from hutch.core.memory import available_memory
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.model import CrowdModel
+from hutch.crowd.table import ALIKE
+
+_NUMBER = 8
+_GIB = 1 << 30
+
+
+def bytes_needed(model: CrowdModel | type[CrowdModel], workers: int, items: int, classes: int) -> int:
+    """What batch EM allocates at least, in bytes.
+
+    Args:
+        model: the model, or its class.
+        workers, items, classes: how many there are.
+
+    >>> from hutch.crowd.models.one_coin import OneCoin
+    >>> bytes_needed(OneCoin, workers=10, items=100, classes=1000) // 2**20
+    307
+    """
+    tables, rows = model.room
+    return _NUMBER * (tables * workers * classes**2 + rows * items * classes)
+
+
+def most_classes(model: CrowdModel | type[CrowdModel], workers: int, items: int, memory: int) -> int:
+    """How many classes fit into so many bytes."""
+    tables, rows = model.room
+    square, linear = _NUMBER * tables * workers, _NUMBER * rows * items
+    if not square:
+        return memory // max(linear, 1)
+    return int((math.sqrt(linear**2 + 4 * square * memory) - linear) / (2 * square))
+
+
+def check_room(model: CrowdModel, labels: Labels, fresh: bool = True) -> None:
+    """See that there is memory for batch EM before any is allocated.
+
+    Args:
+        model: the model.
+        labels: what it is to explain.
+        fresh: nothing is known yet; what continues tries fewer starts, so half the room is taken to be enough.
+
+    Raises:
+        UsageError: there is not; with the classes that would fit, and the model that holds most.
+    """
+    memory, classes = available_memory(), len(labels.classes)
+    workers, items = len(labels.worker_names), labels.items
+    needed = bytes_needed(model, workers, items, classes)
+    if memory is None or (needed if fresh else needed // 2) <= memory:
+        return
+    most = most_classes(model, workers, items, memory)
+    text = (
+        f"{classes} classes of {workers} workers and {items} tasks need {needed / _GIB:.1f} GiB with the model "
+        f"{model.name}; in the {memory / _GIB:.1f} GiB that are free it can hold {most}"
+    )
+    rival = min(reversed(ALIKE), key=lambda each: bytes_needed(each, workers, items, classes))
+    if bytes_needed(rival, workers, items, classes) < needed:
+        text += f"; --model {rival.name} ({rival.summary}) can hold {most_classes(rival, workers, items, memory)}"
+    raise UsageError(f"{text}. Every worker has a table of classes by classes: join those that are rare")
