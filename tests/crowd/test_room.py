@@ -24,12 +24,12 @@ def many(classes, workers=50):
 @pytest.mark.parametrize(("classes", "wanted"), [(3000, "30.6 GiB"), (300_000, "305771.8 GiB")])
 def test_too_many_classes_are_refused_before_anything_is_allocated(monkeypatch, classes, wanted):
     monkeypatch.setattr(room, "available_memory", lambda: 4 << 30)
-    labels = many(classes)
+    labels, model = many(classes), TwoLevel()
     tracemalloc.start()
     try:
         with pytest.raises(UsageError) as raised:
-            aggregate(labels)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+            aggregate(labels, model)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()
     text = str(raised.value)
