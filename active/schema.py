@@ -12,6 +12,8 @@ SCHEMA_VERSION = 2
 APPLICATION_ID = 0x48757463
 """Marks an SQLite file as a label store ("Hutc")."""
 
+_SMALLEST = 512
+"""Bytes of the smallest database."""
 _DOCUMENTS = """
 -- What people see of a request, as a JSON object; without one they see its line.
 CREATE TABLE documents (request TEXT PRIMARY KEY REFERENCES requests (id), document TEXT NOT NULL) WITHOUT ROWID;
@@ -95,6 +97,8 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
     try:
         if create and not Path(path).exists():  # it holds the token of the page: for its owner only
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if 0 < os.stat(path).st_size < _SMALLEST:  # SQLite would take it as empty
+            raise fail("cannot be used as a label store: file is not a database")
         connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("BEGIN IMMEDIATE")
@@ -122,8 +126,8 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             connection.close()
         raise fail(f"cannot be used as a label store: {said_by(error)}") from None
     except StoreError:
-        assert connection is not None
-        connection.close()
+        if connection is not None:
+            connection.close()
         raise
     return connection
 

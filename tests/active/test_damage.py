@@ -100,6 +100,13 @@ def test_a_damaged_store_is_told_in_one_line(folder, damage, fails):
     assert ended.count(False) >= fails
 
 
+@pytest.mark.parametrize("size", [1, 99, 511, 512, 513])
+def test_a_short_text_is_no_empty_store(folder, size):
+    (folder / "labels.db").write_text("x" * size)
+    assert not any(map(ends_well, COMMANDS))
+    assert (folder / "labels.db").read_text() == "x" * size
+
+
 def test_flipped_bits_never_end_in_a_traceback(folder):
     content, flips = (folder / "labels.db").read_bytes(), random.Random(5)
     for _ in range(40):
