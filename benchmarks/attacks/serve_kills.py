@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -105,11 +106,10 @@ class Traffic:
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
-                connection.request("POST", path, content, {"Content-Type": kind, **headers})
-                answer = connection.getresponse()
-                found = json.loads(answer.read())
-                connection.close()
+                with closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)) as connection:
+                    connection.request("POST", path, content, {"Content-Type": kind, **headers})
+                    answer = connection.getresponse()
+                    found = json.loads(answer.read())
                 if answer.status == 200:
                     with self._lock:
                         self.answered += 1

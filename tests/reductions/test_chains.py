@@ -24,6 +24,10 @@ CHAINS: dict[str, list[Any]] = {
     "linear with interactions and l1": [
         {"linear": {"loss": "logistic", "interactions": [["rater", "task"]], "l1": 1e-6, "l2": 1e-6}}
     ],
+    "bayesian_linear": [
+        {"bayesian_linear": {"namespace": "task", "dimension": 4, "features": "hashed", "loss": "logistic"}}
+    ],
+    "pairwise over linear": [{"pairwise": {"worker": "rater", "slots": 16}}, {"linear": {"loss": "logistic"}}],
     "ftrl_proximal": [{"ftrl_proximal": {"loss": "logistic"}}],
     "pistol": [{"pistol": {"loss": "logistic"}}],
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
