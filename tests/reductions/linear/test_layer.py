@@ -294,6 +294,7 @@ KINDS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.filterwarnings("ignore:the loss 'poisson' gave nan")
 @pytest.mark.filterwarnings("ignore:.*this chain is not made for")  # any loss, any label
 @settings(max_examples=20, deadline=None)
 @given(parameters=KINDS, cut=st.integers(1, 59), seed=st.integers(0, 5))
