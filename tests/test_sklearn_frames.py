@@ -118,7 +118,7 @@ def test_tuned_parameters_reach_the_base_learner() -> None:
         StackingClassifier([("a", HutchClassifier()), ("b", LogisticRegression())], cv=3),
         VotingClassifier([("a", HutchClassifier()), ("b", LogisticRegression())], voting="soft"),
         OneVsRestClassifier(HutchClassifier()),
-        BaggingClassifier(HutchClassifier(), n_estimators=3),
+        BaggingClassifier(HutchClassifier(), n_estimators=3, random_state=0),
     ],
     ids=lambda meta: type(meta).__name__,
 )
