@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
@@ -55,7 +56,7 @@ class Server:
         return status
 
 
-class Traffic:
+class Traffic(ABC):
     """Clients that teach a server which is killed now and then.
 
     Args:
@@ -84,20 +85,20 @@ class Traffic:
         self._lock = threading.Lock()
 
     @property
+    @abstractmethod
     def acknowledged(self) -> int:
         """How much was taught."""
-        raise NotImplementedError
 
     def prepare(self) -> None:
         """What must be there before the server starts."""
 
+    @abstractmethod
     def teach(self, rng: random.Random, client: int, count: int) -> None:
         """Teach something that is new."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wanted(self) -> Chain:
         """A model that has learned the same and was never killed."""
-        raise NotImplementedError
 
     def send(self, path: str, body: Any, **headers: str) -> Any:
         """Send a request until it is answered."""

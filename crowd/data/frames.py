@@ -16,21 +16,21 @@ class FrameVotes:
     Attributes:
         triples: (worker, task, label) as text.
         originals: for each of them the values that the frame holds, by their text.
-        library: `pandas`, `polars` or `pyarrow`: what results come back as.
+        package: `pandas`, `polars` or `pyarrow`: what results come back as.
     """
 
     triples: list[tuple[str, str, str]] = field(default_factory=list)
     originals: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}, {}))
-    library: str = "pyarrow"
+    package: str = "pyarrow"
 
     def frame(self, index: str, columns: dict[str, Any]) -> Any:
-        """Columns as a frame of the same library; in pandas `index` is its index."""
-        return make_frame(self.library, index, columns)
+        """Columns as a frame of the same package; in pandas `index` is its index."""
+        return make_frame(self.package, index, columns)
 
     def extend(self, other: "FrameVotes") -> None:
         """Add the labels of another frame."""
         self.triples += other.triples
-        self.library = other.library
+        self.package = other.package
         for mine, theirs in zip(self.originals, other.originals, strict=True):
             for name, value in theirs.items():
                 mine.setdefault(name, value)
@@ -55,7 +55,7 @@ def read_frame(frame: Any) -> FrameVotes:
         if role not in names:
             got = f"got columns {', '.join(names)}, wanted {', '.join(COLUMNS)}"
             raise DataError(f"X: no column {role!r}; {did_you_mean(role, names)}; {got}")
-    found = FrameVotes(library=_library(frame))
+    found = FrameVotes(package=_package(frame))
     problems = Problems()
     for number, row in enumerate(zip(*(_values(frame[role]) for role in COLUMNS), strict=True)):
         worker, task, label = ("" if _missing(value) else name_of(value) for value in row)
@@ -72,13 +72,13 @@ def read_frame(frame: Any) -> FrameVotes:
     return found
 
 
-def make_frame(library: str, index: str, columns: dict[str, Any]) -> Any:
-    """Columns as a frame of a library that is loaded already; in pandas `index` is its index."""
-    if library == "pandas":
+def make_frame(package: str, index: str, columns: dict[str, Any]) -> Any:
+    """Columns as a frame of a package that is loaded already; in pandas `index` is its index."""
+    if package == "pandas":
         import pandas
 
         return pandas.DataFrame(columns).set_index(index)
-    if library == "polars":
+    if package == "polars":
         import polars
 
         return polars.DataFrame(columns)
@@ -87,7 +87,7 @@ def make_frame(library: str, index: str, columns: dict[str, Any]) -> Any:
     return arrow().table(columns)
 
 
-def _library(frame: Any) -> str:
+def _package(frame: Any) -> str:
     """The first part of the name of the module that a frame comes from; Arrow for all that have no own."""
     module = type(frame).__module__.partition(".")[0]
     return module if module in ("pandas", "polars") else "pyarrow"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.chain.stored import Stored
+from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.record import Record
@@ -32,7 +32,7 @@ from hutch.reductions.bayesian_linear.kernels import (
     sensitivity_full,
     sensitivity_low_rank,
 )
-from hutch.reductions.bayesian_linear.low_rank import low_rank_size, workspace_size
+from hutch.reductions.bayesian_linear.low_rank import check_low_rank, low_rank_size, workspace_size
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
 from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.layer import Linear
@@ -195,6 +195,15 @@ class BayesianLinear(Reduction):
         found = dict.fromkeys(("means", "matrices", "rows", "directions"), FINITE)
         found |= dict.fromkeys(("variance", "spread", "added"), POSITIVE)
         return found | {"learners": COUNT, "last": Limits(0, self.context.submodels)}
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """A precision of low rank is one.
+
+        Raises:
+            ModelError: it is not.
+        """
+        if self._rank is not None:
+            check_low_rank(dense(arrays["matrices"]), self.parameters.dimension + 1, self._rank)
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Forget what was kept for h_min."""

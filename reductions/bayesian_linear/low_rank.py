@@ -13,7 +13,9 @@ import math
 
 import numpy as np
 from numpy import int64, uint64
+from numpy.typing import NDArray
 
+from hutch.core.errors import ModelError
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.em.base.symmetric_eigen import symmetric_eigen
 from hutch.em.constrained.natural_kernel import dot
@@ -24,6 +26,32 @@ def low_rank_size(size: int, rank: int) -> int:
     """Numbers of one covariance."""
     rows = 2 * rank
     return size * (1 + rows) + rows * rows + 1
+
+
+def check_low_rank(numbers: NDArray[np.float64], size: int, rank: int) -> None:
+    """Check what kernels rely on: a diagonal above 0, a count that V has room for, factors that can be divided by.
+
+    Args:
+        numbers: float64 (covariances, numbers of one).
+        size: dimensions of a row, with the constant's.
+        rank: of what a compression keeps.
+
+    Raises:
+        ModelError: a covariance is none.
+    """
+    rows = 2 * rank
+    for diagonal, factor, count in zip(
+        numbers[:, :size],
+        numbers[:, size * (1 + rows) : -1].reshape(len(numbers), rows, rows),
+        numbers[:, -1],
+        strict=True,
+    ):
+        if not 0 <= count <= rows or count != int(count):
+            raise ModelError(f"bayesian_linear.matrices: got {count:g} outer products, wanted 0 to {rows}")
+        if not diagonal.min() > 0:
+            raise ModelError(f"bayesian_linear.matrices: got a precision of {diagonal.min():g}, wanted one above 0")
+        if not (factor.diagonal()[: int(count)] >= 1).all():
+            raise ModelError("bayesian_linear.matrices: got a factor below 1 on the diagonal")
 
 
 def workspace_size(size: int, rank: int) -> int:

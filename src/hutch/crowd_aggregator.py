@@ -36,7 +36,7 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
     workers_ : the workers, in the order of `confusions_`.
     probability_ : posteriors, shape (tasks, classes).
     confusions_ : P(label | class) of each worker, shape (workers, classes, labels).
-    labels_, probas_ : if fitted on a frame, frames of the same library: the class of each task, and the probability of
+    labels_, probas_ : if fitted on a frame, frames of the same package: the class of each task, and the probability of
         each class; as crowd-kit has them, a series and a frame with the tasks as index, in pandas.
 
     Examples
@@ -76,12 +76,12 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
     def fit_predict(self, X: Any, y: Any = None) -> Any:
         """Infer, and return the class of each task: `labels_` of a frame, else an array in the order of `tasks_`."""
         self.fit(X)
-        return self.labels_ if self._votes.library else self.predict(self.tasks_.tolist())
+        return self.labels_ if self._votes.package else self.predict(self.tasks_.tolist())
 
     def fit_predict_proba(self, X: Any, y: Any = None) -> Any:
         """Infer, and return the probability of each class: `probas_` of a frame, else `probability_`."""
         self.fit(X)
-        return self.probas_ if self._votes.library else self.probability_
+        return self.probas_ if self._votes.package else self.probability_
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add further labels and infer anew from all of them."""
@@ -110,19 +110,19 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
         self.workers_ = np.array([people.get(name, name) for name in found.labels.worker_names])
         self.probability_ = found.probability
         self.confusions_ = found.confusions
-        if self._votes.library:
+        if self._votes.package:
             best = [classes[k] for k in found.probability.argmax(axis=1).tolist()]
-            self.labels_ = make_frame(self._votes.library, "task", {"task": names, "agg_label": best})
-            if self._votes.library == "pandas":
+            self.labels_ = make_frame(self._votes.package, "task", {"task": names, "agg_label": best})
+            if self._votes.package == "pandas":
                 self.labels_ = self.labels_["agg_label"]
             columns: dict[Any, Any] = {"task": names}
             columns |= {name: found.probability[:, k] for k, name in enumerate(self._column_names(classes))}
-            self.probas_ = make_frame(self._votes.library, "task", columns)
+            self.probas_ = make_frame(self._votes.package, "task", columns)
         return self
 
     def _column_names(self, classes: list[Any]) -> list[Any]:
         """The classes as names of columns, which only pandas lets be other than text."""
-        return classes if self._votes.library == "pandas" else [str(name) for name in classes]
+        return classes if self._votes.package == "pandas" else [str(name) for name in classes]
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:
         """Posteriors of tasks, shape (tasks, classes); the class prior for tasks without labels."""
@@ -138,11 +138,11 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
 
 def _counted(rows: Any, sample_weight: Any) -> FrameVotes:
-    """The rows that count; of what is no frame the library is empty."""
+    """The rows that count; of what is no frame the package is empty."""
     if is_frame(rows):
         found = read_frame(rows)
     else:
-        found = FrameVotes(library="")
+        found = FrameVotes(package="")
         for i, row in enumerate(rows):
             if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:
                 raise ValueError(f"X: row {i}: got {row!r}, wanted (worker, task, label)")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from hutch import Chain
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.errors import ConfigError, DataError, ModelError
 from hutch.plugins.checks import check_reduction
 from hutch.reductions.bayesian_linear.layer import BayesianLinear
 
@@ -277,3 +277,25 @@ def test_layers_that_replay_leave_it_out_by_default():
             chain = Chain.from_config({"chain": [{"active": given}, base]})
             replays.append(int(chain.layers[0].state["replay"][0]))
     assert replays == [1, 2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (-1, -1e300, "got -1e\\+300 outer products, wanted 0 to 4"),
+        (-1, 5.0, "got 5 outer products"),
+        (-1, 1.5, "got 1.5 outer products"),
+        (0, 0.0, "got a precision of 0"),
+        (-17, 0.5, "got a factor below 1"),
+    ],
+)
+def test_a_covariance_of_low_rank_is_checked(place, value, message):
+    rows, labels = make(20)
+    chain = build(rank=2)
+    chain.learn(rows, 2.0 * labels - 1)
+    layer = layer_of(chain)
+    arrays = {name: array.copy() for name, array in layer.saved().items()}
+    layer.check_saved(arrays)
+    arrays["matrices"][0, place] = value
+    with pytest.raises(ModelError, match=message):
+        layer.check_saved(arrays)
