@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
 from hutch.core.errors import ModelError
-from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, kernel, record_of, shared_of
-from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, int64s_at, kernel, record_of, shared_of
+from hutch.core.kernel.cache import AddressKernel, entry
+from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.reductions.dyadic.rates import COUNT_BEFORE, KIND, LEFT, PRECISION_BEFORE
 from hutch.reductions.dyadic.state import (
@@ -42,51 +43,89 @@ IMPLICIT = np.dtype(
         ("size", "i8"),  # of `members`
         ("factors", "u8"),  # address of float32[raters, rank]
         ("rates", "u8"),  # address of float32[raters]
+        ("sums", "u8"),  # address of float32[items, rank]: |N|^-1/2 Σ Z of each item, as far as it knows
+        ("pending", "u8"),  # address of float32[items, rank]: by how much its raters are still to move, per rate
+        ("steps", "u8"),  # address of int64[items]: examples since an item last looked at its raters
+        ("item_rates", "u8"),  # address of float64[items]: mean rate of its raters
         ("raters", "i8"),
         ("items", "i8"),
+        ("looks", "i8"),  # how often in a pass an item looks at its raters
     ]
 )
 implicit_of = record_of(IMPLICIT)
 
 _0 = np.float32(0)
 _LANES = np.uint64(4)  # coordinates summed up at once, in registers
-_MOST_RATERS = 300  # of an item; more are sampled, as every example of the item reads them all
+_LOOKS = 16
+
+
+@helper
+def _item_of(state, raters, example):
+    """The item's number; -1 if it has no raters that are known, or the example no pair."""
+    ranges = ranges_of(state)
+    if raters.known == 0 or ranges[2] == ranges[3]:
+        return int64(-1)
+    row = gathered(state, example)[2][ranges[2]]
+    return int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[row]
 
 
 @kernel
 def gather_raters(record, example, label, importance, offset):
-    """Sum up the factors of the item's raters."""
+    """Show what the item knows of the sum of its raters' factors."""
     state = dyadic_of(record)
-    raters, ranges = implicit_of(state.implicit), ranges_of(state)
+    raters = implicit_of(state.implicit)
     state.bag_length = 0
-    if raters.known == 0 or ranges[2] == ranges[3]:
-        return _0
-    rows = gathered(state, example)[2]
-    item = int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[rows[ranges[2]]]
+    item = _item_of(state, raters, example)
     if item < 0:
         return _0
+    starts, rank = int64s_at(raters.starts, uint64(raters.items + 1)), uint64(state.rank)
+    sums, bag = float32s_at(raters.sums + uint64(4) * uint64(item) * rank, rank), bag_of(state)
+    state.bag_length = starts[item + 1] - starts[item]
+    state.bag_rate = float64s_at(raters.item_rates, uint64(raters.items))[item]
+    for d in range(rank):
+        bag[d] = np.float64(sums[d])
+    return _0
+
+
+@helper
+def _look(raters, item, rank):
+    """Move the raters of an item as far as they are to, and sum up their factors."""
     starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
-    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
-    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
-    n = starts[item + 1] - starts[item]
-    state.bag_length, share, total, rank = n, 1.0 / np.sqrt(np.float64(n)), 0.0, uint64(state.rank)
-    first, last = uint64(starts[item]), uint64(starts[item + 1])
-    for m in range(first, last):
-        total += np.float64(rates[members[m]])
-    state.bag_rate = total / n
+    factors = float32s_at(raters.factors, uint64(raters.raters) * rank)
+    rates = float32s_at(raters.rates, uint64(raters.raters))
+    first, last, own = uint64(starts[item]), uint64(starts[item + 1]), uint64(4) * uint64(item) * rank
+    sums, pending = float32s_at(raters.sums + own, rank), float32s_at(raters.pending + own, rank)
+    share = 1.0 / np.sqrt(np.float64(last - first))
     for d in range(uint64(0), rank - rank % _LANES, _LANES):
-        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        p, q, r, s = pending[d], pending[d + uint64(1)], pending[d + uint64(2)], pending[d + uint64(3)]
+        P, Q, R, S = 0.0, 0.0, 0.0, 0.0
+        for m in range(first, last):
+            rate, at = rates[members[m]], uint64(members[m]) * rank + d
+            w, x = factors[at] + rate * p, factors[at + uint64(1)] + rate * q
+            y, z = factors[at + uint64(2)] + rate * r, factors[at + uint64(3)] + rate * s
+            factors[at], factors[at + uint64(1)], factors[at + uint64(2)], factors[at + uint64(3)] = w, x, y, z
+            P, Q, R, S = P + np.float64(w), Q + np.float64(x), R + np.float64(y), S + np.float64(z)
+        sums[d], sums[d + uint64(1)] = np.float32(share * P), np.float32(share * Q)
+        sums[d + uint64(2)], sums[d + uint64(3)] = np.float32(share * R), np.float32(share * S)
+    for d in range(rank - rank % _LANES, rank):
+        p, P = pending[d], 0.0
         for m in range(first, last):
             at = uint64(members[m]) * rank + d
-            p, q = p + np.float64(factors[at]), q + np.float64(factors[at + uint64(1)])
-            r, s = r + np.float64(factors[at + uint64(2)]), s + np.float64(factors[at + uint64(3)])
-        bag[d], bag[d + uint64(1)], bag[d + uint64(2)], bag[d + uint64(3)] = share * p, share * q, share * r, share * s
-    for d in range(rank - rank % _LANES, rank):
-        p = 0.0
-        for m in range(first, last):
-            p += np.float64(factors[uint64(members[m]) * rank + d])
-        bag[d] = share * p
-    return _0
+            factors[at] += rates[members[m]] * p
+            P += np.float64(factors[at])
+        sums[d] = np.float32(share * P)
+    for d in range(rank):
+        pending[d] = _0
+    int64s_at(raters.steps, uint64(raters.items))[item] = 0
+
+
+@entry("int64(uint64, int64)")
+def look_at_all(record, rank):
+    """Let all items look at their raters, whose factors are moved as far as they are to."""
+    raters = implicit_of(record)
+    for item in range(raters.items):
+        _look(raters, item, uint64(rank))
+    return raters.items
 
 
 @kernel
@@ -94,9 +133,9 @@ def move_raters(record, example, label, importance, offset):
     """The raters' part in a step; in the first pass, remember who rated."""
     state = dyadic_of(record)
     raters, ranges = implicit_of(state.implicit), ranges_of(state)
-    rows = gathered(state, example)[2]
     if raters.known == 0:
         if raters.log_used < raters.log_room and ranges[0] < ranges[1] and ranges[2] < ranges[3]:
+            rows = gathered(state, example)[2]
             log = int64s_at(raters.log, uint64(raters.log_room))
             log[raters.log_used] = (int64(rows[ranges[0]]) << 32) | int64(rows[ranges[2]])
             raters.log_used += 1
@@ -104,28 +143,20 @@ def move_raters(record, example, label, importance, offset):
     metric = metric_of(state)
     if state.bag_length == 0 or not metric[0] * metric[1] > 0.0:
         return _0
-    item = int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[rows[ranges[2]]]
-    starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
-    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
-    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
+    item, rank = _item_of(state, raters, example), uint64(state.rank)
+    own = uint64(4) * uint64(item) * rank
+    sums, pending = float32s_at(raters.sums + own, rank), float32s_at(raters.pending + own, rank)
     a, b, q = side_of(state, 0), side_of(state, 1), balance_of(state)[0]
-    share = 1.0 / (np.sqrt(np.float64(state.bag_length)) * metric[1])
-    for d in range(state.rank):
-        bag[d] = share * q * ((q * a[d] + b[d] / q) * state.shrink - (q * a[d] - b[d] / q) * state.grow)
-    first, last, rank = uint64(starts[item]), uint64(starts[item + 1]), uint64(state.rank)
-    for d in range(uint64(0), rank - rank % _LANES, _LANES):
-        p, q = np.float32(bag[d]), np.float32(bag[d + uint64(1)])
-        r, s = np.float32(bag[d + uint64(2)]), np.float32(bag[d + uint64(3)])
-        for m in range(first, last):
-            rate, at = rates[members[m]], uint64(members[m]) * rank + d
-            factors[at], factors[at + uint64(1)] = factors[at] + rate * p, factors[at + uint64(1)] + rate * q
-            factors[at + uint64(2)], factors[at + uint64(3)] = (
-                factors[at + uint64(2)] + rate * r,
-                factors[at + uint64(3)] + rate * s,
-            )
-    for d in range(rank - rank % _LANES, rank):
-        for m in range(first, last):
-            factors[uint64(members[m]) * rank + d] += rates[members[m]] * np.float32(bag[d])
+    root = np.sqrt(np.float64(state.bag_length))
+    share, reach = 1.0 / (root * metric[1]), root * state.bag_rate
+    for d in range(rank):
+        change = share * q * ((q * a[d] + b[d] / q) * state.shrink - (q * a[d] - b[d] / q) * state.grow)
+        pending[d] += np.float32(change)
+        sums[d] += np.float32(reach * change)
+    steps = int64s_at(raters.steps, uint64(raters.items))
+    steps[item] += 1
+    if steps[item] * raters.looks >= state.bag_length:
+        _look(raters, item, rank)
     return _0
 
 
@@ -161,18 +192,31 @@ class Raters:
             "members": np.zeros(size, np.int64),
             "factors": np.zeros((raters, self._rank), np.float32),
             "rates": np.zeros(raters, np.float32),
+            "sums": np.zeros((items, self._rank), np.float32),
+            "pending": np.zeros((items, self._rank), np.float32),
+            "steps": np.zeros(items, np.int64),
         }
 
     def _link(self) -> None:
         record, arrays = self.record, self._arrays
         self._place = np.full(self._rows if len(arrays["items"]) else 0, -1, np.int64)
         self._place[arrays["items"]] = np.arange(len(arrays["items"]))
-        for name in ("starts", "members", "factors", "rates"):
+        for name in ("starts", "members", "factors", "rates", "sums", "pending", "steps"):
             record[name] = arrays[name]
         record["place"], record["size"] = self._place, len(arrays["members"])
         record["raters"], record["items"] = len(arrays["raters"]), len(arrays["items"])
-        record["known"] = len(arrays["items"]) > 0
+        record["known"], record["looks"] = len(arrays["items"]) > 0, _LOOKS
         record["log"], record["log_room"] = self._log, len(self._log)
+        self._set_item_rates()
+
+    def _set_item_rates(self) -> None:
+        starts, rates = self._arrays["starts"], self._arrays["rates"].astype(np.float64)
+        sums = np.add.reduceat(rates[self._arrays["members"]], starts[:-1]) if len(starts) > 1 else np.zeros(0)
+        self._item_rates = sums / np.diff(starts)
+        self.record["item_rates"] = self._item_rates
+
+    def _look_at_all(self) -> None:
+        look_at_all(self.record.address, self._rank)
 
     def make_room(self, examples: int) -> None:
         """Make room to remember as many more examples."""
@@ -187,6 +231,7 @@ class Raters:
             self._take_up(np.unique(self._log[: int(self.record["log_used"][0])]))
         if not self.record["known"][0]:
             return
+        self._look_at_all()
         left = weights[weights[:, KIND] == LEFT].astype(np.float64)
         variance = np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise))
         arrays = self._arrays
@@ -194,18 +239,18 @@ class Raters:
         length = np.mean(left[:, head : head + self._rank] ** 2)
         arrays["factors"] *= np.exp(-pace * arrays["rates"] * (self._precision + seen * variance))[:, None]
         arrays["rates"][:] = 1.0 / (self._precision + seen * (length + variance))
+        self._set_item_rates()
+        self._look_at_all()
 
     def _take_up(self, pairs: NDArray[np.int64]) -> None:
-        pairs = np.random.default_rng(self._seed).permutation(pairs)
         users, rows = pairs >> 32, pairs & 0xFFFFFFFF
         order = np.argsort(rows, kind="stable")
-        items, first, counts = np.unique(rows[order], return_index=True, return_counts=True)
-        kept = order[np.arange(len(order)) - np.repeat(first, counts) < _MOST_RATERS]
-        raters, members = np.unique(users[kept], return_inverse=True)
+        items, counts = np.unique(rows, return_counts=True)
+        raters, members = np.unique(users[order], return_inverse=True)
         self._log = np.zeros(0, np.int64)
         self.record["log_used"] = 0
         self._arrays = self._empty(len(raters), len(items), len(members))
-        starts = np.concatenate([[0], np.cumsum(np.minimum(counts, _MOST_RATERS))])
+        starts = np.concatenate([[0], np.cumsum(counts)])
         for name, found in (("raters", raters), ("items", items), ("members", members), ("starts", starts)):
             self._arrays[name][:] = found
         self._link()
