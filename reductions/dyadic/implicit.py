@@ -1,15 +1,15 @@
 """Implicit features of the right side of a dyad: who rated an item says something about it, whatever the ratings were.
 
-Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + Σ Z_u / |N(i)|. A step
-moves B_i and the Z_u as if they were features of one side, each by its posterior variance. Who rated what is collected
-while the first pass learns: the factors are used from the second pass on, and by items of the first alone.
+Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + Σ Z_u / |N(i)|. A
+step moves B_i and the Z_u as if they were features of one side, each by its posterior variance. Who rated what is
+collected while the first pass learns: the factors are used from the second pass on, and by items of the first alone.
 
 An item keeps the mean of its raters' factors. A step moves that mean, and notes how far the raters are to follow; only
-when an item has had one eighth as many examples as it has raters does it move them and take their mean anew. So an
+when an item has had a quarter as many examples as it has raters does it move them and take their mean anew. So an
 example costs little more than without implicit features, however many have rated its item.
 
-Sources: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side and with |N|^-1/2; the mean
-needs the same prior precision for items of thousands of raters and of a few (docs/reductions/dyadic.md).
+Source: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side and with |N|^-1/2; with
+the mean, one prior precision suits items of thousands of raters and of a few (docs/reductions/dyadic.md).
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ implicit_of = record_of(IMPLICIT)
 
 _0 = np.float32(0)
 _LANES = np.uint64(4)  # coordinates summed up at once, in registers
-_LOOKS = 8
+_LOOKS = 4
 _BY_ITEM = ("means", "pending", "steps", "item_rates", "follow")
 
 
@@ -150,9 +150,10 @@ def move_raters(record, example, label, importance, offset):
     means, pending = float32s_at(raters.means + own, rank), float32s_at(raters.pending + own, rank)
     a, b, q = side_of(state, 0), side_of(state, 1), balance_of(state)[0]
     follow = float64s_at(raters.follow, uint64(raters.items))[item]
+    inverse_q, share = 1.0 / q, q * state.bag_rate / metric[1]
+    shrink, grow = share * state.shrink, share * state.grow
     for d in range(rank):
-        change = q * ((q * a[d] + b[d] / q) * state.shrink - (q * a[d] - b[d] / q) * state.grow)
-        change *= state.bag_rate / metric[1]
+        change = (q * a[d] + inverse_q * b[d]) * shrink - (q * a[d] - inverse_q * b[d]) * grow
         pending[d] += np.float32(follow * change)
         means[d] += np.float32(change)
     steps = int64s_at(raters.steps, uint64(raters.items))

@@ -21,8 +21,10 @@ from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
 from hutch.reductions.dyadic.dyad_linear import loss_slope
 from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic.plain_posterior import train_posterior_plainly
-from hutch.reductions.dyadic.rates import POSTERIOR, POWER, factor_rate, rate_of
+from hutch.reductions.dyadic.rates import factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
+    POSTERIOR,
+    POWER,
     balance_of,
     compute_sides,
     dyadic_of,
@@ -235,7 +237,10 @@ def learn(layer, example, label, importance, offset):
     elif state.plain == 2:
         train_plainly(state, example, importance, offset)
     elif train_posterior_plainly(state, example, np.float64(label), importance, offset):
-        _look_again(layer, example, offset)
+        if e.is_predicted == uint64(2):
+            _look_again(layer, example, offset)
+        else:
+            _report_step(state, e, unit_of(state, offset)[1])
     else:
         _train(layer, example, label, importance, offset)
     return prediction
@@ -333,11 +338,17 @@ def _train(layer, example, label, importance, offset):
     for k in range(count):
         _finish(_contestant(state, k), example, slope, importance, keep)
     if state.undecayed == 1:
-        shrink, grow = state.shrink, state.grow
-        fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
-        e.updated = e.raw - np.float32(deviation * fall)
+        _report_step(state, e, deviation)
     else:
         _look_again(layer, example, offset)
+
+
+@helper
+def _report_step(state, e, deviation):
+    """Report the prediction after a step, decay apart."""
+    shrink, grow = state.shrink, state.grow
+    fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
+    e.updated = e.raw - np.float32(deviation * fall)
 
 
 @helper

@@ -32,7 +32,7 @@ from hutch.reductions.dyadic import steps as dyadic_steps
 from hutch.reductions.dyadic.implicit import Raters
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic.plain_posterior import MOST_FEATURES
-from hutch.reductions.dyadic.state import DYADIC, LEARNED
+from hutch.reductions.dyadic.state import DYADIC, LEARNED, POSTERIOR
 from hutch.reductions.linear.features import Features
 from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
@@ -273,7 +273,7 @@ class Dyadic(Reduction):
 
     def end_pass(self) -> None:
         record, learned = self.state.array[0], self.learned
-        if record["rates"] == dyadic_rates.POSTERIOR:
+        if record["rates"] == POSTERIOR:
             multiplier = int(self.context.shared["multiplier"][0])
             for offset in range(len(learned)):
                 dyadic_rates.end_pass(self._weights[offset::multiplier], learned[offset], _NOISE_SHARE)

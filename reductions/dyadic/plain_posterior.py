@@ -91,17 +91,19 @@ def _meet(state, weights, left, right, x, z, keep_left, keep_right):
     """Set the sides after the first half of the decay, the dyad's part, U and V."""
     a, b, q, rank = side_of(state, 0), side_of(state, 1), balance_of(state)[0], uint64(state.rank)
     bag, bagged, inverse_q, head = bag_of(state), state.bag_length > 0, 1.0 / q, uint64(state.head)
-    dyads, U, V = 0.0, 0.0, 0.0
+    dyads, U, V, shift = 0.0, 0.0, 0.0, state.shift
+    x, z, left, right = x * keep_left, z * keep_right, left + head, right + head
     for d in range(rank):
-        a[d] = x * keep_left * np.float64(weights[left + head + d]) + state.shift
-        b[d] = z * keep_right * np.float64(weights[right + head + d]) + state.shift
+        A = x * np.float64(weights[left + d]) + shift
+        B = z * np.float64(weights[right + d]) + shift
         if bagged:
-            b[d] += bag[d]
-        u, v = q * a[d] + inverse_q * b[d], q * a[d] - inverse_q * b[d]
-        dyads += a[d] * b[d]
+            B += bag[d]
+        a[d], b[d] = A, B
+        u, v = q * A + inverse_q * B, q * A - inverse_q * B
+        dyads += A * B
         U += u * u
         V += v * v
-    state.dyads = dyads - state.shift * state.shift * state.rank
+    state.dyads = dyads - shift * shift * state.rank
     state.U, state.V = U, V
 
 
@@ -115,14 +117,15 @@ def _move_sides(state, weights, left, right, to_left, to_right, keep_left, keep_
         uint64(state.rank),
         uint64(state.head),
     )
-    inverse_q = 1.0 / q
+    inverse_q, shrink, grow, left, right = 1.0 / q, state.shrink, state.grow, left + head, right + head
+    to_left, to_right = to_left * inverse_q, to_right * q
     for d in range(rank):
-        along, across = (q * a[d] + inverse_q * b[d]) * state.shrink, (q * a[d] - inverse_q * b[d]) * state.grow
-        A, B = left + head + d, right + head + d
-        moved = (keep_left * np.float64(weights[A]) + to_left * (along + across) * inverse_q) * keep_left
-        weights[A] = storable(moved, weights[A])
-        moved = (keep_right * np.float64(weights[B]) + to_right * (along - across) * q) * keep_right
-        weights[B] = storable(moved, weights[B])
+        along, across = (q * a[d] + inverse_q * b[d]) * shrink, (q * a[d] - inverse_q * b[d]) * grow
+        A, B = np.float64(weights[left + d]), np.float64(weights[right + d])
+        moved = (keep_left * A + to_left * (along + across)) * keep_left
+        weights[left + d] = storable(moved, weights[left + d])
+        moved = (keep_right * B + to_right * (along - across)) * keep_right
+        weights[right + d] = storable(moved, weights[right + d])
 
 
 @helper
