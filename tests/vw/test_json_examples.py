@@ -101,6 +101,11 @@ BAD = [
         '{"_label_cost":1,"_label_probability":2,"_labelIndex":0,"_multi":[{"x":1}]}',
         "probability: 2",
     ),
+    (
+        "--json --cb_adf",
+        '{"_label_Action":-2,"_label_cost":1,"_label_probability":1,"_labelIndex":0,"_multi":[{"x":1}]}',
+        "action: -2, wanted a number from 0",
+    ),
     ("--json --cb_adf", '{"_label_cost":"1","_labelIndex":0,"_multi":[{"x":1}]}', "cost: '1', wanted a number"),
     ("--dsjson --cb_adf", '{"a":[1],"c":7}', "wanted an object under 'c'"),
     ("--dsjson --cb_adf", '{"a":[1],"c":{"_multi":[{"x":1}]},"pdrop":1}', "pdrop 1, wanted a number below 1"),
