@@ -33,13 +33,6 @@ def test_sudden_death_loses_nothing_that_was_acknowledged(what: str, kills: int)
     assert done.acknowledged > 10
 
 
-def test_malformed_requests() -> None:
-    found = script("serve").measure_malformed(150)
-    assert found["learned"] == found["statuses"].get("200", 0) < 10
-    assert not [status for status in found["statuses"] if status.startswith("5")], found
-    assert sum(count for status, count in found["statuses"].items() if status.startswith("4")) > 100
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
