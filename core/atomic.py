@@ -120,6 +120,33 @@ def check_writable(path: str | Path) -> None:
     os.unlink(name)
 
 
+def make_directory(path: str | Path) -> Path:
+    """Make a directory that files will be written into, and find out before a long run whether they can be.
+
+    Args:
+        path: of the directory; it may be there already.
+
+    Returns:
+        The path.
+
+    Raises:
+        HutchError: it cannot be made, or is closed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_directory(Path(folder) / "plots" / "today").is_dir()
+    True
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is no directory" if path.exists() else error.strerror or error
+        raise HutchError(at(str(path), None, None, f"cannot be made: {why}")) from None
+    check_writable(path / "file")
+    return path
+
+
 @contextmanager
 def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Open `path` for writing bytes; it is replaced in one step when the block ends well, else left as it was.
