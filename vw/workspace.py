@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Labels
 from hutch.core.errors import DataError, UsageError
 from hutch.core.kernel.abi import SHARED
 from hutch.core.run.decisions import classes_of, ranked_actions
 from hutch.core.run.one import OneExample
+from hutch.core.run.one_decision import OneDecision
 from hutch.core.text.hashing import hash_namespace, hash_text
 from hutch.core.text.parser import TextParser
 from hutch.vw.example import Example, LabelType, Prediction, PredictionType
@@ -97,6 +99,9 @@ class Workspace:
         self._number: type = int if kind is PredictionType.MULTICLASS else float
         self._fast = kind in (PredictionType.SCALAR, PredictionType.MULTICLASS) and not chain.takes.of_decisions
         self._fast = self._fast and chain.takes.value != "logged_class" and self._reader is None
+        one_decision = chain.takes in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION) and self._reader is None
+        of_actions = kind in (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS)
+        self._decision = OneDecision(chain) if one_decision and of_actions else None
         self._counts = _Counts(chain.shared)
         self._multiline = bool(chain.takes.of_decisions)
         if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
@@ -122,6 +127,8 @@ class Workspace:
         """
         if type(ec) is str and self._fast and self._one.run(ec, self._learns, stays=False) is not None:
             return
+        if self._decision is not None and (text := _text_of(ec)) and self._decision.run(text, self._learns) is not None:
+            return
         self._run(ec, self._learns)
 
     def predict(self, ec: Lines | Mapping[str, Any], prediction_type: int | None = None) -> Prediction:
@@ -139,6 +146,10 @@ class Workspace:
             if outputs is not None:
                 found: Prediction = self._number(outputs.predictions.item(0))
                 return found
+        if self._decision is not None and prediction_type is None and (text := _text_of(ec)):
+            scores = self._decision.run(text, False)
+            if scores is not None:
+                return scores
         example = self.example(ec) if isinstance(ec, Mapping) else ec
         return self._run(example, False)[0].get_prediction(prediction_type)
 
@@ -289,6 +300,8 @@ class Workspace:
         found = self.parse(ec)
         examples: list[Example] = [found] if isinstance(found, Example) else list(found)
         batch = self.batch_of([example.line for example in examples])
+        if self._multiline and len(batch) and batch.group[0] != batch.group[-1]:
+            raise DataError("<example>: got an empty line between actions, wanted one decision")
         before = self._counts.now
         outputs, _ = self._chain.run_batch(batch, learn=learn, scores=True)
         if made:
@@ -355,6 +368,16 @@ class _Counts:
         old, new = (np.frombuffer(values, kind) for values in (before, after))
         for name in self._names:
             self._shared[name] += new[name] - old[name]
+
+
+def _text_of(lines: Any) -> str:
+    """A text, or a list of lines as one; empty for anything else, and where there are empty lines."""
+    if type(lines) is list and lines and all(type(line) is str for line in lines):
+        lines = "\n".join(lines)
+    if type(lines) is not str:
+        return ""
+    text: str = lines.replace("\r", "").strip()
+    return text if "\n\n" not in text else ""
 
 
 def _words(text: str | None, words: Sequence[str] | None, options: Mapping[str, Any]) -> list[str]:

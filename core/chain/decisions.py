@@ -290,7 +290,7 @@ class DecisionDriver:
         first_features, first_spaces = (
             pointers[starts + 1] - pointers[starts] for pointers in (batch.row_ptr, batch.row_namespaces)
         )
-        self._make_room(
+        self.make_room(
             max(classes, int(lines.max(initial=0))),
             int((features + lines * first_features).max(initial=0)),
             int((spaces + lines * first_spaces).max(initial=0)),
@@ -303,7 +303,12 @@ class DecisionDriver:
         self._run["cost_ptr"], self._record["probabilities"] = (array.ctypes.data for array in self._living)
         self._record["ranked"] = ranked.ctypes.data
 
-    def _make_room(self, actions: int, features: int, spaces: int) -> None:
+    def point(self, probabilities: NDArray[np.float32], ranked: NDArray[np.uint32]) -> None:
+        """Say where the probabilities of a batch lie, and where its ranked actions go; both must stay there."""
+        self._record["probabilities"], self._record["ranked"] = probabilities.ctypes.data, ranked.ctypes.data
+
+    def make_room(self, actions: int, features: int, spaces: int) -> None:
+        """Make room for decisions of so many actions, with so many features and namespaces together."""
         if len(self._actions) < actions:
             self._actions = np.zeros(2 * actions, ACTION)
             self._decision["actions"] = self._actions.ctypes.data

@@ -382,6 +382,11 @@ class Engine:
         run["period"] = run["after"] = run["counter"] = 0
         return run
 
+    def single_decisions(self) -> tuple[NDArray[Any], DecisionDriver]:
+        """A RUN record for batches of one decision, and what drives it; the chain takes decisions of several rows."""
+        run = self.single_run()
+        return run, DecisionDriver(run, COSTS if self.takes is Labels.ACTION_COSTS else CHOICE)
+
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver about a batch; returns the arrays that must live while it runs."""
         run, size = self._run, len(batch)

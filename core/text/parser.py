@@ -237,13 +237,17 @@ class LineParser:
 
     def parse(self, line: bytes) -> bool:
         """Parse one line, with or without its line feed; returns whether it is an example without problems."""
-        size = len(line)
-        if size > self.longest or line.find(b"\n", 0, -1) >= 0:
+        return line.find(b"\n", 0, -1) < 0 and self.parse_lines(line) and self.buffers.examples == 1
+
+    def parse_lines(self, text: bytes) -> bool:
+        """Parse lines; returns whether they are examples without problems, one at least, and not too long."""
+        size = len(text)
+        if size > self.longest:
             return False
-        self._text[PADDING : PADDING + size] = line
-        if not size or line[-1] != FEED:
+        self._text[PADDING : PADDING + size] = text
+        if not size or text[-1] != FEED:
             self._text[PADDING + size] = FEED
             size += 1
         self.buffers.rewind()
         _fill(self.buffers, size)
-        return self.buffers.examples == 1 and self._counts.tobytes() == self._no_problems
+        return self.buffers.examples > 0 and self._counts.tobytes() == self._no_problems

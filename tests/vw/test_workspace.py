@@ -225,3 +225,57 @@ def test_several_examples_in_flight_count_when_they_are_finished() -> None:
         model.finish_example(first)
         model.finish_example(first)
         assert model.get_weighted_examples() == 4 and model.get_sum_loss() > 0
+
+
+def _decisions(labels: str) -> Any:
+    """Decisions as lines: some without a label, without a shared line, with one action, as one text."""
+    random = np.random.default_rng(11)
+    for i in range(60):
+        actions = int(random.integers(1, 5))
+        lines = [f"|A a{random.integers(9)} b:{random.uniform(-1, 1):.3f} |B c{k}" for k in range(actions)]
+        if labels == "costs" and i % 5:
+            lines = [f"{k}:{random.uniform():.2f} {line}" for k, line in enumerate(lines)]
+        elif labels == "chosen" and i % 5:
+            chosen = int(random.integers(actions))
+            lines[chosen] = f"{chosen}:{random.uniform():.2f}:{random.uniform(0.1, 1):.2f} {lines[chosen]}"
+        if i % 7:
+            lines.insert(0, f"shared |U u{random.integers(5)} |A common")
+        yield "\n".join(lines) if i % 2 else lines
+    yield ["shared |U u1"]
+    yield ["|A a1", "shared |U u2"]
+    yield ["7:1:0.5 |A a1", "3:1:0.5 |A a2"]
+    yield ["0:1:2 |A a1", "|A a2"]
+    yield ["0:1:0.5 |A a1", "", "|A a2"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        ("chosen", "--cb_explore_adf -q UA"),
+        ("chosen", "--cb_explore_adf --squarecb -q :: --ignore B"),
+        ("chosen", "--cb_explore_adf --bag 3 --cb_sample"),
+        ("chosen", "--cb_adf --cb_type dr --rank_all"),
+        ("costs", "--csoaa_ldf m --csoaa_rank"),
+    ],
+)
+def test_one_decision_at_a_time_is_a_batch_of_one(labels: str, options: str) -> None:
+    """What is read without a batch has the results of the batch to the bit, in the model and in what is told."""
+    quick, slow = (ours.Workspace(f"{options} --quiet") for _ in range(2))
+    assert quick._decision is not None
+    slow._decision = None
+    for i, lines in enumerate(_decisions(labels)):
+        told = []
+        for model in (quick, slow):
+            try:
+                before = model.predict(lines) if i % 3 else None
+                model.learn(lines)
+                told.append((before, model.predict(lines)))
+            except DataError as error:
+                told.append(str(error).rpartition(":")[2])
+        assert told[0] == told[1]
+    one, other = (model._chain.arrays() for model in (quick, slow))
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], name)
+    assert quick.get_sum_loss() == slow.get_sum_loss()
+    assert quick.get_weighted_examples() == slow.get_weighted_examples()

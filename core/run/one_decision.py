@@ -1,0 +1,102 @@
+"""One decision at a time, as lines of text: what a batch needs is made once and filled again.
+
+The kernels are those that batches go through, so the results are theirs to the bit. Whatever is unusual is left to
+batches, which report it.
+"""
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import SEEN, SHARED_ROW, Batch
+from hutch.core.chain.decisions import drive_decisions
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.reduction import Labels
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text.parser import LineParser
+from hutch.core.text.state import FIELDS_OF_SEEN
+
+LONGEST_DECISION = 1 << 16
+"""Longer ones are run as batches; what is made for each call matters little beside them."""
+_UNLABELED, _SHARED = float(UNLABELED), float(SHARED_ROW)
+
+
+class OneDecision:
+    """Runs single decisions through a chain that takes them.
+
+    Args:
+        engine: the chain, whose labels are costs of actions or a logged action.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._all_costs = engine.takes is Labels.ACTION_COSTS
+        self._parser = LineParser(engine.parser, LONGEST_DECISION)
+        self._run, self._driver = engine.single_decisions()
+        self._learning, self._size = self._run["learning"], self._run["size"]
+        self._testing = engine.shared["testing"]
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._written: dict[str, NDArray[np.float32]] = {}
+        self._predictions = np.zeros(0, np.float32)
+
+    def run(self, text: str, learn: bool) -> list[float] | None:
+        """Predict a decision, and learn it if told to and if it has a label.
+
+        Args:
+            text: its lines.
+            learn: False changes no weight.
+
+        Returns:
+            Scores or probabilities by action, made before learning; None for what is not one usual decision, of which
+            nothing was run.
+        """
+        parser = self._parser
+        if not parser.parse_lines(text.encode()):
+            return None
+        arrays, rows = parser.buffers.arrays, parser.buffers.examples
+        first = self._first_action(arrays, rows)
+        if first < 0:
+            return None
+        if arrays is not self._arrays:
+            self._point(arrays)
+        self._driver.make_room(rows, rows * arrays["row_ptr"].item(rows), rows * arrays["row_namespaces"].item(rows))
+        self._testing[0] = not learn
+        for layer in self._engine.layers:
+            layer.begin_batch(cast(Batch, self), learn)
+        self._learning[0], self._size[0] = learn, rows
+        drive_decisions(self._driver.address, 0)
+        found: list[float] = self._predictions[first:rows].tolist()
+        return found
+
+    def _first_action(self, arrays: dict[str, NDArray[Any]], rows: int) -> int:
+        """The row of the first action; -1 where the rows are not one decision with a label that has a meaning."""
+        if arrays["group_of"].item(0) != arrays["group_of"].item(rows - 1):
+            return -1
+        ends = arrays["cost_ptr"][: rows + 1].tolist()
+        costs, probabilities = (arrays[name][: ends[-1]].tolist() for name in ("cost_values", "probabilities"))
+        shared = sum(probability == _SHARED for probability in probabilities)
+        first = int(ends[1] > 0 and probabilities[0] == _SHARED)
+        given = sum(cost != _UNLABELED for cost in costs)
+        wanted = rows - first if self._all_costs else 1
+        good = shared == first < rows and given in (0, wanted) and len(costs) == first + given
+        if self._all_costs and given:
+            good = good and ends == list(range(rows + 1))
+        return first if good else -1
+
+    def _point(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Tell the records where everything lies."""
+        self._arrays, many = arrays, len(arrays["labels"])
+        for name in SEEN:
+            self._run[name] = arrays[FIELDS_OF_SEEN.get(name, name)].ctypes.data
+        self._written = {name: np.zeros(many, np.float32) for name in ("predictions", "raw", "queries", "losses")}
+        for name, array in self._written.items():
+            self._run[name] = array.ctypes.data
+        self._predictions, self._ranked = self._written["predictions"], np.zeros(many, np.uint32)
+        self._driver.point(arrays["probabilities"], self._ranked)
+
+    def __len__(self) -> int:
+        return self._parser.buffers.examples
+
+    def __getattr__(self, name: str) -> Any:  # layers see this in place of a batch; hardly one looks at it
+        return getattr(self._parser.buffers.batch(), name)
