@@ -318,6 +318,10 @@ class Reduction(ABC):
         """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
         return {}
 
+    def doubts(self) -> str | None:
+        """What to say about the data that was learned, if most likely it is not meant as it is; None: nothing."""
+        return None
+
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Called before each batch: make room for whatever the kernels keep, and check what they cannot.
 

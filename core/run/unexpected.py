@@ -38,6 +38,7 @@ class Unexpected:
         self.labels = 0
         self.first: float | None = None
         self._told = self._told_missing = self._doubted = self._told_loss = False
+        self._told_layers: set[str] = set()
         self._seen = self._example = 0
 
     @property
@@ -79,6 +80,10 @@ class Unexpected:
         if doubt and not self._doubted:
             self._doubted = True
             yield doubt
+        for layer in self._engine.layers:
+            if layer.name not in self._told_layers and (text := layer.doubts()):
+                self._told_layers.add(layer.name)
+                yield f"{layer.name}: {text}"
 
     def _wanted(self) -> str:
         """Which classes are wanted, if labels are classes."""

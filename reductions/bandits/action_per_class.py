@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy import int64
 
+from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -82,12 +83,21 @@ class ActionPerClass(Reduction):
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError("action_per_class: got a layer above it, wanted it at the top")
-        self.state = Record(STATE, copies=Copies(parameters.classes, context))
+        self._copies = Copies(parameters.classes, context)
+        self.state = Record(STATE, copies=self._copies)
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Look at how features are named."""
+        self._copies.look_at(batch)
+
+    def doubts(self) -> str | None:
+        """Of features that share their weights."""
+        return self._copies.doubts()
 
     @property
     def score_count(self) -> int:

@@ -9,12 +9,16 @@ smaller.
 import numpy as np
 from numpy import uint32, uint64
 
+from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context
 from hutch.core.kernel.abi import example_of, float32s_at, record_of, shared_of, uint32s_at
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.reductions.linear.memory import Buffer, reserve
+
+_ENOUGH = 256
+"""How many features tell how features are named."""
 
 COPIES = np.dtype(
     [
@@ -80,6 +84,7 @@ class Copies:
     """
 
     def __init__(self, classes: int, context: Context) -> None:
+        self._seen, self._looks, self._rows = np.zeros(0, np.uint32), 0, int(context.shared["mask"][0]) + 1
         self.record = Record(
             COPIES,
             decision=Record(
@@ -98,6 +103,22 @@ class Copies:
             cleared=(classes * context.step).bit_length(),
         )
         context.shared["multiplier"] = 1  # the copies' indices are rows
+
+    def look_at(self, batch: Batch) -> None:
+        """Look at the features of a batch, as long as few have been seen."""
+        if self._looks < _ENOUGH:
+            self._looks += len(batch.indices) + 1
+            self._seen = np.union1d(self._seen, batch.indices[:_ENOUGH])
+
+    def doubts(self) -> str | None:
+        """What to say of features whose indices lie side by side; None if most do not."""
+        neighbours, share = np.count_nonzero(np.diff(self._seen) == 1), 1 << int(self.record["cleared"][0])
+        if len(self._seen) < 4 or 2 * neighbours < len(self._seen) or 4 * len(self._seen) > self._rows:
+            return None
+        what = (
+            f"most features have neighbouring indices, as names of digits and columns of matrices have: {share} share"
+        )
+        return f"{what} their weights; wanted names with letters, or hash: all (under input)"
 
     @property
     def address(self) -> int:

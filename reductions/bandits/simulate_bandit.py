@@ -14,6 +14,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.batch import Batch
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import ConfigError
@@ -114,9 +115,10 @@ class SimulateBandit(Reduction):
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
+        self._copies = Copies(parameters.classes, context)
         self.state = Record(
             STATE,
-            copies=Copies(parameters.classes, context),
+            copies=self._copies,
             seed=hash_namespace("vw", 0, "all"),
             right=parameters.right,
             wrong=parameters.wrong,
@@ -126,6 +128,14 @@ class SimulateBandit(Reduction):
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Look at how features are named."""
+        self._copies.look_at(batch)
+
+    def doubts(self) -> str | None:
+        """Of features that share their weights."""
+        return self._copies.doubts()
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """How often it has drawn."""

@@ -20,6 +20,7 @@ from hutch.core.kernel.abi import (
     float32s_at,
     int64s_at,
     kernel,
+    no_unroll,
     prefetch,
     record_of,
     shared_of,
@@ -59,6 +60,8 @@ LANES = np.uint64(16)
 features_of = record_of(FEATURES)
 
 _FNV = np.uint64(16777619)
+_MANY = np.uint64(8)
+"""From so many features on, products with all of them are made LANES at a time."""
 
 
 class Features:
@@ -182,8 +185,15 @@ def _multiply(typing_context: Any, others: Any, made: Any, j: Any, n: Any, facto
 def _products(made, n, others, first, size, hashed, product, place):
     """Rows and values of one feature's product with `size` others, from the first on; what lies behind is no matter."""
     factors = uint32(hashed), product
-    for j in range(uint64(0), uint64(size), LANES):
-        _multiply(others, made, uint64(first) + j, uint64(n) + j, factors, place)
+    if len(others[0]) >= _MANY:
+        for j in range(uint64(0), uint64(size), LANES):
+            _multiply(others, made, uint64(first) + j, uint64(n) + j, factors, place)
+        return
+    (indices, x), (rows, values), (multiplier, offset, mask) = others, made, place
+    for j in range(uint64(size)):
+        no_unroll()
+        rows[uint64(n) + j] = ((factors[0] ^ indices[uint64(first) + j]) * multiplier + offset) & mask
+        values[uint64(n) + j] = product * x[uint64(first) + j]
 
 
 @inlined
@@ -216,18 +226,21 @@ def fetch_rest(features, shared):
 
 
 @inlined
-def _copy_apart(features, indices, x, start, stop):
-    """Copy some features to where LANES of them can be read at once from any on."""
+def _apart(features, e, start, count):
+    """Some features of the example; many are copied to where LANES of them can be read at once from any on."""
+    indices, x = uint32s_at(e.indices + uint64(4) * start, count), float32s_at(e.values + uint64(4) * start, count)
+    if count < _MANY:
+        return indices, x
     address, room = _scratch_at(features, 0), features.room
-    their_indices, their_x = uint32s_at(address, room), float32s_at(address + uint64(4) * room, room)
-    for i in range(start, stop):
-        their_indices[i - start], their_x[i - start] = indices[i], x[i]
+    their_indices, their_x = uint32s_at(address, count), float32s_at(address + uint64(4) * room, count)
+    for i in range(count):
+        their_indices[i], their_x[i] = indices[i], x[i]
     return their_indices, their_x
 
 
 @inlined
 def _pair(indices, x, term, starts, permutations, made, n, others, place):
-    """The term of two namespaces, whose second one has been copied apart."""
+    """The term of two namespaces, whose second one is given apart."""
     same = _repeats(term, 1) and not permutations
     start, size = starts[term[1]] - starts[0], starts[term[2] + 1] - starts[term[2]]
     for i in range(start, starts[term[1] + 1] - starts[0]):
@@ -243,7 +256,7 @@ def _interact(features, e, term, starts, permutations, rows, values, n, place):
     order, first = term[0], starts[0]
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     last = starts[term[order]] - first
-    others = _copy_apart(features, indices, x, last, starts[term[order] + 1] - first)
+    others = _apart(features, e, uint64(last), uint64(starts[term[order] + 1] - first - last))
     if order == 2:
         return _pair(indices, x, term, starts, permutations, (rows, values), n, others, place)
     at = int64s_at(features.walk, MAX_ORDER)

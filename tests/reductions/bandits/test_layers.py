@@ -151,3 +151,29 @@ def test_layers_that_do_not_fit_are_refused(layers, text):
     names = [{"ngrams": {"size": 2}} if layer == "ngrams" else layer for layer in layers]
     with pytest.raises(ConfigError, match=text):
         Chain.from_config({"chain": [*names, "cost_sensitive_with_features", "linear"]})
+
+
+@pytest.mark.parametrize(
+    ("top", "label"), [({"simulate_bandit": {"classes": 3}}, "2"), ("action_per_class", "1:1:0.5")]
+)
+@pytest.mark.parametrize("mode", ["strings", "all"])
+@pytest.mark.parametrize("letter", ["", "f"])
+def test_names_that_share_their_weights_are_named(top, label, mode, letter):
+    top = {"action_per_class": {"classes": 3}} if top == "action_per_class" else top
+    below = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    chain = Chain.from_config({"chain": [top, *below], "input": {"hash": mode}})
+    lines = [f"{label} |x " + " ".join(f"{letter}{k}:0.5" for k in range(10))] * 5
+    if mode == "all" or letter:
+        chain.learn(lines)
+        return
+    with pytest.warns(UserWarning, match=r"4 share their weights; wanted names with letters, or hash: all"):
+        chain.learn(lines)
+    chain.learn(lines)  # said once
+
+
+def test_columns_of_a_matrix_share_their_weights():
+    random = np.random.default_rng(0)
+    below = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    chain = Chain.from_config({"chain": [{"simulate_bandit": {"classes": 4}}, *below]})
+    with pytest.warns(UserWarning, match="columns of matrices"):
+        chain.learn(random.normal(size=(50, 8)), random.integers(1, 5, 50))
