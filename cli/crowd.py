@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hutch.cli.complete import names
 from hutch.core.errors import ConfigError, DataError, UsageError, at, counted, did_you_mean
 from hutch.core.strict_json import dumps
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from hutch.crowd.models.model import CrowdModel, State
 
 _METHODS = ("batch", "online")
+_MODELS = ("dawid_skene", "mixed", "nominal", "one_coin", "two_level")
+"""Those that come with Hutch, which a shell offers."""
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
     "contradictions", "left_out", "ties", "krippendorff_alpha", "krippendorff_ordinal", "krippendorff_interval", "gold",
@@ -33,12 +36,18 @@ def crowd(
         ),
     ],
     method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How to infer: batch or online.", show_default="batch", autocompletion=names(*_METHODS)
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Name of the crowd model.", show_default="two_level, or mixed with a reference"
+            metavar="NAME",
+            help="Name of the crowd model.",
+            show_default="two_level, or mixed with a reference",
+            autocompletion=names(*_MODELS),
         ),
     ] = None,
     gold: Annotated[

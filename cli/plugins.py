@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hutch.cli.complete import registered
 from hutch.cli.lazy import new_app
 from hutch.core.strict_json import dumps
 
@@ -66,7 +67,14 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A distribution, a plugin, a reduction or a loss.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A distribution, a plugin, a reduction or a loss.",
+            autocompletion=registered("reductions", "losses"),
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Run the contract checks on a plugin.
