@@ -1,7 +1,7 @@
 """Reads Vowpal Wabbit's command line by the table of its options."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -96,17 +96,26 @@ def refuse(words: Sequence[str]) -> None:
         UsageError: there is one; it says what to use instead.
     """
     if words:
-        raise UsageError("\n".join(map(_refusal, dict.fromkeys(words))))
+        raise UsageError("\n".join(_refusals(dict.fromkeys(words))))
 
 
-def _refusal(word: str) -> str:
-    name = word.lstrip("-").partition("=")[0]
-    if name in ABSENT:
-        return f"--{name} is not supported" + (f": {ABSENT[name]}" if ABSENT[name] else " by Hutch")
+def _refusals(words: Iterable[str]) -> Iterator[str]:
+    """What is said of each word; options for which the same is to be used stand together."""
+    absent: dict[str, list[str]] = {}
+    unknown = []
+    for word in words:
+        name = word.lstrip("-").partition("=")[0]
+        if name in ABSENT:
+            absent.setdefault(ABSENT[name], []).append(f"--{name}")
+        else:
+            unknown.append(word)
+    for instead, names in absent.items():
+        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not supported: {instead}"
     valid = [f"--{option.name}" for option in OPTIONS if option.supported]
-    nearest = did_you_mean(word, valid)
-    hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the available options"
-    return f"unknown option {word!r}; {hint}"
+    for word in unknown:
+        nearest = did_you_mean(word, valid)
+        hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the available options"
+        yield f"unknown option {word!r}; {hint}"
 
 
 _COLUMN = 32
