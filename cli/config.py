@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.complete import chains
-from hutch.cli.lazy import new_app
 from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains
+from hutch.cli.shell.lazy import new_app
 from hutch.core.strict_json import dumps
 
 app = new_app(no_args_is_help=True, help="Check a chain, show it with its defaults, export its schema.")

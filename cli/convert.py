@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hutch.cli.complete import registered
+from hutch.cli.shell.complete import registered
 
 
 def convert(

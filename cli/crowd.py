@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.cli.complete import names
+from hutch.cli.shell.complete import crowd_models
 from hutch.core.errors import ConfigError, DataError, UsageError, at, counted, did_you_mean
 from hutch.core.strict_json import dumps
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hutch.crowd.models.model import CrowdModel, State
 
 _METHODS = ("batch", "online")
-_MODELS = ("dawid_skene", "mixed", "nominal", "one_coin", "two_level")
-"""Those that come with Hutch, which a shell offers."""
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
     "contradictions", "left_out", "ties", "krippendorff_alpha", "krippendorff_ordinal", "krippendorff_interval", "gold",
@@ -36,10 +34,7 @@ def crowd(
         ),
     ],
     method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="How to infer: batch or online.", show_default="batch", autocompletion=names(*_METHODS)
-        ),
+        str | None, typer.Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
     ] = None,
     model: Annotated[
         str | None,
@@ -47,7 +42,7 @@ def crowd(
             metavar="NAME",
             help="Name of the crowd model.",
             show_default="two_level, or mixed with a reference",
-            autocompletion=names(*_MODELS),
+            autocompletion=crowd_models,
         ),
     ] = None,
     gold: Annotated[

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.cli.complete import names, registered
-from hutch.cli.lazy import new_app
+from hutch.cli.shell.complete import names, registered
+from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from hutch.cli.complete import chains
 from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains
 
 
 def evaluate(

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.complete import Completer, overrides, registered
-from hutch.cli.complete import names as names_of
-from hutch.vw.table import LEARNER, NAMED, Option
+from hutch.cli.shell.complete import Completer, overrides, registered
+from hutch.cli.shell.complete import names as names_of
+from hutch.vw.option import LEARNER, Option
+from hutch.vw.table import NAMED
 
 Overrides = Annotated[
     list[str] | None,

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.complete import registered
-from hutch.cli.lazy import new_app
+from hutch.cli.shell.complete import registered
+from hutch.cli.shell.lazy import new_app
 from hutch.core.strict_json import dumps
 
 app = new_app(invoke_without_command=True, help="List what is installed, check a plugin.")

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.complete import chains
 from hutch.cli.options import Overrides, takes_vw_options
+from hutch.cli.shell.complete import chains
 from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.help import Command
-from hutch.cli.lazy import new_app
 from hutch.cli.options import takes_vw_options
+from hutch.cli.shell.help import Command
+from hutch.cli.shell.lazy import new_app
 from hutch.vw.main import vw as run
 from hutch.vw.table import OPTIONS
 

@@ -74,7 +74,7 @@ def command_line(text: str, columns: int, indent: int = 0) -> list[str]:
 
 
 def entries(rows: Iterable[tuple[str, str]], columns: int, left: int | None = None) -> list[str]:
-    """Rows of two columns; where the left one is too wide for its column, the right one begins on the next line.
+    r"""Rows of two columns; where the left one is too wide for its column, the right one begins on the next line.
 
     Args:
         rows: what stands on the left and on the right.

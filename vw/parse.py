@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
-from hutch.vw.table import GROUPS, OPTIONS, Option
+from hutch.vw.option import Option
+from hutch.vw.table import GROUPS, OPTIONS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -67,7 +68,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     >>> parse(["--bfgs"])
     Traceback (most recent call last):
     ...
-    hutch.core.errors.UsageError: --bfgs is not supported: use the default learner, --sgd, or the `dyadic` layer
+    hutch.core.errors.UsageError: --bfgs is not supported: use the default learner, with --passes
     """
     width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
     parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)

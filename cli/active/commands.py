@@ -10,9 +10,9 @@ import typer
 
 from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
 from hutch.cli.active.run import export, run
-from hutch.cli.complete import chains
-from hutch.cli.lazy import new_app
 from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains
+from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 

@@ -10,8 +10,8 @@ import typer
 
 from hutch.cli.active.label_names import label_names
 from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
-from hutch.cli.complete import chains, names
 from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains, names
 
 
 def run(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hutch.cli.complete import chains, overrides, parameters_of_layer, registered
-from hutch.cli.crowd import _MODELS
+from hutch.cli.shell.complete import chains, crowd_models, overrides, parameters_of_layer, registered
 from hutch.core.parameters import parameters_of
 from hutch.crowd.table import BUILT_IN
 from hutch.plugins.manager import Plugins
@@ -109,7 +108,7 @@ def test_paths_of_set() -> None:
 
 def test_names_are_those_that_are_registered() -> None:
     assert registered("losses")(None, [], "") == sorted(REGISTRY.losses)
-    assert sorted(model.name for model in BUILT_IN) == list(_MODELS)
+    assert sorted(model.name for model in BUILT_IN) == crowd_models(None, [], "")
 
 
 def test_files_of_chains(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,7 +220,7 @@ WRONG = [
     (["-f", "no/such/model"], 1, "model: cannot be written: No such file or directory"),
     (["-f", "."], 1, "cannot be written: it is a directory"),
     (["-p", "no/p"], 1, "p: cannot be written: No such file or directory"),
-    (["--passes", "0"], 2, "Invalid value for '--passes'"),
+    (["--passes", "0"], 2, "--passes: got '0', wanted a whole number, at least 1\n"),
     (["--no-such-option"], 2, "No such option: --no-such-option"),
 ]
 

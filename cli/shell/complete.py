@@ -32,6 +32,10 @@ def names(*choices: str) -> Completer:
     return complete
 
 
+crowd_models = names("dawid_skene", "mixed", "nominal", "one_coin", "two_level")
+"""Offers the crowd models that come with Hutch."""
+
+
 def registered(*kinds: str) -> Completer:
     """Offer the names that come with Hutch.
 
@@ -58,8 +62,8 @@ def chains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 def overrides(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Offer the paths of `--set`: sections with their keys, layers with their parameters.
 
-    >>> overrides(None, [], "dyadic.r")
-    ['dyadic.rank=']
+    >>> overrides(None, [], "dyadic.ra")
+    ['dyadic.rank=', 'dyadic.rates=']
     """
     from hutch.core.config.sections import Frame
 

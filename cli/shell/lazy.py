@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import typer
 from typer.main import get_command
 
-from hutch.cli.help import Command, Group
+from hutch.cli.shell.help import Command, Group
 from hutch.core.errors import did_you_mean
 
 
