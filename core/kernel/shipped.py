@@ -59,8 +59,8 @@ def place_of(directory: str, function: str, signature: str, built_for: str) -> P
     return FOLDER / built_for / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.object"
 
 
-def load(directory: str, function: str, signature: str) -> int | None:
-    """The address of a kernel's code that came with the package; None if it has none for this processor."""
+def load(directory: str, function: str, signature: str) -> object_store.Code | None:
+    """A kernel's code that came with the package; None if it has none for this processor."""
     built_for = level()
     if built_for is None:
         return None
