@@ -6,20 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hutch.cli.warmup_runs import RUNS, THEN, USUAL, write
 from hutch.core.strict_json import dumps
-
-_FILES = {
-    "simple.vw": "1 'a |f x:0.5 y |g z\n-1 |f x |g z\n",
-    "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
-    "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120)),
-}
-_COMMANDS = (
-    ("train", "simple.vw", "--quiet", "-p", "predictions.txt"),
-    ("crowd", "labels.tsv", "--quiet", "--next", "1"),
-    ("crowd", "labels.tsv", "--quiet", "--method", "online"),
-    ("em", "fit", "rows.csv", "--rank", "1"),
-)
-"""Small runs that compile what is not reached by address."""
 
 
 def warmup(
@@ -29,15 +17,17 @@ def warmup(
             "-j", "--jobs", min=1, metavar="N", help="Processes that compile at the same time; by default all cores."
         ),
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every kernel of all installed plugins.")] = False,
     usual: Annotated[
         bool, typer.Option("--usual", help="Only what lines, tables, classes and costs above `linear` need.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compile every kernel ahead of time, so that later commands only load them.
+    """Compile kernels ahead of time, so that later commands only load them.
 
-    Kernels are compiled for this very processor, those that came with the package, too.
+    Those of lines, tables, the usual layers, of the chains in configs/ and of the commands crowd, em and active. They
+    are compiled for this very processor, those that came with the package, too.
 
     Example: hutch warmup -j 4
     """
@@ -45,21 +35,24 @@ def warmup(
     import time
 
     start = time.perf_counter()
-    kernels = sorted(filter(_is_usual, installed_kernels()) if usual else installed_kernels())
-    pieces = [*(_COMMANDS[:1] if usual else _COMMANDS), *kernels]
+    kernels = sorted(installed_kernels() if all_ else filter(_is_usual, installed_kernels()))
+    runs = USUAL if usual else (*RUNS, *USUAL)
+    pieces: list[str | tuple[str, ...]] = [*runs, "hutch.cli.warmup_runs:read_tables", *kernels]
+    processes = jobs or _cores()
     with (
         _shipped_left_aside(),
-        background(pieces, jobs or _cores()) as results,
-        _bar(len(pieces), quiet or as_json) as advance,
+        background(pieces, processes) as results,
+        _bar(len(pieces), processes, quiet or as_json) as advance,
     ):
         for result in results:
             result.get()
             advance()
-    found = {"kernels": len(kernels), "seconds": time.perf_counter() - start}
+    found = {"kernels": len(kernels), "runs": len(runs), "seconds": time.perf_counter() - start}
     if as_json:
         print(dumps(found))
     elif not quiet:
-        print(f"{found['kernels']} kernels are ready after {found['seconds']:.1f} s", file=sys.stderr)
+        text = f"{len(kernels)} kernels and those of {len(runs)} small runs are ready after {found['seconds']:.1f} s"
+        print(text, file=sys.stderr)
 
 
 _USUAL = (
@@ -122,12 +115,15 @@ def _cores() -> int:
 
 
 @contextmanager
-def _bar(total: int, hidden: bool) -> Iterator[Callable[[], Any]]:
-    """A bar on a terminal; the block gets a function that moves it on by one."""
+def _bar(total: int, processes: int, hidden: bool) -> Iterator[Callable[[], Any]]:
+    """A bar on a terminal, elsewhere a line for each tenth; the block gets a function that moves it on by one."""
     import sys
 
-    if hidden or not sys.stderr.isatty():
+    if hidden:
         yield lambda: None
+        return
+    if not sys.stderr.isatty():
+        yield _tenths(total, processes)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -136,6 +132,22 @@ def _bar(total: int, hidden: bool) -> Iterator[Callable[[], Any]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=total)
         yield lambda: progress.advance(task)
+
+
+def _tenths(total: int, processes: int) -> Callable[[], Any]:
+    """Say on standard error how far it is, when another tenth is done."""
+    import sys
+
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if done * 10 // total > (done - 1) * 10 // total:
+            print(f"compiled {done} of {total}", file=sys.stderr, flush=True)
+
+    print(f"compiling {total} pieces in {processes} processes", file=sys.stderr, flush=True)
+    return advance
 
 
 def installed_kernels() -> set[str]:
@@ -199,18 +211,20 @@ def _run(command: tuple[str, ...]) -> None:
     import contextlib
     import io
     import tempfile
+    from itertools import groupby
     from pathlib import Path
 
     from hutch.cli.commands import Commands, app
     from hutch.core.errors import HutchError
 
-    if command[0] not in Commands.names():
-        return
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for name, text in _FILES.items():
-            Path(name).write_text(text, encoding="utf-8")
-        said = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-            status = app(list(command), standalone_mode=False)
-        if status:
-            raise HutchError(f"hutch {' '.join(command)} ended with status {status}: {said.getvalue()}")
+        write(Path(folder))
+        for is_next, words in groupby(command, lambda word: word == THEN):
+            one = list(words)
+            if is_next or one[0] not in Commands.names():
+                continue
+            said = io.StringIO()
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+                status = app(one, standalone_mode=False)
+            if status:
+                raise HutchError(f"hutch {' '.join(one)} ended with status {status}: {said.getvalue()}")

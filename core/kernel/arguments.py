@@ -106,7 +106,7 @@ def result_of(found: Any) -> Any:
     if isinstance(found, types.NoneType):
         return None
     if isinstance(found, types.BaseTuple) and not isinstance(found, types.BaseNamedTuple):
-        parts = [result_of(part) for part in found]
+        parts = [result_of(part) for part in found]  # type: ignore[attr-defined]
         return UNFIT if UNFIT in parts else parts
     return str(found) if str(found) in _NUMBERS else UNFIT
 

@@ -247,15 +247,16 @@ class ArrayKernel(Deferred):
     def __call__(self, *arguments: Any) -> Any:
         flat: list[Any] = []
         kinds = tuple([describe(argument, flat) for argument in arguments])
-        if None in kinds:
-            return self._called(*arguments)
         if kinds not in self._natives:
             self._natives[kinds] = self._native(kinds)
         native = self._natives[kinds]
         return native(flat) if native else self._called(*arguments)
 
-    def _native(self, kinds: tuple[Description, ...]) -> Native | None:
-        """The function for these kinds of arguments; None where only Numba can hand over what it returns."""
+    def _native(self, found: tuple[Description | None, ...]) -> Native | None:
+        """The function for these kinds of arguments; None where only Numba can call it."""
+        kinds = [kind for kind in found if kind is not None]
+        if len(kinds) < len(found):
+            return None
 
         def make() -> tuple[Any, Any]:
             types = tuple(map(numba_type, kinds))
@@ -264,7 +265,7 @@ class ArrayKernel(Deferred):
 
         signature = ", ".join(map(text_of, kinds))
         code = _Specialisation(self.py_func, self._directory, f"({signature})", make).code()
-        return None if code.result is UNFIT else Native(self.py_func.__name__, code.address, kinds, code.result)
+        return None if code.result == UNFIT else Native(self.py_func.__name__, code.address, kinds, code.result)
 
     @cached_property
     def _called(self) -> Any:

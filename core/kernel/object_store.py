@@ -117,14 +117,10 @@ def load(path: Path, *, ours: bool = False) -> tuple[Code | None, bool]:
     Returns:
         Its code or None, and whether the file is there and whole.
     """
-    try:
-        head, _, body = path.read_bytes().partition(b"\n")
-    except OSError:
+    found = None if not ours and why_not(path) else _parts(path)
+    if found is None:
         return None, False
-    if head != _head(body) or (not ours and why_not(path)):
-        return None, False
-    described, _, code = body.partition(b"\n")
-    description = json.loads(described)
+    description, code = found
     if not code:
         return None, True
     makes_arrays = _makes_arrays(description["needs"])
@@ -132,6 +128,31 @@ def load(path: Path, *, ours: bool = False) -> tuple[Code | None, bool]:
     if address is None:
         address = _link(code, description)
     return None if address is None else Code(address, description["result"]), True
+
+
+def description(path: Path) -> dict[str, Any] | None:
+    """What is known of a kernel: its name and signature, and as `code` whether there is any.
+
+    Args:
+        path: where `save` has put it.
+
+    Returns:
+        None if there is none, or a damaged one.
+    """
+    found = _parts(path)
+    return None if found is None else found[0] | {"code": bool(found[1])}
+
+
+def _parts(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Description and code of a file that is whole."""
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    if head != _head(body):
+        return None
+    described, _, code = body.partition(b"\n")
+    return json.loads(described), code
 
 
 def _makes_arrays(needs: list[str]) -> bool:
