@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 _NUMBERS: dict[str, Any] = {
     **{name: getattr(ctypes, f"c_{name}") for name in ("int8", "int16", "int32", "int64")},
@@ -17,6 +18,7 @@ _NUMBERS: dict[str, Any] = {
     "float64": ctypes.c_double,
     "bool": ctypes.c_bool,
 }
+_HEAD = object.__basicsize__
 _PLAIN = {int: "int64", float: "float64", bool: "bool"}
 _LARGEST = (1 << 63) - 1
 
@@ -37,6 +39,18 @@ Description = Kind | str
 """A kind, or the name of a number's dtype."""
 
 
+def _read_address(array: NDArray[Any]) -> int:
+    return ctypes.c_size_t.from_address(id(array) + _HEAD).value
+
+
+def _is_read_right() -> bool:
+    return all(_read_address(array) == array.ctypes.data for array in (np.zeros(3), np.zeros((4, 2), np.int32)[2:]))
+
+
+# NumPy's binary interface has the address first in an array; `ctypes.data` makes an object of ten times the time
+_address = _read_address if _is_read_right() else lambda array: int(array.ctypes.data)
+
+
 def describe(value: Any, flat: list[Any]) -> Description | None:
     """What an argument is; None for what only Numba can hand over.
 
@@ -52,7 +66,7 @@ def describe(value: Any, flat: list[Any]) -> Description | None:
         if not flags.aligned or not dtype.isnative or dtype.kind not in "biufV":
             return None
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        flat += (None, None, value.size, dtype.itemsize, value.ctypes.data, *value.shape, *value.strides)
+        flat += (None, None, value.size, dtype.itemsize, _address(value), *value.shape, *value.strides)
         return Kind(dtype, (value.ndim, layout))
     if (name := _PLAIN.get(kind)) is not None:
         flat.append(value)

@@ -367,7 +367,7 @@ def _told(name: str) -> Iterator[None]:
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
     """Decorate a kernel that Python calls with numbers and addresses; arrays are views of what lies there.
 
-    Unlike a `compiled` kernel it is loaded without Numba, so the kernels that every command needs are of this kind.
+    It takes less time to call than a `compiled` kernel, and has one signature.
 
     Args:
         signature: in Numba's notation, as `int64(uint64, int64)`.

@@ -69,7 +69,10 @@ def load(directory: str, function: str, signature: str) -> object_store.Code | N
 
 @cache
 def _convention() -> str:
-    """How kernels compiled by the installed Numba call each other: shipped ones call them, and are called by them."""
+    """How kernels of the installed Numba call each other, as shipped ones do, and what an array is to them."""
     found = find_spec("numba")
-    path = Path(found.origin).parent / "core" / "callconv.py" if found and found.origin else None
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else ""
+    paths = [
+        Path(found.origin).parent / "core" / name if found and found.origin else None
+        for name in ("callconv.py", "datamodel/models.py", "runtime/nrtdynmod.py")
+    ]
+    return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path and path.is_file())

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from hutch.cli import warmup
-from hutch.cli.warmup_runs import CHAINS, USUAL
+from hutch.cli.warmup import CHAINS, USUAL
 from hutch.core.errors import HutchError
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss.kernels import hinge_value
