@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -37,6 +38,7 @@ _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _dispatchers: list[Any] = []
+_spent = 0.0  # seconds that this process has compiled
 _making = RLock()  # threads that need the same kernel at once compile it once
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
@@ -352,14 +354,17 @@ class AddressKernel:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Show on a terminal, while something is compiled, what it is and how much was before."""
+    """Show on a terminal, while something is compiled, what it is, how much was before, and how long that took."""
+    global _spent
     shown = sys.stderr is not None and sys.stderr.isatty()
     if shown:
-        text = f"compiling once for this machine: {name}, {compilations()} kernels before it"
+        text = f"compiling once for this machine: {name} (kernel {compilations() + 1}, {_spent:.0f} s so far)"
         print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+    begun = time.perf_counter()
     try:
         yield
     finally:
+        _spent += time.perf_counter() - begun
         if shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
