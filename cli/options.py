@@ -11,8 +11,7 @@ import typer
 
 from hutch.cli.shell.complete import Completer, overrides, registered
 from hutch.cli.shell.complete import names as names_of
-from hutch.vw.option import LEARNER, Option
-from hutch.vw.table import NAMED
+from hutch.vw.table import LEARNER, NAMED, Option
 
 Overrides = Annotated[
     list[str] | None,

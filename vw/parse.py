@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
-from hutch.vw.option import Option
-from hutch.vw.table import GROUPS, OPTIONS
+from hutch.vw.table import GROUPS, OPTIONS, Option
 
 
 class _Parser(argparse.ArgumentParser):

@@ -4,10 +4,86 @@
 documentation. An option that sets a parameter of a layer needs its line here and nothing else: `sets` names both.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from hutch.vw.absent import ABSENT
-from hutch.vw.option import LEARNER, Option
+
+Kind = Literal["flag", "int", "float", "text", "texts", "words"]
+Reads = Literal["value", "letters", "terms", "loss"]
+
+LEARNER = ("weights", "input", "seed", "base")
+"""The parts of a chain that `hutch train` lets VW's options set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of VW.
+
+    Attributes:
+        name: the long name without dashes.
+        short: the short name, empty for none.
+        kind: of its value; `texts` can be given several times, `words` several times with several values each.
+        help: what it does.
+        metavar: what stands for its value in help texts.
+        default: what holds if it is not given, None for none.
+        choices: the values that there are; empty for any.
+        least: the smallest value, None for any.
+        sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
+            learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none.
+        reads: how a value becomes one of the chain: as it is, as namespaces, as interactions, or as part of a loss.
+        value: what a flag sets.
+        needs: the option without which it has no meaning; without it an option for a layer brings that layer.
+        note: what is different from VW; or, where Hutch does not have the option, what to use instead.
+        supported: False if Hutch refuses it.
+    """
+
+    name: str
+    short: str = ""
+    kind: Kind = "flag"
+    help: str = ""
+    metavar: str = ""
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    sets: str = ""
+    reads: Reads = "value"
+    value: Any = True
+    needs: str = ""
+    note: str = ""
+    supported: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """`same`, `different` or `not supported`."""
+        return "not supported" if not self.supported else ("different" if self.note else "same")
+
+    @property
+    def part(self) -> str:
+        """The section or the layer of a chain that it sets."""
+        return self.sets.partition(".")[0]
+
+    @property
+    def key(self) -> str:
+        """The parameter that it sets; empty if a layer's presence is all."""
+        return self.sets.partition(".")[2]
+
+    @property
+    def layer(self) -> str:
+        """The layer above the base learner that it belongs to, empty if there is none."""
+        return "" if self.part in LEARNER else self.part
+
+    @property
+    def brings_layer(self) -> bool:
+        """Whether the layer is part of the chain because of this option."""
+        return bool(self.layer) and not self.needs
+
+    def given(self, values: Any) -> Any:
+        """Its value in what `hutch.vw.parse.parse` returns; None if it was not given."""
+        value = getattr(values, self.name)
+        if value is None or value is False or value == []:
+            return None
+        return self.value if self.kind == "flag" else value
 
 
 def _flag(name: str, help: str, **more: Any) -> Option:
@@ -31,6 +107,8 @@ def _words(name: str, metavar: str, help: str, **more: Any) -> Option:
 
 
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
+_ALWAYS_ON = "Accepted for compatibility; always on."
+_BAD_LINE = "a bad line is reported and passed over"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
 _NOT_NEEDED = "accepted, and changes nothing"
 
@@ -67,12 +145,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="works without a cache; data that fits stays in memory",
             ),
             _flag("holdout_off", "With several passes, hold out no examples."),
-            _int(
-                "holdout_period",
-                "With several passes, hold out every Nth example for testing.",
-                default=10,
-                least=1,
-            ),
+            _int("holdout_period", "With several passes, hold out every Nth example for testing.", default=10, least=1),
             _int("holdout_after", "Hold out all examples after the first N; 0: none.", default=0, least=0),
             _int("early_terminate", "Stop after N passes without improvement.", default=3, least=1),
             _flag(
@@ -80,11 +153,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Stop at the first malformed line.",
                 note="the message begins with file:line:column, and the exit status is 1",
             ),
-            _flag(
-                "json",
-                "Read lines of JSON, an example each, or a decision.",
-                note="a bad line is reported and passed over",
-            ),
+            _flag("json", "Read lines of JSON, an example each, or a decision.", note=_BAD_LINE),
             _flag(
                 "dsjson",
                 "Read logged decisions, a line of JSON each.",
@@ -112,11 +181,9 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="reads Hutch's own format and that of VW 9; the chain comes from the model",
             ),
             _flag("testonly", "Predict only; do not learn.", short="t"),
-            _flag("save_resume", "Accepted for compatibility; always on.", note="always on: resuming is exact"),
+            _flag("save_resume", _ALWAYS_ON, note="always on: resuming is exact"),
             _flag(
-                "preserve_performance_counters",
-                "Accepted for compatibility; always on.",
-                note="the model keeps all counters; a run shows its own",
+                "preserve_performance_counters", _ALWAYS_ON, note="the model keeps all counters; a run shows its own"
             ),
             _text("predictions", "FILE", "Write predictions to this file; - is standard output.", short="p"),
             _text(
@@ -126,10 +193,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 short="r",
             ),
             _text(
-                "readable_model",
-                "FILE",
-                "Write the weights as text.",
-                note="ends where the weights end; no checksum",
+                "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"
             ),
             _text(
                 "invert_hash",
@@ -157,12 +221,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 short="P",
             ),
             _flag("quiet", "Print no progress table."),
-            _text(
-                "driver_output",
-                "stdout|stderr",
-                "Where the progress table goes.",
-                choices=("stdout", "stderr"),
-            ),
+            _text("driver_output", "stdout|stderr", "Where the progress table goes.", choices=("stdout", "stderr")),
             _flag("driver_output_off", "Print no progress table."),
             _flag("dont_output_best_constant", "Leave the best constant out of the report."),
             _text("id", "NAME", "Name of the model.", note="appears in the readable model"),
@@ -295,10 +354,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="is kept in the model"),
             _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             _int(
-                "error",
-                "Errors that the tournament survives.",
-                sets="error_correcting_tournament.errors",
-                needs="ect",
+                "error", "Errors that the tournament survives.", sets="error_correcting_tournament.errors", needs="ect"
             ),
             _int(
                 "csoaa",
@@ -418,17 +474,9 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
     (
         "Accepted for compatibility",
         (
-            _flag(
-                "per_model_save_load",
-                "Accepted for compatibility; always on.",
-                note="always on: every sub-model keeps all of its state",
-            ),
+            _flag("per_model_save_load", _ALWAYS_ON, note="always on: every sub-model keeps all of its state"),
             _flag("no_daemon", "Read data, whatever --daemon says."),
-            _flag(
-                "compressed",
-                "Accepted for compatibility; always on.",
-                note="always so: compressed data is known by its ending",
-            ),
+            _flag("compressed", _ALWAYS_ON, note="always so: compressed data is known by its ending"),
             *(_text(name, "X", _NO_EFFECT, note=_NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
             *(
                 _int(name, _NO_EFFECT, note=_NOT_NEEDED)

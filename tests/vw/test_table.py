@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hutch.vw.absent import ABSENT
-from hutch.vw.option import LEARNER
-from hutch.vw.table import GROUPS, NAMED, OPTIONS
+from hutch.vw.table import GROUPS, LEARNER, NAMED, OPTIONS
 
 ROOT = Path(__file__).parents[2]
 LINE = '            _float("mirror", "Predict the opposite.", sets="mirror.strength"),\n'
