@@ -12,7 +12,7 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
-from hutch.core.chain.driver import run_of
+from hutch.core.chain.driver import run_of, tally
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -183,25 +183,6 @@ def _read_choice(s, r, d, row):
 
 
 @inlined
-def _count(s, e, shared, labeled, held_out):
-    """Take the decision into the statistics."""
-    weight = e.importance
-    if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
-        shared.time += weight
-    if held_out and labeled:
-        shared.weighted_holdout += weight
-        shared.sum_loss_holdout += e.loss
-        return
-    if labeled:
-        shared.weighted_labeled += weight
-    else:
-        shared.weighted_unlabeled += weight
-    shared.sum_loss += e.loss
-    shared.examples += uint64(1)
-    shared.features += e.features
-
-
-@inlined
 def _write_outputs(s, r, d, e, row, stop):
     """Write what the chain said of a decision; a shared line has no prediction."""
     predictions, raw = float32s_at(r.predictions, r.size), float32s_at(r.raw, r.size)
@@ -259,7 +240,9 @@ def drive_decisions(decisions, start):
             learns = learning and labeled and weight > 0 and not held_out
             call(layer.learn if learns else layer.predict, top, example, e.label, weight, uint64(0))
         _write_outputs(s, r, d, e, row, stop)
-        _count(s, e, shared, labeled, held_out)
+        if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
+            shared.time += e.importance
+        tally(e, shared, labeled, held_out)
         row = stop
         if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
             break

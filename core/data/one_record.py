@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
+from hutch.core.data.assemble import as_float, is_composite
+from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
@@ -47,6 +49,7 @@ class RecordFiller:
         self._options, self._mask = options, (1 << options.bits) - 1
         roles = Roles.of(columns)
         self._label, self._importance, self._base = (roles.key(name) for name in ("label", "importance", "base"))
+        self._classes = class_names(roles.classes, options.label)
         self._special = {roles.key(name) for name in ("label", "importance", "base", "tag", "group")}
         self._special |= set(map(str, roles.ignore))
         self._spaces: dict[str, _Space] = {}
@@ -106,6 +109,8 @@ class RecordFiller:
         indices, values = pieces.get(space.id) or ([], [])
         for name, value in items:
             if type(name) is not str:  # True, 1 and 1.0 are one key of a dict, and three names
+                if is_composite(name):
+                    return False
                 name = str(name)
             if type(value) is not float:
                 if isinstance(value, str):
@@ -117,7 +122,7 @@ class RecordFiller:
                     continue
                 if type(value) is not int and not isinstance(value, Real):
                     return False
-                value = float(value)
+                value = as_float(value)
             if _SMALLEST < value < _LARGEST or -_LARGEST < value < -_SMALLEST:
                 index = names.get(name)
                 indices.append(self._new_name(space, name) if index is None else index)
@@ -146,10 +151,14 @@ class RecordFiller:
         label, kind = record.get(self._label), self._options.label
         if label is None:
             value = _MISSING
+        elif self._classes is not None:
+            if (found := self._classes.find(label)) is None:
+                return False
+            value = found
         elif kind == "cost_sensitive" or not isinstance(label, Real):
             return False
         else:
-            value = float(label)
+            value = as_float(label)
             if value != value:
                 value = _MISSING
             elif not -_LARGEST < value < _LARGEST:
@@ -166,7 +175,7 @@ class RecordFiller:
         if value is None:
             self.arrays[name][0] = missing
             return True
-        if not isinstance(value, Real) or not least <= float(value) < _LARGEST:
+        if not isinstance(value, Real) or not least <= as_float(value) < _LARGEST:
             return False
         self.arrays[name][0] = float(value)
         return True
