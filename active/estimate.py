@@ -39,16 +39,16 @@ class LossSums:
 def score_interval(sums: LossSums, confidence: float = 0.9) -> tuple[float, float, float]:
     """The mean loss of all examples, and the interval in which it lies.
 
-    The estimate is L = errors / weight: a label counts 1 / P of itself, whatever the learner does, as long as each P was
-    known and above zero before the label was. That is exact where all errors are alike, which errors / covered is not;
-    it is biased by less than one label's part. The interval is the set of all means m with
+    The estimate is L = errors / weight: a label counts 1 / P of itself, whatever the learner does, as long as each P
+    was known and above zero before the label was. That is exact where all errors are alike, which errors / covered is
+    not; it is biased by less than one label's part. The interval is the set of all means m with
 
         (L - m)² ≤ z² (c m (1 - m) + max(e - c, 0) m²) / covered
 
-    which is the variance of L if the mean is m: c is the mean of (1 - P) / P over the mistakes, e over all examples. With
-    P the same for all it is Wilson's interval. One mistake at an average example is added to c, because the few mistakes
-    that were found may all have been likely to be asked for, and z is the quantile of Student's distribution with as many
-    degrees of freedom as there are mistakes of one size in effect.
+    which is the variance of L if the mean is m: c is the mean of (1 - P) / P over the mistakes, e over all examples.
+    With P the same for all it is Wilson's interval. One mistake at an average example is added to c, because the few
+    mistakes that were found may all have been likely to be asked for, and z is the quantile of Student's distribution
+    with as many degrees of freedom as there are mistakes of one size in effect.
 
     Args:
         sums: of the labels bought.

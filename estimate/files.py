@@ -7,7 +7,7 @@ import numpy as np
 from hutch.core.errors import DataError, UsageError, at
 from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import Labels, read_gold, read_labels
-from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.estimate.questions import Items
 
 SEVERAL = 1.5
@@ -66,7 +66,8 @@ def _noisy(said: Labels) -> np.ndarray:
         raise UsageError(
             f"--noisy: got {got:.2f} labels per item, wanted at least {SEVERAL} to tell how noisy people are"
         )
-    return aggregate(said, DawidSkene()).fit.posterior  # not calibrated: that moves rates towards the middle
+    # leave-one-out, so that a label does not vouch for itself; not calibrated: that moves rates towards the middle
+    return aggregate(said, TwoLevel(clarity=1.0)).fit.posterior
 
 
 def _chances(path: str | Path) -> dict[str, float]:

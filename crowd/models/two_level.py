@@ -90,7 +90,8 @@ class TwoLevel(CrowdModel):
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
         against the truth, so the posteriors of `DawidSkene` are tried as well; the start that predicts labels better
         is continued. If that is Dawid-Skene's, its posteriors are averaged with those that EM makes of them: both
-        explain the labels, and where a small crowd cannot tell them apart the average errs less. A history settles both.
+        explain the labels, and where a small crowd cannot tell them apart the average errs less. A history settles
+        clarity and start.
         """
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:

@@ -9,7 +9,6 @@ from hutch.active.estimate import LossSums, score_interval
 from hutch.estimate.means import quantile
 
 
-
 def test_the_interval_solves_its_equation():
     low, estimate, high = score_interval(LossSums(1000, 50, 450, 1100, 9900))
     everywhere = 9900 / 1100
