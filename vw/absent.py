@@ -27,7 +27,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("search search_task search_history_length search_rollout search_rollin search_neighbor_features", _NOTHING),
     ("cb_explore_pdf cb_dro baseline", _BANDITS),
     ("cbify_ldf cbify_reg warm_cb warm_cb_cs ccb_explore_adf slates cats cats_pdf cats_tree", _BANDITS),
-    ("eval", "use `hutch evaluate`, which judges a chain on a log"),
     ("automl explore_eval multiworld_test large_action_space experimental_igl get_pmf sample_pdf", _BANDITS),
     ("affix spelling dictionary dictionary_path", _DONE_BEFORE),
     ("feature_limit", "leave features out before Hutch reads them"),
@@ -58,7 +57,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
 _OF_OTHERS = """
     OjaNewton action_cache_slack adax alg all_slots_loss alpha automl_significance_level bandwidth
     batch_sz_no_doubling beta_scale block_size bonferroni_denominator cb_c_alpha cb_c_tau cb_discrete
-    cb_dro_alpha cb_dro_tau cb_dro_wmax cb_force_legacy cb_to_cbadf ccb_no_slot_index challenger_epsilon
+    cb_dro_alpha cb_dro_tau cb_dro_wmax cb_to_cbadf ccb_no_slot_index challenger_epsilon
     check_enabled choices_lambda compete confidence confidence_after_training constant_epsilon
     corrupt_prob_warm_start corrupt_type_warm_start cost_max cost_min csv_trace debug_reversed_learn decay
     default_lease degree dream_at_update dream_repeats dump_json_weights_include_extra_online_state_experimental

@@ -4,6 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from hutch.core.errors import UsageError
+from hutch.vw.class_layers import class_layers
 
 _METHODS = {
     "m": "regression",
@@ -28,6 +29,8 @@ _BELONGS = {
     "loss1": ("cbify",),
     "flip_loss_sign": ("cbify",),
     "cbify_cs": ("cbify",),
+    "eval": ("cb",),
+    "cb_force_legacy": ("cb", "cb_explore", "cbify"),
     "lambda": ("softmax",),
     "gamma_scale": ("squarecb",),
     "gamma_exponent": ("squarecb",),
@@ -59,6 +62,8 @@ def decision_layers(options: Namespace) -> list[Any]:
     for name, owners in _BELONGS.items():
         if _is_given(options, name) and not loaded and not any(_is_given(options, owner) for owner in owners):
             raise UsageError(f"--{name} needs " + " or ".join(f"--{owner}" for owner in owners))
+    if options.cb_force_legacy or options.eval:
+        return _simulation_by_class(options) + class_layers(options)
     exploring = any(_is_given(options, name) for name in _EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and not bandit:
@@ -81,10 +86,21 @@ def _classes(options: Namespace) -> list[Any]:
     classes = getattr(options, asked[0])
     if asked != ["cbify"]:
         return [{"action_per_class": {"classes": classes}}]
+    return [_simulation(options, "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit")]
+
+
+def _simulation(options: Namespace, layer: str) -> Any:
+    """The layer that makes a bandit's test of data with classes or costs."""
     right, wrong = _losses(options)
-    given = {"right": right} if right != 0 else {}
-    layer = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
-    return [{layer: {"classes": classes} | given | ({"wrong": wrong} if wrong != 1 else {})}]
+    given = {"classes": options.cbify} | ({"right": right} if right != 0 else {})
+    return {layer: given | ({"wrong": wrong} if wrong != 1 else {})}
+
+
+def _simulation_by_class(options: Namespace) -> list[Any]:
+    if options.cbify is None:
+        return []
+    costs = "cost_sensitive_" if options.cbify_cs else ""
+    return [_simulation(options, f"simulate_{costs}class_bandit")]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:

@@ -32,12 +32,21 @@ _LEARNERS |= {
     "explore_rnd": "cb_explore_adf_rnd",
     "explore_synthetic_cover": "cb_explore_adf_synthcover",
     "sample_action": "cb_sample",
+    "class_bandit": "cb",
+    "evaluate_class_policy": "cb-eval",
+    "explore_class_epsilon": "cb_explore-greedy",
+    "explore_class_first": "cb_explore-first",
+    "explore_class_bag": "cb_explore-bag",
+    "explore_class_cover": "cb_explore-cover",
+    "simulate_class_bandit": "cbify",
+    "simulate_cost_sensitive_class_bandit": "cbify-cs",
     "action_per_class": "cb_to_cbadf",
     "simulate_bandit": "cbify-adf",
     "simulate_cost_sensitive_bandit": "cbify-adf",
 }
 _DECIDES = "cost_sensitive_with_features"
 _MERGER = "shared_feature_merger"
+_BANDITS = ("contextual_bandit", "class_bandit", "evaluate_class_policy")
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
@@ -74,13 +83,19 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"initial_t = {float(chain.shared[0]['time']):g}",
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
-        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
+        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name in _BANDITS),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
-        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
+        f"Input label = {_label_kind(chain)}",
         f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _label_kind(chain: Chain) -> str:
+    if chain.layers[0].name == "evaluate_class_policy":
+        return "CB_EVAL"
+    return _LABELS.get(chain.takes.value, chain.takes.value.upper())
 
 
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}

@@ -13,9 +13,12 @@ from hutch.core.data.cache import CACHE_ENDING
 from hutch.core.errors import UsageError
 from hutch.core.run.output import Lines, number_lines, raw_of
 from hutch.core.run.passes import Holdout
+from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
+from hutch.vw.class_bandits import ClassCells, raw_class_lines
+from hutch.vw.class_layers import EXPLORES
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
@@ -116,10 +119,12 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         reader.watchers += watchers
         how = {"read_text": reader}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
-    cells = None
+    cells: Cells | None = None
     if given.probabilities or labels or given.direct:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed, direct=given.direct)
+    if chain.layers[0].name.startswith(EXPLORES):
+        cells = ClassCells(chain)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 
@@ -158,6 +163,8 @@ def _counted(chain: Chain, seen: Statistics) -> Statistics:
 
 
 def _raw_lines(chain: Chain, given: Namespace) -> Lines:
+    if chain.takes is Labels.LOGGED_CLASS and not chain.predicts.of_actions:
+        return raw_class_lines(chain)
     if chain.predicts.of_actions:
         from hutch.vw.decision_lines import raw_lines
 

@@ -26,7 +26,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
 )
 from hutch.core.kernel.cache import entry
-from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, values_of
+from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
 
 COSTS, CHOICE, CLASSES = range(3)
@@ -183,6 +183,16 @@ def _read_choice(s, r, d, row):
 
 
 @inlined
+def _show_class(s, r, d, e, row):
+    """Let the example be the one action that a class's example has, with all classes that its label names."""
+    show_action(r.example, d, 0, False)
+    ends = int64s_at(r.cost_ptr, uint64(0))
+    first, last = uint64(ends[row]), uint64(ends[row + uint64(1)])
+    e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
+    e.cost_count = last - first
+
+
+@inlined
 def _count(s, e, shared, labeled, held_out):
     """Take the decision into the statistics."""
     weight = e.importance
@@ -248,6 +258,8 @@ def drive_decisions(decisions, start):
         first = row + uint64(has_shared)
         labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
         labeled = labeled and d.count > uint64(0)
+        if s.kind == uint64(CLASSES):
+            _show_class(s, r, d, e, row)
         d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
         e.line += uint64(1)
