@@ -5,15 +5,20 @@ import numpy as np
 from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.reduction import Labels
-from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.run.decisions import classes_of, decision_at, decisions_of, lines_of, number_text, tail
 from hutch.core.run.output import Lines
+from hutch.core.run.progress import PlainCells
 
 
 def decision_prediction_lines(chain: Chain) -> Lines:
     """What `-p` writes."""
     if chain.takes is not Labels.ACTION_COSTS:
         return lines_of(chain)
+    if chain.layers[0].name == "action_probabilities":
+        return probabilities
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        return drawn_places
     return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
 
 
@@ -28,6 +33,26 @@ def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def probabilities(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each action: its probability, and the tag of the decision."""
+    found = []
+    for start, first, stop in decisions_of(batch):
+        end = tail(batch, start)
+        found += [f"{value:f}".encode() + end for value in outputs.predictions[first:stop].tolist()]
+        found.append(b"\n")
+    return b"".join(found)
+
+
+def drawn_places(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each action: its place, counted from 1, if it is the one drawn, else 0."""
+    found = []
+    for _, first, stop in decisions_of(batch):
+        for row in range(first, stop):
+            drawn = stop > first and row == first + int(outputs.ranked[first])
+            found.append((b"%d" % (row - first + 1) if drawn else b"0") + tail(batch, row))
+    return b"".join(found)
+
+
 def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
     """Classes and scores, the best first."""
     found, classes = [], classes_of(batch)
@@ -38,8 +63,35 @@ def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def raw_decision_lines(chain: Chain) -> Lines:
+    """What `-r` writes: scores where costs are predicted, otherwise nothing, and zeros of a simulation, as VW does."""
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        return raw_zeros
+    if chain.predicts is Predictions.ACTION_SCORES and chain.takes is Labels.ACTION_COSTS:
+        return raw_lines
+    return lambda batch, outputs: b""
+
+
+def raw_zeros(batch: Batch, outputs: Outputs) -> bytes:
+    """The class of each line with 0, and an empty line."""
+    found, classes = [], classes_of(batch)
+    for _, first, stop in decisions_of(batch):
+        found += [b"%d:0" % classes[row] + tail(batch, row) for row in range(first, stop)]
+        found.append(b"\n")
+    return b"".join(found)
+
+
 def raw_lines(batch: Batch, outputs: Outputs) -> bytes:
     """`-r` of costs with features: class and score of each line, 0 of a shared one."""
     scores = np.where(shared_rows(batch), 0, outputs.predictions).tolist()
     pairs = zip(classes_of(batch), scores, strict=True)
     return b"".join(b"%d:%s%s" % (c, f"{score:g}".encode(), tail(batch, k)) for k, (c, score) in enumerate(pairs))
+
+
+class DrawnCells(PlainCells):
+    """In place of the action drawn, what VW shows: 1 if it is the first one, else 0."""
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> int:
+        """See `hutch.core.run.progress.Cells`."""
+        _, first, stop = decision_at(batch, i)
+        return int(stop > first and outputs.ranked[first] == 0)

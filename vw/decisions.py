@@ -14,7 +14,7 @@ _METHODS = {
 }
 _TYPES = ("mtr", "ips", "dm", "dr", "sm")
 _EXPLORERS = ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd", "synthcover")
-_EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
+_EXPLORING = ("cb_explore_adf", "cb_explore", "cbify", "cbify_ldf")
 _BANDITS = ("cb_adf", "cb", *_EXPLORING)
 _BELONGS = {
     "mellowness": ("active", "regcb", "regcbopt", "squarecb"),
@@ -25,8 +25,8 @@ _BELONGS = {
     "clip_p": _BANDITS,
     "cb_sample": ("cb_explore_adf",),
     **dict.fromkeys(("epsilon", *_EXPLORERS, "regcbopt", "first_only"), _EXPLORING),
-    "loss0": ("cbify",),
-    "loss1": ("cbify",),
+    "loss0": ("cbify", "cbify_ldf"),
+    "loss1": ("cbify", "cbify_ldf"),
     "flip_loss_sign": ("cbify",),
     "cbify_cs": ("cbify",),
     "eval": ("cb",),
@@ -66,24 +66,50 @@ def decision_layers(options: Namespace) -> list[Any]:
         return _simulation_by_class(options) + class_layers(options)
     exploring = any(_is_given(options, name) for name in _EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
-    if options.csoaa_ldf is None and not bandit:
+    if options.csoaa_ldf is None and options.wap_ldf is None and not bandit:
         return []
+    if options.wap_ldf is not None:
+        return [_all_pairs(options)]
     layers = _classes(options) + (_explorer(options) if exploring else [])
     if bandit:
         lists = None if exploring or options.rank_all else "best"
         layers.append(_layer("contextual_bandit", type=_cb_type(options), clip=options.clip_p, lists=lists))
-    lists = None if bandit or options.csoaa_rank else "best"
+    probable = bool(options.probabilities)
+    if probable and bandit:
+        raise UsageError("--probabilities needs --oaa or --csoaa_ldf alone, got a bandit, which predicts its own")
+    if probable and options.csoaa_rank:
+        raise UsageError("got --csoaa_rank and --probabilities, wanted one of them")
+    layers += ["action_probabilities"] if probable else []
+    lists = None if bandit or options.csoaa_rank or probable else "best"
     return [*layers, _layer("cost_sensitive_with_features", method=_method(options), lists=lists)]
+
+
+def _all_pairs(options: Namespace) -> Any:
+    """The layer of `--wap_ldf`, whose modes all do the same, as in VW.
+
+    Raises:
+        UsageError: a mode that there is not, or an option that it does not have.
+    """
+    for name in ("csoaa_ldf", "csoaa_rank", "probabilities", *_BANDITS):
+        if _is_given(options, name):
+            raise UsageError(f"--{name}: --wap_ldf does not have it")
+    if options.wap_ldf not in _METHODS:
+        raise UsageError(f"--wap_ldf: got {options.wap_ldf!r}, wanted one of {', '.join(_METHODS)}")
+    return {"weighted_all_pairs": {"lists": "best"}}
 
 
 def _classes(options: Namespace) -> list[Any]:
     """The layer that makes actions of classes."""
-    asked = [name for name in ("cb", "cb_explore", "cbify") if _is_given(options, name)]
+    asked = [name for name in ("cb", "cb_explore", "cbify", "cbify_ldf") if _is_given(options, name)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
     classes = getattr(options, asked[0])
+    if asked == ["cbify_ldf"]:
+        if options.csoaa_ldf is not None:
+            raise UsageError("--csoaa_ldf: --cbify_ldf does not have it")
+        return [_simulation(options, "simulate_bandit_with_features")]
     if asked != ["cbify"]:
         return [{"action_per_class": {"classes": classes}}]
     return [_simulation(options, "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit")]
@@ -92,8 +118,9 @@ def _classes(options: Namespace) -> list[Any]:
 def _simulation(options: Namespace, layer: str) -> Any:
     """The layer that makes a bandit's test of data with classes or costs."""
     right, wrong = _losses(options)
-    given = {"classes": options.cbify} | ({"right": right} if right != 0 else {})
-    return {layer: given | ({"wrong": wrong} if wrong != 1 else {})}
+    given: dict[str, Any] = {} if options.cbify is None else {"classes": options.cbify}
+    given |= ({"right": right} if right != 0 else {}) | ({"wrong": wrong} if wrong != 1 else {})
+    return {layer: given} if given else layer
 
 
 def _simulation_by_class(options: Namespace) -> list[Any]:
@@ -147,7 +174,7 @@ def _explorer(options: Namespace) -> list[Any]:
 
 def _costs(options: Namespace) -> dict[str, Any]:
     low, high = options.cb_min_cost, options.cb_max_cost
-    if options.cbify is not None:
+    if options.cbify is not None or options.cbify_ldf:
         low, high = options.loss0, options.loss1
     return {"mellowness": options.mellowness, "lowest_cost": low, "highest_cost": high}
 

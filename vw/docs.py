@@ -180,6 +180,8 @@ def _reductions() -> Iterator[str]:
             layers.setdefault(option.layer, []).append(f"`--{option.name}`")
     layers |= {
         "cost_sensitive_with_features": ["`--csoaa_ldf`"],
+        "weighted_all_pairs": ["`--wap_ldf`"],
+        "action_probabilities": ["`--csoaa_ldf --probabilities`"],
         "contextual_bandit": ["`--cb_adf`"],
         "explore_epsilon": ["`--cb_explore_adf`"],
         **{
@@ -191,6 +193,15 @@ def _reductions() -> Iterator[str]:
         "action_per_class": ["`--cb`", "`--cb_explore`"],
         "simulate_bandit": ["`--cbify`"],
         "simulate_cost_sensitive_bandit": ["`--cbify --cbify_cs`"],
+        "simulate_bandit_with_features": ["`--cbify_ldf`"],
+        "class_bandit": ["`--cb --cb_force_legacy`"],
+        "evaluate_class_policy": ["`--cb --eval`"],
+        **{
+            f"explore_class_{layer}": [f"`--cb_explore --cb_force_legacy{option}`"]
+            for layer, option in (("epsilon", ""), ("first", " --first"), ("bag", " --bag"), ("cover", " --cover"))
+        },
+        "simulate_class_bandit": ["`--cbify --cb_force_legacy`"],
+        "simulate_cost_sensitive_class_bandit": ["`--cbify --cbify_cs --cb_force_legacy`"],
         "ftrl_proximal": ["`--ftrl`"],
         "pistol": ["`--pistol`"],
         "coin_betting": ["`--coin`"],

@@ -19,6 +19,7 @@ from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
 from hutch.vw.class_bandits import ClassCells, raw_class_lines
 from hutch.vw.class_layers import EXPLORES
+from hutch.vw.decision_lines import DrawnCells
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
@@ -26,7 +27,7 @@ from hutch.vw.outputs import (
     prediction_lines,
     raw_scores_of,
 )
-from hutch.vw.reporters import Audit, LogLoss, ReadableModels, VwCells
+from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, ReadableModels, VwCells
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
@@ -120,7 +121,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         how = {"read_text": reader}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
     cells: Cells | None = None
-    if given.probabilities or labels or given.direct:
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        cells = DrawnCells(chain)
+    elif (given.probabilities and not chain.predicts.of_actions) or labels or given.direct:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed, direct=given.direct)
     if chain.layers[0].name.startswith(EXPLORES):
@@ -131,7 +134,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 
 def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
     """What the command line asks for, in VW's order."""
-    log_loss = LogLoss(chain) if given.probabilities else None
+    log_loss = None
+    if given.probabilities:
+        log_loss = DecisionLogLoss() if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
         yield Audit(chain, direct=given.direct)
     if log_loss:
@@ -166,9 +171,9 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
     if chain.takes is Labels.LOGGED_CLASS and not chain.predicts.of_actions:
         return raw_class_lines(chain)
     if chain.predicts.of_actions:
-        from hutch.vw.decision_lines import raw_lines
+        from hutch.vw.decision_lines import raw_decision_lines
 
-        return raw_lines if chain.takes.value == "action_costs" else lambda batch, outputs: b""
+        return raw_decision_lines(chain)
     if chain.predicts.value != "class":
         return number_lines(raw_of)
     if given.scores or given.probabilities or not chain.score_count:

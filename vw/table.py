@@ -343,7 +343,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
             _flag(
                 "probabilities",
-                "Predict the probability of each class.",
+                "Predict the probability of each class, or with --csoaa_ldf of each action.",
                 sets="one_against_all.probabilities",
                 needs="oaa",
             ),
@@ -395,6 +395,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         "Decisions and bandits",
         (
             _text("csoaa_ldf", "m|mc", "Costs of actions that have features of their own, one line each."),
+            _text("wap_ldf", "m|mc", "The same, learned from pairs of actions."),
             _flag("csoaa_rank", "Write all actions with their scores."),
             _flag("cb_adf", "Learn from the cost of the action that was chosen."),
             _text("cb_type", "TYPE", "How: mtr, ips, dm, dr or sm.", default="mtr"),
@@ -407,6 +408,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
             _int("cb_explore", "The same for single lines with classes 1 to N."),
             _int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
+            _flag("cbify_ldf", "Learn decisions with all costs known from guesses and their costs alone."),
             _flag("cbify_cs", "Labels are costs by class instead of classes."),
             _float("loss0", "Cost of the right class.", default=0),
             _float("loss1", "Cost of every other class.", default=1),

@@ -61,7 +61,7 @@ def _run(layer, example, offset, learns):
         return _1
     chosen = int64(uint32s_at(e.cost_classes, e.cost_count)[0])
     known, at, found, any_x = known_class(d, state.classes), offset + layer_of(layer).step, _0, False
-    listed, features = numbers(columns, room, 0), e.features
+    listed, features = numbers(columns, room, 0), e.length
     for j in range(count if known > 0 else uint64(0)):
         number, x = int64(listed[j]), _0
         if state.type == DR and (learns or number == chosen):
