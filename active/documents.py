@@ -11,14 +11,12 @@ from io import StringIO
 from typing import Any
 
 from hutch.core.data.chunks import read_chunks
-from hutch.core.data.files import ending_of
+from hutch.core.data.files import TABLES, ending_of
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, at
 from hutch.core.strict_json import loads
 
-TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
-"""Endings of files that hold records."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _SPECIAL = re.compile(r"[\s:|]+")
 _LONG = 4
@@ -84,7 +82,7 @@ def read_documents(path: str) -> Iterator[Document]:
             raise DataError(at(path, None, None, f"cannot be read: {error}")) from None
         return
     text = b"".join(bytes(chunk.data) for chunk in read_chunks([path])).decode("utf-8-sig", errors="replace")
-    if ending == ".jsonl":
+    if ending in (".jsonl", ".ndjson"):
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 yield _object(line, path, number)

@@ -23,5 +23,6 @@ def run_files(chain: Chain, options: RunOptions) -> Outcome:
         cache=options.cache,
         fresh=options.fresh,
     )
-    reporters, views = usual_reporters(chain, options), [chain.plugins.on_progress]
+    names = list(map(str, chain.config.input.columns.classes))
+    reporters, views = usual_reporters(chain, options, names), [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views)()

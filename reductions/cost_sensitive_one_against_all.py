@@ -1,14 +1,13 @@
 """Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Callable
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint32, uint64
-from numpy.typing import NDArray
 
-from hutch.core.chain.limits import Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -26,7 +25,6 @@ from hutch.core.kernel.record import Record
 from hutch.core.parameters import Parameters, Within
 
 _0, _1 = np.float32(0), np.float32(1)
-_UNDECIDED = 2
 
 
 class CostSensitiveParameters(Parameters):
@@ -39,7 +37,7 @@ class CostSensitiveParameters(Parameters):
     """
 
     classes: Annotated[int, Within(ge=1, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = "detect"
+    first_class: FirstClass = "detect"
 
 
 COST_SENSITIVE = np.dtype(
@@ -55,8 +53,7 @@ own = state_of(COST_SENSITIVE)
 def _settle(state, classes):
     """Detect the smallest class, and take classes that there are not for the nearest bound, as VW does."""
     for j in range(len(classes)):
-        if state.first == _UNDECIDED and (classes[j] == uint32(0) or int64(classes[j]) == state.classes):
-            state.first = 0 if classes[j] == uint32(0) else 1
+        detect(state, np.float32(classes[j]))
         if state.first == 0 and int64(classes[j]) >= state.classes:
             classes[j] = uint32(0)
         elif state.first == 1 and not 1 <= int64(classes[j]) <= state.classes:
@@ -114,11 +111,10 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, importance, offset, True)
 
 
-class CostSensitiveOneAgainstAll(Reduction):
+class CostSensitiveOneAgainstAll(Detecting):
     """A regression of the cost of each class."""
 
     name: ClassVar[str] = "cost_sensitive_one_against_all"
-    merging = {"first_class": "least"}
     Parameters: ClassVar[type[Parameters]] = CostSensitiveParameters
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS
@@ -126,8 +122,7 @@ class CostSensitiveOneAgainstAll(Reduction):
 
     def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        first = _UNDECIDED if parameters.first_class == "detect" else parameters.first_class
-        self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first)
+        self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first_of(parameters.first_class))
 
     @classmethod
     def width(cls, parameters: CostSensitiveParameters) -> int:
@@ -143,15 +138,6 @@ class CostSensitiveOneAgainstAll(Reduction):
     def score_count(self) -> int:
         """One score per class: its predicted cost."""
         return int(self.parameters.classes)
-
-    def saved(self) -> dict[str, NDArray[np.int64]]:
-        """The smallest class, where it was detected."""
-        return {"first_class": self.state["first"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """0 or 1, as the parameter says, or while it is detected also 2."""
-        detect = self.parameters.first_class == "detect"
-        return {"first_class": Limits(0, 2, fixed=not detect, optional=True)}
 
 
 @hookimpl

@@ -17,8 +17,8 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.chain.limits import Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -53,7 +53,7 @@ class FilterTreeParameters(Parameters):
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = "detect"
+    first_class: FirstClass = "detect"
     shape: Shape | list[Any] = "balanced"
 
     def __post_init__(self) -> None:
@@ -130,22 +130,6 @@ tree_of = state_of(TREE)
 _0, _1, _INFINITE = np.float32(0), np.float32(1), np.float32(np.inf)
 
 
-_UNDECIDED = 2
-
-
-@inlined
-def first_class(tree):
-    """The smallest label, as far as it is known."""
-    return int64(0) if tree.first == 0 else int64(1)
-
-
-@inlined
-def detect(tree, label):
-    """Decide what the smallest label is, if this one tells."""
-    if tree.first == _UNDECIDED and (label == _0 or label == np.float32(tree.classes)):
-        tree.first = 0 if label == _0 else 1
-
-
 @helper
 def detect_from_costs(tree, e):
     """`detect` from the classes that costs name."""
@@ -158,7 +142,7 @@ def detect_from_costs(tree, e):
 def known_class(tree, label):
     """The class of a label, from 0; -1 if it is none."""
     known = label == np.floor(label) and label != UNLABELED
-    k = int64(label) - first_class(tree) if known and abs(label) < np.float32(1 << 24) else int64(-1)
+    k = int64(label) - smallest_label(tree) if known and abs(label) < np.float32(1 << 24) else int64(-1)
     return k if 0 <= k < tree.classes else int64(-1)
 
 
@@ -228,7 +212,7 @@ def listed_costs(tree, e):
     classes, given = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
     least = _INFINITE
     for i in range(e.cost_count):
-        k = int64(classes[i]) - first_class(tree)
+        k = int64(classes[i]) - smallest_label(tree)
         if 0 <= k < tree.classes:
             known = given[i] != UNLABELED
             costs[k] = given[i] if known else _0
@@ -241,8 +225,8 @@ def predict(layer, example, label, importance, offset):
     """The class that wins, as its label."""
     e = example_of(example)
     winner = _descend(layer, example, offset)
-    e.loss = np.float64(importance) if label != UNLABELED and label != winner + first_class(tree_of(layer)) else 0.0
-    e.raw = np.float32(winner + first_class(tree_of(layer)))
+    e.loss = np.float64(importance) if label != UNLABELED and label != winner + smallest_label(tree_of(layer)) else 0.0
+    e.raw = np.float32(winner + smallest_label(tree_of(layer)))
     return e.raw
 
 
@@ -296,7 +280,7 @@ def learn(layer, example, label, importance, offset):
     Where the layer below allows it, the matches on the label's way are predicted when they are learned, not before.
     """
     e, tree = example_of(example), tree_of(layer)
-    shown = first_class(tree)
+    shown = smallest_label(tree)
     detect(tree, label)
     k = known_class(tree, label) if e.targets == uint64(0) else int64(-1)
     known = k >= 0
@@ -334,7 +318,7 @@ def predict_costs(layer, example, label, importance, offset):
     costs = float32s_at(tree.costs, uint64(tree.classes))
     listed = e.cost_count > uint64(0)
     winner = _tournament(layer, example, costs, offset, False, _0) if listed else _descend(layer, example, offset)
-    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + first_class(tree))
+    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + smallest_label(tree))
     return e.raw
 
 
@@ -348,7 +332,7 @@ def learn_costs(layer, example, label, importance, offset):
     winner = _tournament(layer, example, costs, offset, False, _0)
     if least < _INFINITE:
         _tournament(layer, example, costs, offset, True, importance)
-    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + first_class(tree))
+    e.loss, e.raw = regret(tree, winner, least, importance), np.float32(winner + smallest_label(tree))
     return e.raw
 
 
@@ -367,11 +351,10 @@ def importance_to(layer, example, label, importance, offset):
     return least
 
 
-class FilterTree(Reduction):
+class FilterTree(Detecting):
     """Multiclass by a tournament of binary problems."""
 
     name: ClassVar[str] = "filter_tree"
-    merging = {"first_class": "least"}
     Parameters: ClassVar[type[Parameters]] = FilterTreeParameters
     takes: ClassVar[Labels | None] = Labels.MULTICLASS
     predicts = Predictions.CLASS
@@ -395,7 +378,7 @@ class FilterTree(Reduction):
             winners=np.zeros(n - 1, np.int64),
             costs=np.zeros(n, np.float32),
             scores=np.zeros(n),
-            first=_UNDECIDED if parameters.first_class == "detect" else parameters.first_class,
+            first=first_of(parameters.first_class),
         )
 
     @classmethod
@@ -407,15 +390,6 @@ class FilterTree(Reduction):
     def score_count(self) -> int:
         """A tree of problems has no score per class."""
         return 0
-
-    def saved(self) -> dict[str, NDArray[np.int64]]:
-        """The smallest label, where it was detected."""
-        return {"first_class": self.state["first"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """0 or 1, as the parameter says, or while it is detected also 2."""
-        detect = self.parameters.first_class == "detect"
-        return {"first_class": Limits(0, 2, fixed=not detect, optional=True)}
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """In models of before labels could begin at 0, they begin at 1."""

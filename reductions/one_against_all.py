@@ -1,15 +1,14 @@
 """One against all: a binary problem for each class, the highest prediction wins."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Callable
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
-from hutch.core.chain.limits import Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -28,7 +27,6 @@ from hutch.core.loss.kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.parameters import Parameters, Within
 
 _0, _1 = np.float32(0), np.float32(1)
-_UNDECIDED = 2
 _HALVINGS = 16
 
 
@@ -47,7 +45,7 @@ class OneAgainstAllParameters(Parameters):
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]
-    first_class: Literal[0, 1, "detect"] = "detect"
+    first_class: FirstClass = "detect"
     probabilities: bool = False
     predict_first: bool = False
 
@@ -96,7 +94,7 @@ def _judge(state, e, label, importance, first):
 
 @inlined
 def _first(state):
-    return _0 if state.first == 0 else _1
+    return np.float32(smallest_label(state))
 
 
 @helper
@@ -136,8 +134,8 @@ def learn(layer, example, label, importance, offset):
     """
     state, e = own(layer), example_of(example)
     shown, soft = _first(state), e.targets != uint64(0)
-    if state.first == _UNDECIDED and not soft and (label == _0 or label == np.float32(state.classes)):
-        state.first = 0 if label == _0 else 1
+    if not soft:
+        detect(state, label)
     first = _first(state)
     if state.early == 1:
         shown = first
@@ -198,11 +196,10 @@ def importance_to(layer, example, label, importance, offset):
     return least
 
 
-class OneAgainstAll(Reduction):
+class OneAgainstAll(Detecting):
     """A sub-model for each class against all others."""
 
     name: ClassVar[str] = "one_against_all"
-    merging = {"first_class": "least"}
     Parameters: ClassVar[type[Parameters]] = OneAgainstAllParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
@@ -210,12 +207,11 @@ class OneAgainstAll(Reduction):
 
     def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        detect = parameters.first_class == "detect"
         self.state = Record(
             ONE_AGAINST_ALL,
             classes=parameters.classes,
-            first=_UNDECIDED if detect else parameters.first_class,
-            detect=detect,
+            first=first_of(parameters.first_class),
+            detect=parameters.first_class == "detect",
             early=parameters.probabilities,
             probabilities=parameters.probabilities,
             predict_first=parameters.predict_first,
@@ -242,15 +238,6 @@ class OneAgainstAll(Reduction):
     def scores_are_probabilities(self) -> bool:
         """If its parameters ask for it."""
         return bool(self.parameters.probabilities)
-
-    def saved(self) -> dict[str, NDArray[np.int64]]:
-        """The smallest label, where it was detected."""
-        return {"first_class": self.state["first"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """0 or 1, as the parameter says, or while it is detected also 2."""
-        detect = self.parameters.first_class == "detect"
-        return {"first_class": Limits(0, 2, fixed=not detect, optional=True)}
 
 
 @hookimpl

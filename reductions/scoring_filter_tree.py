@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy import uint64
 
+from hutch.core.chain.first_class import detect, smallest_label
 from hutch.core.chain.reduction import Kernels, Labels
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -32,9 +33,7 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.filter_tree import (
     FilterTree,
     FilterTreeParameters,
-    detect,
     detect_from_costs,
-    first_class,
     known_class,
     listed_costs,
     regret,
@@ -154,7 +153,7 @@ def predict(layer, example, label, importance, offset):
     costs = float32s_at(tree.costs, uint64(tree.classes))
     costs[:] = _0
     _score_all(layer, example, offset)
-    e.raw = np.float32(_best(tree, costs) + first_class(tree))
+    e.raw = np.float32(_best(tree, costs) + smallest_label(tree))
     e.loss = np.float64(importance) if label != UNLABELED and label != e.raw else 0.0
     return e.raw
 
@@ -164,7 +163,7 @@ def learn(layer, example, label, importance, offset):
     """Predict, then learn from the label, or from a soft one."""
     tree, e = tree_of(layer), example_of(example)
     costs = float32s_at(tree.costs, uint64(tree.classes))
-    shown = first_class(tree)
+    shown = smallest_label(tree)
     detect(tree, label)
     own = known_class(tree, label)
     for k in range(tree.classes):
@@ -185,7 +184,7 @@ def predict_costs(layer, example, label, importance, offset):
     least = listed_costs(tree, e)
     _score_all(layer, example, offset)
     winner = _best(tree, float32s_at(tree.costs, uint64(tree.classes)))
-    e.raw, e.loss = np.float32(winner + first_class(tree)), regret(tree, winner, least, importance)
+    e.raw, e.loss = np.float32(winner + smallest_label(tree)), regret(tree, winner, least, importance)
     return e.raw
 
 
@@ -197,7 +196,7 @@ def learn_costs(layer, example, label, importance, offset):
     least = listed_costs(tree, e)
     costs = float32s_at(tree.costs, uint64(tree.classes))
     winner = _learn_from_costs(layer, example, costs, importance if least < _INFINITE else _0, offset)
-    e.raw, e.loss = np.float32(winner + first_class(tree)), regret(tree, winner, least, importance)
+    e.raw, e.loss = np.float32(winner + smallest_label(tree)), regret(tree, winner, least, importance)
     return e.raw
 
 

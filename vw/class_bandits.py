@@ -43,6 +43,15 @@ def raw_class_lines(chain: Chain) -> Lines:
     return lines
 
 
+def raw_costs(batch: Batch, outputs: Outputs) -> bytes:
+    """`-r` of `--cbify_cs`: the classes of the label, each with 0."""
+    found = []
+    for row in range(len(batch)):
+        classes = batch.cost_classes[int(batch.cost_ptr[row]) : int(batch.cost_ptr[row + 1])].tolist()
+        found.append(" ".join(f"{number}:0" for number in classes).encode() + tail(batch, row))
+    return b"".join(found)
+
+
 class ClassCells(PlainCells):
     """Labels as they stand in the data, and the likeliest class, counted from 1, with its probability."""
 

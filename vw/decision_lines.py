@@ -10,6 +10,9 @@ from hutch.core.run.decisions import classes_of, decision_at, decisions_of, line
 from hutch.core.run.output import Lines
 from hutch.core.run.progress import PlainCells
 
+_SHARED_LABEL = "357971040:0"
+"""What VW makes of the word `shared`: its hash, and the prediction 0."""
+
 
 def decision_prediction_lines(chain: Chain) -> Lines:
     """What `-p` writes."""
@@ -69,7 +72,27 @@ def raw_decision_lines(chain: Chain) -> Lines:
         return raw_zeros
     if chain.predicts is Predictions.ACTION_SCORES and chain.takes is Labels.ACTION_COSTS:
         return raw_lines
+    if chain.takes is Labels.LOGGED_ACTION and chain.predicts is Predictions.ACTION_PROBABILITIES:
+        return raw_labels
+    if chain.takes is Labels.LOGGED_CLASS and chain.layers[0].name == "action_per_class" and not _is_best(chain):
+        return lambda batch, outputs: b"".join(2 * tail(batch, row) for row in range(len(batch)))
     return lambda batch, outputs: b""
+
+
+def _is_best(chain: Chain) -> bool:
+    """Whether only the best class is written."""
+    return getattr(chain.layers[1].parameters, "lists", "all") == "best"
+
+
+def raw_labels(batch: Batch, outputs: Outputs) -> bytes:
+    """Of each decision the label of the first line, with zeros, and a line of nothing but the tag, as VW does."""
+    found = []
+    for start, first, _ in decisions_of(batch):
+        low, high = batch.cost_ptr[start : start + 2].tolist()
+        words = [_SHARED_LABEL] if first > start else [f"{number}:0" for number in batch.cost_classes[low:high]]
+        end = tail(batch, start)
+        found.append(" ".join(words).encode() + end + end)
+    return b"".join(found)
 
 
 def raw_zeros(batch: Batch, outputs: Outputs) -> bytes:

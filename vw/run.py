@@ -17,7 +17,7 @@ from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
-from hutch.vw.class_bandits import ClassCells, raw_class_lines
+from hutch.vw.class_bandits import ClassCells, raw_class_lines, raw_costs
 from hutch.vw.class_layers import EXPLORES
 from hutch.vw.decision_lines import DrawnCells
 from hutch.vw.header import header
@@ -99,6 +99,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
     notes = Notes()
+    if options.holdout and chain.takes.of_decisions:
+        chain.learn_held_out()
+        notes.say("decisions that are held out are learned, too, as VW does; --holdout_off, or `hutch train`, does not")
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
@@ -176,6 +179,8 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
         return raw_decision_lines(chain)
     if chain.predicts.value != "class":
         return number_lines(raw_of)
+    if chain.takes is Labels.COST_SENSITIVE and chain.layers[0].name.startswith("simulate_"):
+        return raw_costs
     if given.scores or given.probabilities or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)

@@ -12,7 +12,7 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
-from hutch.core.chain.driver import run_of
+from hutch.core.chain.driver import run_of, tally
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -37,6 +37,7 @@ DECISIONS = np.dtype(
         ("run", "u8"),  # address of the RUN record
         ("decision", "u8"),  # address of the DECISION record
         ("kind", "u8"),  # COSTS, CHOICE or CLASSES
+        ("learns_held_out", "u8"),  # 1: those held out are learned, too, and of COSTS they count as the others do
         ("probabilities", "u8"),  # address of the batch's probabilities
         (
             "ranked",
@@ -193,25 +194,6 @@ def _show_class(s, r, d, e, row):
 
 
 @inlined
-def _count(s, e, shared, labeled, held_out):
-    """Take the decision into the statistics."""
-    weight = e.importance
-    if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
-        shared.time += weight
-    if held_out and labeled:
-        shared.weighted_holdout += weight
-        shared.sum_loss_holdout += e.loss
-        return
-    if labeled:
-        shared.weighted_labeled += weight
-    else:
-        shared.weighted_unlabeled += weight
-    shared.sum_loss += e.loss
-    shared.examples += uint64(1)
-    shared.features += e.features
-
-
-@inlined
 def _write_outputs(s, r, d, e, row, stop):
     """Write what the chain said of a decision; a shared line has no prediction."""
     predictions, raw = float32s_at(r.predictions, r.size), float32s_at(r.raw, r.size)
@@ -268,10 +250,13 @@ def drive_decisions(decisions, start):
         held_out = learning and ((r.period > 0 and r.counter % r.period == 0) or (r.after > 0 and r.counter > r.after))
         weight = e.importance
         if d.count > uint64(0):
-            learns = learning and labeled and weight > 0 and not held_out
+            learns = learning and labeled and weight > 0 and (s.learns_held_out == uint64(1) or not held_out)
             call(layer.learn if learns else layer.predict, top, example, e.label, weight, uint64(0))
         _write_outputs(s, r, d, e, row, stop)
-        _count(s, e, shared, labeled, held_out)
+        held_out = held_out and (s.learns_held_out == uint64(0) or s.kind != uint64(COSTS))
+        if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
+            shared.time += e.importance
+        tally(e, shared, labeled, held_out)
         row = stop
         if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
             break
@@ -296,6 +281,10 @@ class DecisionDriver:
         self._actions = np.zeros(0, ACTION)
         self._room: dict[str, NDArray[Any]] = {}
         self._living: tuple[NDArray[Any], ...] = ()  # arrays of the batch that kernels see
+
+    def learn_held_out(self) -> None:
+        """Let decisions that are held out be learned after they were tested, as VW does."""
+        self._record["learns_held_out"] = 1
 
     @property
     def address(self) -> int:

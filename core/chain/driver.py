@@ -141,23 +141,39 @@ def _show(r, e, i):
 
 
 @inlined
-def _count(r, e, shared, labeled, held_out):
-    """Take the example into the statistics."""
-    weight = e.importance  # a layer may have changed it: an active layer's decision, a tournament's last match
-    shared.time += weight
+def tally(e, shared, labeled, held_out):
+    """Take the weight and the loss of an example or a decision into the statistics.
+
+    Args:
+        e: its EXAMPLE record; a layer may have changed the importance: an active layer, a tournament's last match.
+        shared: SHARED record.
+        labeled: whether it has a label.
+        held_out: whether it is only tested.
+
+    Returns:
+        False if it was only tested.
+    """
+    weight = e.importance
     if held_out and labeled:
         shared.weighted_holdout += weight
         shared.sum_loss_holdout += e.loss
-        return
+        return False
     if labeled:
         shared.weighted_labeled += weight
-        if r.cost_ptr == uint64(0):
-            shared.weighted_labels += np.float64(e.label) * weight
     else:
         shared.weighted_unlabeled += weight
     shared.sum_loss += e.loss
     shared.examples += uint64(1)
     shared.features += e.features
+    return True
+
+
+@inlined
+def _count(r, e, shared, labeled, held_out):
+    """Take the example into the statistics."""
+    shared.time += e.importance
+    if tally(e, shared, labeled, held_out) and labeled and r.cost_ptr == uint64(0):
+        shared.weighted_labels += np.float64(e.label) * e.importance
 
 
 @entry("int64(uint64, int64)")

@@ -307,6 +307,11 @@ class Engine:
         """Whether examples reach the chain as decisions."""
         return self._decisions is not None
 
+    def learn_held_out(self) -> None:
+        """Let decisions of several lines that are held out be learned after they were tested, as VW does."""
+        if self._decisions is not None and self.takes.of_decisions:
+            self._decisions.learn_held_out()
+
     @property
     def last_features(self) -> int:
         """Features used by the example run last, interactions and the constant included."""

@@ -25,10 +25,12 @@ from hutch.core.data.assemble import (
     hash_names,
     hash_texts,
 )
+from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.roles import FeatureColumn, Roles, position_of
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, at
+from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
 from hutch.core.text.hashing import PADDING, hash_namespace
 from hutch.core.text.parser import ParserOptions
@@ -107,6 +109,7 @@ class TableReader:
         self._given = given or {}
         roles = _without_index(Roles.of(columns), schema)
         names = list(schema.names)
+        self._classes = class_names(roles.classes, options.label)
         self._roles = {role: roles.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
         self._categorical = {position_of("columns.categorical", str(name), names) for name in roles.categorical}
         texts = roles.texts(names)
@@ -252,12 +255,32 @@ class TableReader:
             found["group"] = self._groups(piece.column(position))
         return found
 
+    def _class_column(self, classes: ClassNames, array: Any) -> NDArray[np.float32]:
+        """Labels of a column that names classes; each name is looked up once."""
+        if not self._arrow.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        names = ["" if name is None else _text_of(name).strip() for name in array.dictionary.to_pylist()]
+        labels = np.full(len(names) + 1, UNLABELED)  # the last is that of a missing one
+        codes = array.indices.cast("int64").fill_null(len(names)).to_numpy(zero_copy_only=False)
+        for code, name in enumerate(names):
+            try:
+                labels[code] = classes.label(name) if name else UNLABELED
+            except DataError as error:
+                rows = np.flatnonzero(codes == code)
+                if len(rows):
+                    raise DataError(at(self._source, self._row + int(rows[0]), None, f"the label: {error}")) from None
+        found: NDArray[np.float32] = labels[codes]
+        return found
+
     def _number_column(self, role: str, array: Any) -> NDArray[np.float32]:
+        if role == "label" and self._classes is not None:
+            return self._class_column(self._classes, array)
         types = self._arrow.types
         if types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if not _is_number(types, array.type):
-            raise DataError(at(self._source, None, None, f"the {role} column is {array.type}, wanted numbers"))
+            hint = ", or names of classes under columns.classes" if role == "label" else ""
+            raise DataError(at(self._source, None, None, f"the {role} column is {array.type}, wanted numbers{hint}"))
         if role == "label":
             return as_labels(self._floats(array, float("nan")))
         return self._floats(array, float("nan") if role == "importance" else 0.0)
@@ -290,6 +313,10 @@ def _without_index(roles: Roles, schema: Any) -> Roles:
     index = (schema.pandas_metadata or {}).get("index_columns", ())
     ignored = [name for name in index if name in schema.names and name not in named]
     return replace(roles, ignore=(*roles.ignore, *ignored)) if ignored else roles
+
+
+def _text_of(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _is_number(types: Any, kind: Any) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
+from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
@@ -87,6 +88,7 @@ class CsvReader:
         seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in features]
         categorical = {str(name) for name in roles.categorical}
         self._options, self._source, self._names = options, source, names
+        self._classes = class_names(roles.classes, options.label)
         self._roles = {role: roles.position(role, names) for role in (*_NUMERIC_ROLES, "tag", "group")}
         self._used = [column.name for column in features]
         self._positions = np.array([column.position for column in features], np.int64)
@@ -112,10 +114,15 @@ class CsvReader:
             position = self._roles[str(role)]
             if position is not None:
                 found[str(name)] = out = np.zeros(rows, np.float32)
-                row = _numbers(clean, cells, width, position, np.float32(missing), out)
+                classes = self._classes if role == "label" else None
+                if classes is not None:
+                    row = classes.label_cells(clean, cells, width, position, out)
+                else:
+                    row = _numbers(clean, cells, width, position, np.float32(missing), out)
                 if row >= 0:
-                    got = shortened(records.cell(row, position).decode(errors="replace"))
-                    text = f"column {self._names[position]!r} ({role}): got {got!r}, wanted a number"
+                    got = records.cell(row, position).decode(errors="replace")
+                    text = classes.wrong(got) if classes else _no_number(got, role == "label")
+                    text = f"column {self._names[position]!r} ({role}): {text}"
                     raise DataError(at(self._source, int(records.lines[row]), None, text))
         if "labels" in found:
             found["labels"] = as_labels(found["labels"])
@@ -154,6 +161,12 @@ class CsvReader:
             self._begun, self._last_group = True, word
             groups[row] = self._group
         return groups
+
+
+def _no_number(cell: str, label: bool) -> str:
+    """What to say of a cell that is no number."""
+    hint = ", or names of classes under columns.classes" if label else ""
+    return f"got {shortened(cell)!r}, wanted a number{hint}"
 
 
 def read_csv(

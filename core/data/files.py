@@ -35,6 +35,10 @@ def check_sources(sources: Sequence[str]) -> None:
         raise DataError("\n".join(wrong))
 
 
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+"""Endings of files with named columns."""
+
+
 def ending_of(source: str) -> str:
     """The ending that tells the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
     path = Path(source.lower())

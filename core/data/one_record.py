@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
+from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
@@ -47,6 +48,7 @@ class RecordFiller:
         self._options, self._mask = options, (1 << options.bits) - 1
         roles = Roles.of(columns)
         self._label, self._importance, self._base = (roles.key(name) for name in ("label", "importance", "base"))
+        self._classes = class_names(roles.classes, options.label)
         self._special = {roles.key(name) for name in ("label", "importance", "base", "tag", "group")}
         self._special |= set(map(str, roles.ignore))
         self._spaces: dict[str, _Space] = {}
@@ -146,6 +148,10 @@ class RecordFiller:
         label, kind = record.get(self._label), self._options.label
         if label is None:
             value = _MISSING
+        elif self._classes is not None:
+            if (found := self._classes.find(label)) is None:
+                return False
+            value = found
         elif kind == "cost_sensitive" or not isinstance(label, Real):
             return False
         else:

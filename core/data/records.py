@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
+from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, at
@@ -45,6 +46,7 @@ class RecordReader:
         self._label, self._importance, self._base = roles.key("label"), roles.key("importance"), roles.key("base")
         self._tag, self._group = roles.key("tag"), roles.key("group")
         self._special = {self._label, self._importance, self._base, self._tag, self._group, *map(str, roles.ignore)}
+        self._classes = class_names(roles.classes, options.label)
         self._texts = frozenset(map(str, roles.text))
         self._spaces = Namespaces(options)
         self._row = 1
@@ -141,7 +143,7 @@ class RecordReader:
         elif self._options.label == "logged_class":
             found.update(self._choices(records))
         else:
-            found["labels"] = as_labels(self._floats(records, self._label, float("nan")))
+            found["labels"] = as_labels(self._simple_labels(records))
         tags = [_bytes(record.get(self._tag)) for record in records]
         found["tag_ptr"] = np.zeros(rows + 1, np.int64)
         np.cumsum([len(tag) for tag in tags], out=found["tag_ptr"][1:])
@@ -155,6 +157,20 @@ class RecordReader:
             groups[i] = self._groups
         found["group"] = groups
         return found
+
+    def _simple_labels(self, records: list[Mapping[str, Any]]) -> NDArray[np.float32]:
+        """Labels, NaN where there is none."""
+        if self._classes is None:
+            return self._floats(records, self._label, float("nan"))
+        out = np.full(len(records), np.nan, np.float32)
+        for i, record in enumerate(records):
+            name = record.get(self._label)
+            if name is not None and name != "":
+                try:
+                    out[i] = self._classes.label(name)
+                except DataError as error:
+                    raise self._error(i, f"{self._label}: {error}") from None
+        return out
 
     def _floats(self, records: list[Mapping[str, Any]], key: str, missing: float) -> NDArray[np.float32]:
         out = np.full(len(records), missing, np.float32)

@@ -26,6 +26,8 @@ class Roles:
 
     Attributes:
         label: the label; missing or NaN where an example has none.
+        classes: names in the label column, in place of numbers: the first is class 1, the second class 2; of two, where
+            labels are simple, -1 and 1.
         importance: importance, ≥ 0.
         base: what is added to the prediction.
         tag: the tag.
@@ -41,6 +43,7 @@ class Roles:
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}  # it is a part of a chain's YAML
 
     label: str | None = None
+    classes: tuple[str | int, ...] = ()
     importance: str | None = None
     base: str | None = None
     tag: str | None = None

@@ -16,6 +16,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import ending_of
 from hutch.core.errors import DataError, UsageError, at
+from hutch.core.run.output import class_names_of
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.probabilities import Probabilities
 from hutch.core.run.run import Reporter, Run
@@ -31,12 +32,20 @@ class Beside(Reporter):
         sources: one table.
         engine: the chain.
         probabilities: of its labels; None: predictions alone.
+        names: of the classes, if the data has names.
 
     Raises:
         UsageError: the data is no single table, or of another kind than the file, or no row stands for an example.
     """
 
-    def __init__(self, path: str, sources: Sequence[str], engine: Engine, probabilities: Probabilities | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        sources: Sequence[str],
+        engine: Engine,
+        probabilities: Probabilities | None,
+        names: Sequence[str] = (),
+    ) -> None:
         kinds = {ending_of(source) for source in sources}
         if len(sources) != 1 or sources[0] == "-" or kinds & _WRITERS.keys() != kinds:
             raise UsageError(f"--beside: got {' '.join(sources)}, wanted one file of {', '.join(_WRITERS)}")
@@ -45,7 +54,7 @@ class Beside(Reporter):
         if engine.predicts.of_actions or engine.takes.of_decisions or engine.whole_groups:
             raise UsageError(f"--beside: chain[0].{engine.layers[0].name} makes no prediction for each row")
         self._path, self._source, self._probabilities = path, sources[0], probabilities
-        self._classes = engine.predicts.value == "class"
+        self._classes, self._names = engine.predicts.value == "class", names
         self.scores = probabilities is not None and probabilities.of_classes
         self._found: list[NDArray[np.float32]] = []
         self._chances: list[NDArray[np.float64]] = []
@@ -59,16 +68,21 @@ class Beside(Reporter):
     def close(self, run: Run, done: PassesDone) -> None:
         """See `Reporter`."""
         predictions = np.concatenate(self._found) if self._found else np.zeros(0, np.float32)
-        columns: Columns = {"prediction": predictions.astype(np.int64) if self._classes else predictions}
+        columns: Columns = {"prediction": self._shown(predictions)}
         if self._probabilities is not None and self._chances:
             chances = np.concatenate(self._chances)
-            columns |= {f"probability_{name:g}": chances[:, k] for k, name in enumerate(self._probabilities.labels)}
+            columns |= {f"probability_{name}": chances[:, k] for k, name in enumerate(self._probabilities.names)}
         with atomic_write(self._path) as file:
             written = _WRITERS[ending_of(self._path)](self._source, columns, file)
         if written != len(predictions):
             raise DataError(
                 at(self._source, None, None, f"{len(predictions)} rows were predicted, now it has {written}")
             )
+
+    def _shown(self, predictions: NDArray[np.float32]) -> NDArray[Any]:
+        if not self._classes:
+            return predictions
+        return np.array(class_names_of(predictions, self._names)) if self._names else predictions.astype(np.int64)
 
 
 def _checked(names: Sequence[str], columns: Columns, source: str) -> None:
@@ -88,7 +102,7 @@ def _text_of(source: str) -> Iterator[str]:
         mark = ""
 
 
-def _rows(columns: Columns) -> Iterator[tuple[float, ...]]:
+def _rows(columns: Columns) -> Iterator[tuple[float | str, ...]]:
     """The values of each example; float32 with as many digits as tell it apart."""
     shown = [[float(str(v)) if v.dtype == np.float32 else v.item() for v in column] for column in columns.values()]
     return zip(*shown, strict=True)
@@ -145,7 +159,7 @@ def _to_parquet(source: str, columns: Columns, file: BinaryIO) -> int:
             writer.write_table(table)
             written += len(table)
         if writer is None:
-            empty = [pa.field(name, pa.from_numpy_dtype(values.dtype)) for name, values in columns.items()]
+            empty = [pa.field(name, pa.array(values[:0]).type) for name, values in columns.items()]
             schema = pa.schema([*data.schema_arrow, *empty])
             stack.enter_context(ParquetWriter(file, schema))
     return written

@@ -1,7 +1,7 @@
 """Where the lines of a run go: files that are written in one step, and standard output."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -54,6 +54,26 @@ def number_lines(values: Callable[[Batch, Outputs], NDArray[np.float32]]) -> Lin
 
     text = PredictionText()
     return lambda batch, outputs: text.lines(values(batch, outputs), batch.tag_ptr, batch.tags)
+
+
+def class_lines(names: Sequence[str]) -> Lines:
+    """The name of the class predicted, a line for each example, then the tag."""
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        found = [name.encode() for name in class_names_of(outputs.predictions, names)]
+        tags = [batch.tag(i) for i in range(len(batch))] if len(batch.tags) else [b""] * len(found)
+        return b"".join(name + (b" " + tag if tag else b"") + b"\n" for name, tag in zip(found, tags, strict=True))
+
+    return lines
+
+
+def class_names_of(predictions: NDArray[np.float32], names: Sequence[str]) -> list[str]:
+    """The names of predicted classes, which count from 1; the number of one that has no name.
+
+    >>> class_names_of(np.array([2, 1, 3], np.float32), ["no", "yes"])
+    ['yes', 'no', '3']
+    """
+    return [names[k - 1] if 1 <= k <= len(names) else str(k) for k in predictions.astype(np.int64).tolist()]
 
 
 def class_score_lines(batch: Batch, outputs: Outputs) -> bytes:

@@ -1,5 +1,6 @@
 """Probabilities of labels, where a chain knows them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import LossChoice
+from hutch.core.run.output import class_names_of
 
 _UNDECIDED_FIRST = 1
 
@@ -19,12 +21,13 @@ class Probabilities:
 
     Args:
         engine: the chain.
+        names: of the classes, if the data has names.
 
     Raises:
         ConfigError: it has no scores by class and no logistic loss, so that it knows no probabilities.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, names: Sequence[str] = ()) -> None:
         choice = getattr(engine.layers[-1].parameters, "loss", None)
         self.of_classes = engine.predicts is Predictions.CLASS
         top = engine.layers[0]
@@ -35,7 +38,7 @@ class Probabilities:
             raise ConfigError(f"chain[0].{top.name} has no scores, wanted a layer such as one_against_all")
         if not self.of_classes and engine.predicts is not Predictions.SCALAR:
             raise ConfigError(f"chain[0].{top.name} predicts {engine.predicts.value!r}: it knows no probabilities")
-        self._top, self._classes = top, engine.score_count
+        self._top, self._classes, self._names = top, engine.score_count, names
         given = choice.parameters if isinstance(choice, LossChoice) else {}
         self._two = [float(given.get("lower", -1.0)), float(given.get("upper", 1.0))]
 
@@ -48,6 +51,13 @@ class Probabilities:
         fields: Any = getattr(getattr(names, "dtype", None), "names", None) or ()
         first = int(names["first"][0]) if names is not None and "first" in fields else _UNDECIDED_FIRST
         return list(range(min(first, 1), min(first, 1) + self._classes))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the labels, or what stands for them."""
+        if self.of_classes:
+            return class_names_of(np.array(self.labels, np.float32), self._names)
+        return list(self._names) or [f"{label:g}" for label in self._two]
 
     def of(self, outputs: Outputs) -> NDArray[np.float64]:
         """The probabilities of a batch, float64 (examples, labels).
@@ -65,7 +75,7 @@ class Probabilities:
 
     def lines(self, batch: Batch, outputs: Outputs) -> bytes:
         """A line `label:probability label:probability` for each example, and its tag."""
-        pattern = " ".join(f"{label:g}:%g" for label in self.labels)
+        pattern = " ".join(f"{name.replace('%', '%%')}:%g" for name in self.names)
         rows = [(pattern % tuple(row)).encode() for row in self.of(outputs).tolist()]
         tags = [batch.tag(i) for i in range(len(batch))] if len(batch.tags) else [b""] * len(rows)
         return b"".join(row + (b" " + tag if tag else b"") + b"\n" for row, tag in zip(rows, tags, strict=True))

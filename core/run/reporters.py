@@ -1,6 +1,7 @@
 """What runs report: predictions, events, the progress table, a bar, and what is odd about the data."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -8,8 +9,10 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.fullness import advice
 from hutch.core.chain.reduction import Predictions
+from hutch.core.errors import ConfigError
 from hutch.core.run.output import (
     Lines,
+    class_lines,
     class_score_lines,
     number_lines,
     open_output,
@@ -124,8 +127,10 @@ class UnexpectedData(Reporter):
             run.notes.say(line)
 
 
-def _prediction_lines(engine: Engine) -> Lines:
-    """What a prediction is written as: a number, or the actions of a decision."""
+def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
+    """What a prediction is written as: a number, the name of a class, or the actions of a decision."""
+    if names and engine.predicts is Predictions.CLASS:
+        return class_lines(names)
     if not engine.predicts.of_actions:
         return number_lines(predictions_of)
     from hutch.core.run.decisions import lines_of
@@ -133,22 +138,33 @@ def _prediction_lines(engine: Engine) -> Lines:
     return lines_of(engine)
 
 
-def usual_reporters(engine: Engine, options: RunOptions) -> list[Reporter]:
-    """What `hutch train` and `hutch predict` report."""
+def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = ()) -> list[Reporter]:
+    """What `hutch train` and `hutch predict` report.
+
+    Args:
+        engine: the chain.
+        options: what to write and show.
+        names: of the classes, where the data has names.
+
+    Raises:
+        ConfigError: classes with names, which count from 1, under a layer whose classes count from 0.
+    """
+    if names and engine.predicts is Predictions.CLASS and engine.layers[0].first_class == 0:
+        raise ConfigError("columns.classes: classes with names count from 1, got a layer with first_class: 0")
     found: list[Reporter] = []
     chances = None
     if options.probabilities:
         from hutch.core.run.probabilities import Probabilities
 
-        chances = Probabilities(engine)
+        chances = Probabilities(engine, names)
     if options.beside is not None:
         from hutch.core.run.beside import Beside
 
-        found.append(Beside(options.beside, options.data, engine, chances))
+        found.append(Beside(options.beside, options.data, engine, chances, names))
     if options.predictions is not None and chances is not None:
         found.append(LinesTo(options.predictions, chances.lines, scores=chances.of_classes))
     elif options.predictions is not None:
-        found.append(LinesTo(options.predictions, _prediction_lines(engine)))
+        found.append(LinesTo(options.predictions, _prediction_lines(engine, names)))
     if options.raw is not None:
         scores = engine.predicts == Predictions.CLASS and engine.score_count > 0
         lines = class_score_lines if scores else number_lines(raw_of)

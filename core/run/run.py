@@ -11,7 +11,7 @@ from hutch.core.atomic import check_writable
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.fullness import share_used
-from hutch.core.data.files import InputFiles, check_sources
+from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError
 from hutch.core.run.interrupt import Interruption
 from hutch.core.run.passes import Holdout, PassesDone, run_passes
@@ -218,7 +218,8 @@ class Run:
         for reporter in self._reporters:
             reporter.close(self, done)
         if options.learn and lacks_labels(self.engine, done.statistics):
-            self.notes.say(NO_LABELS)
+            tables = any(ending_of(source) in TABLES for source in options.data)
+            self.notes.say(NO_LABELS + "; input.columns.label names the column of the labels" * tables)
         if interruption.number is not None:
             saved = f"saved {options.model}" if options.model else "no model was asked for"
             self.notes.say(f"interrupted after {done.statistics.examples} examples: {saved}")

@@ -1,0 +1,60 @@
+"""The smallest label of a layer of classes, 0 or 1: as its parameters say, or detected from the labels as VW does."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy import int64
+from numpy.typing import NDArray
+
+from hutch.core.chain.limits import Limits
+from hutch.core.chain.reduction import Reduction
+from hutch.core.kernel.decorators import inlined
+
+FirstClass = Literal[0, 1, "detect"]
+"""The smallest label; `detect`: labels count from 1 until a 0 comes before the largest does."""
+
+UNDECIDED = 2
+"""The field `first` of a state while labels have not told."""
+
+
+def first_of(choice: FirstClass) -> int:
+    """What the field `first` of a new state holds."""
+    return UNDECIDED if choice == "detect" else choice
+
+
+@inlined
+def smallest_label(state):
+    """The smallest label, as far as it is known.
+
+    Args:
+        state: record of a layer, with a field `first`.
+    """
+    return int64(0) if state.first == 0 else int64(1)
+
+
+@inlined
+def detect(state, label):
+    """Decide what the smallest label is, if this one tells.
+
+    Args:
+        state: record of a layer, with fields `first` and `classes`.
+        label: float32.
+    """
+    if state.first == UNDECIDED and (label == np.float32(0) or label == np.float32(state.classes)):
+        state.first = 0 if label == np.float32(0) else 1
+
+
+class Detecting(Reduction):
+    """A layer whose parameter `first_class` is a `FirstClass`; its state has a field `first`."""
+
+    merging = {"first_class": "least"}
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """The smallest label, where it was detected."""
+        return {"first_class": self.state["first"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """0 or 1, as the parameter says, or while it is detected also 2."""
+        detected = self.parameters.first_class == "detect"
+        return {"first_class": Limits(0, UNDECIDED, fixed=not detected, optional=True)}
