@@ -26,12 +26,12 @@ def decision_prediction_lines(chain: Chain) -> Lines:
 
 
 def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:
-    """A line for each action: its class if that is the one chosen, else 0."""
+    """A line for each action: its class, as a float32, if that is the one chosen, else 0."""
     found, classes = [], classes_of(batch)
     for _, first, stop in decisions_of(batch):
         best = classes[first + int(outputs.ranked[first])] if stop > first else 0
-        rows = range(first, stop)
-        found += [(b"%d" % best if classes[row] == best else b"0") + tail(batch, row) for row in rows]
+        chosen, rows = b"%d" % int(np.float32(best)), range(first, stop)
+        found += [(chosen if classes[row] == best else b"0") + tail(batch, row) for row in rows]
         found.append(b"\n")
     return b"".join(found)
 

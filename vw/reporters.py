@@ -44,6 +44,22 @@ class LogLoss(Reporter):
         return [f"average multiclass log loss = {self._sum / weight:.6f}{mark}"] if weight else []
 
 
+class NoCosts(Reporter):
+    """Says at the end how often an action without a cost was chosen: VW's average loss tells nothing then."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        self._count += int((outputs.losses == UNLABELED).sum())
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        if self._count:
+            run.notes.say(f"{self._count} x choice without a cost: each adds 3.4e38 to the sum of losses, as in VW")
+
+
 class DecisionLogLoss(Reporter):
     """Sums the log loss of `--csoaa_ldf --probabilities`: -log of the probability of the cheapest action."""
 

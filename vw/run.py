@@ -27,7 +27,7 @@ from hutch.vw.outputs import (
     prediction_lines,
     raw_scores_of,
 )
-from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, ReadableModels, VwCells
+from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, NoCosts, ReadableModels, VwCells
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
@@ -41,10 +41,13 @@ def build_chain(options: Namespace) -> Chain:
         HutchError: options that contradict each other or the model.
     """
     if options.initial_regressor is None:
-        return Chain.from_config(chain_of(options))
-    from hutch.vw.load import load_chain
+        chain = Chain.from_config(chain_of(options))
+    else:
+        from hutch.vw.load import load_chain
 
-    return load_chain(options)
+        chain = load_chain(options)
+    chain.count_as_vw()
+    return chain
 
 
 def run_options(options: Namespace) -> RunOptions:
@@ -100,8 +103,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
     notes = Notes()
     if options.holdout and chain.takes.of_decisions:
-        chain.learn_held_out()
-        notes.say("decisions that are held out are learned, too, as VW does; --holdout_off, or `hutch train`, does not")
+        notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
@@ -158,6 +160,8 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         )
         yield Bar()
     yield MalformedData()
+    if chain.takes is Labels.ACTION_COSTS:
+        yield NoCosts()
     if given.readable_model or given.invert_hash:
         yield ReadableModels(chain, given)
 

@@ -307,10 +307,10 @@ class Engine:
         """Whether examples reach the chain as decisions."""
         return self._decisions is not None
 
-    def learn_held_out(self) -> None:
-        """Let decisions of several lines that are held out be learned after they were tested, as VW does."""
+    def count_as_vw(self) -> None:
+        """Learn decisions of several lines that are held out, too, and count 3.4e38 for no cost, as VW does."""
         if self._decisions is not None and self.takes.of_decisions:
-            self._decisions.learn_held_out()
+            self._decisions.count_as_vw()
 
     @property
     def last_features(self) -> int:
