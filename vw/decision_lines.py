@@ -41,7 +41,8 @@ def probabilities(batch: Batch, outputs: Outputs) -> bytes:
     found = []
     for start, first, stop in decisions_of(batch):
         end = tail(batch, start)
-        found += [f"{value:f}".encode() + end for value in outputs.predictions[first:stop].tolist()]
+        values = outputs.predictions[first:stop].tolist()
+        found += [(f"{v:.0f}" if v.is_integer() else f"{v:f}").encode() + end for v in values]
         found.append(b"\n")
     return b"".join(found)
 

@@ -44,8 +44,6 @@ from hutch.reductions.linear.memory import Buffer, reserve
 
 _0, _1 = np.float32(0), np.float32(1)
 _LEAST_DIFFERENCE = 1e-6
-_LETTER = 126
-"""The namespace of what is subtracted, which no pattern of letters names, but wildcards meet, as in VW."""
 
 
 class WeightedAllPairsParameters(Parameters):
@@ -63,7 +61,6 @@ STATE = np.dtype(
         ("features", "u8"),  # address of the base learner's FEATURES record
         ("scratch", "u8"),  # BUFFER: actions in the order of their costs, and v by action
         ("room", "u8"),  # BUFFER: the features of a pair
-        ("name", "u8"),  # of the namespace of what is subtracted
     ]
 )
 own_of = state_of(STATE)
@@ -108,7 +105,8 @@ def _show_difference(state, example, d, i, j, offset):
     old, old_ids = int64s_at(e.namespaces, spaces), uint32s_at(e.namespace_ids, spaces)
     for k in range(e.namespace_count):
         starts[k], ids[k] = old[k] - old[0], old_ids[k]
-    starts[e.namespace_count], starts[spaces], ids[e.namespace_count] = e.length, length, state.name
+    starts[e.namespace_count], starts[spaces] = e.length, length
+    ids[e.namespace_count] = CONSTANT_NAMESPACE  # which no interaction has
     own, own_values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     for k in range(e.length):
         indices[k], values[k] = own[k], own_values[k]
@@ -178,14 +176,7 @@ class WeightedAllPairs(Reduction):
         if features is None:
             got = base.name if base else None
             raise ConfigError(f"weighted_all_pairs needs a learner of hashed features below it: got {got!r}")
-        letters = context.parser.namespaces == "letter"
-        self.state = Record(
-            STATE,
-            features=features,
-            scratch=Buffer(),
-            room=Buffer(),
-            name=_LETTER if letters else CONSTANT_NAMESPACE,
-        )
+        self.state = Record(STATE, features=features, scratch=Buffer(), room=Buffer())
 
     @property
     def kernels(self) -> Kernels:

@@ -36,7 +36,7 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.scratch import floats, numbers
-from hutch.reductions.class_bandits.classes import require_classes
+from hutch.reductions.class_bandits.classes import require_models_of_classes
 from hutch.reductions.class_bandits.labels import (
     estimated_cost,
     known_class,
@@ -153,7 +153,7 @@ class ClassBandit(Reduction):
 
     def __init__(self, parameters: ClassBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        require_classes(self.name, parameters.classes, context)
+        require_models_of_classes(self.name, parameters.classes, context)
         self.state = Record(STATE, classes=parameters.classes, type=TYPES[parameters.type], scratch=Buffer())
 
     @classmethod

@@ -17,6 +17,19 @@ def require_classes(name: str, classes: int, context: Context) -> None:
         raise ConfigError(f"{name}.classes: got {classes}, wanted {below.classes}: so many has {below.name} below it")
 
 
+def require_models_of_classes(name: str, classes: int, context: Context) -> None:
+    """Refuse a chain whose layer below does not have a model for each class.
+
+    Raises:
+        ConfigError: it names the layer that does.
+    """
+    below = context.below
+    if below is None or below.name != "cost_sensitive_one_against_all":
+        got = below.name if below else None
+        raise ConfigError(f"{name} needs cost_sensitive_one_against_all below it: got {got!r}")
+    require_classes(name, classes, context)
+
+
 class ClassExplorer(Reduction):
     """A layer that turns the class that a bandit below it chooses into probabilities, and hands the learning on."""
 

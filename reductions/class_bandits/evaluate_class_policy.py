@@ -30,7 +30,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.scratch import numbers
 from hutch.reductions.class_bandits.class_bandit import DR, TYPES
-from hutch.reductions.class_bandits.classes import require_classes
+from hutch.reductions.class_bandits.classes import require_models_of_classes
 from hutch.reductions.class_bandits.labels import estimated_cost, known_class, list_classes, regress_class
 from hutch.reductions.linear.memory import Buffer
 
@@ -101,7 +101,7 @@ class EvaluateClassPolicy(Reduction):
 
     def __init__(self, parameters: EvaluateClassPolicyParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        require_classes(self.name, parameters.classes, context)
+        require_models_of_classes(self.name, parameters.classes, context)
         self.state = Record(STATE, classes=parameters.classes, type=TYPES[parameters.type], scratch=Buffer())
 
     @classmethod
