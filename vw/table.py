@@ -403,7 +403,11 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("rank_all", "Write all actions with their scores."),
             _flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
             _int("cb", "The same for single lines with classes 1 to N."),
-            _flag("cb_force_legacy", "With --cb, --cb_explore or --cbify: weights for each class instead."),
+            _flag(
+                "cb_force_legacy",
+                "With --cb, --cb_explore or --cbify: weights for each class instead.",
+                note="--cb_type mtr and sm become dr, as in VW",
+            ),
             _flag("eval", "With --cb: what the class that begins each label would have cost."),
             _flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
             _int("cb_explore", "The same for single lines with classes 1 to N."),
