@@ -1,8 +1,9 @@
 """Attacks on what docs/reliability.md promises, with their counts.
 
-    python benchmarks/reliability.py [--models 2000] [--kills 20] [--seed 0]
+    python benchmarks/reliability.py [--seed 0] [--share 0.01] [NAME[=COUNT]...]
 
-Prints one line of JSON per attack, `findings` empty where the promise held; exit status 1 if one did not.
+Each attack is a program of its own in benchmarks/attacks. Without names all are run, each with its share of the count
+that is wanted. Prints one line of JSON per attack, `findings` empty where the promise held; exit status 1 if one broke.
 """
 
 import argparse
@@ -10,47 +11,63 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "attacks"))
 
-
-def models(count: int, seed: int) -> dict[str, Any]:
-    """Forged and damaged models of chains, crowds and online EM."""
-    import forged_models
-
-    counts, findings = forged_models.run(count, seed)
-    return {"tried": count, **counts, "findings": findings}
+Found = tuple[dict[str, int], list[str]]
 
 
-def kills(count: int, seed: int) -> dict[str, Any]:
-    """Kills of `hutch serve` while clients teach it."""
-    import serve_kills
-
-    try:
-        done = serve_kills.attack(count, clients=3, seed=seed, longest=1.0)
-    except AssertionError as error:
-        return {"tried": count, "findings": [str(error)]}
-    return {"tried": count, "learned": len(done.learned), "findings": []}
+def _of(module: str, function: str = "run", **options: Any) -> Callable[[int, int], Found]:
+    return lambda count, seed: getattr(import_module(module), function)(count, seed, **options)
 
 
-ATTACKS: dict[str, Callable[[int, int], dict[str, Any]]] = {"models": models, "kills": kills}
+def _serve_kills(what: str) -> Callable[[int, int], Found]:
+    def attack(count: int, seed: int) -> Found:
+        try:
+            done = import_module("serve_kills").attack(count, clients=3, seed=seed, longest=1.0, what=what)
+        except (RuntimeError, TimeoutError) as error:
+            return {"killed": count}, [str(error)]
+        return {"killed": count, f"{what} acknowledged": done.acknowledged}, []
+
+    return attack
+
+
+ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
+    "commands-killed": (700, _of("kill_commands", "attack_all")),
+    "page-killed": (100, _of("kill_page", "attack")),
+    "serve-killed": (100, _serve_kills("examples")),
+    "serve-killed-decisions": (50, _serve_kills("decisions")),
+    "serve-killed-labels": (50, _serve_kills("labels")),
+    "models-forged": (100_000, _of("forged_models")),
+    "caches-damaged": (20_000, _of("damaged_caches")),
+    "requests": (10_000, _of("hostile_requests", "attack")),
+    "chains": (5_000, _of("hostile_chains")),
+    "output-lost": (350, _of("lost_output", "attack")),
+    "soak": (600, _of("soak", "attack")),
+}
+"""By name: the count that is wanted, and what makes so many attempts."""
 
 
 def main() -> int:
     """Run the attacks; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=int, default=2000, help="models to forge; 0 for none")
-    parser.add_argument("--kills", type=int, default=20, help="kills of a server; 0 for none")
+    parser.add_argument("names", nargs="*", metavar="NAME[=COUNT]", help=f"of {', '.join(ATTACKS)}")
+    parser.add_argument("--share", type=float, default=0.01, help="of the count that is wanted")
     parser.add_argument("--seed", type=int, default=0)
     given, found = parser.parse_args(), False
-    for name, attack in ATTACKS.items():
-        if count := getattr(given, name):
-            start = time.time()
-            outcome = attack(count, given.seed)
-            print(json.dumps({"attack": name, "seed": given.seed, "seconds": round(time.time() - start), **outcome}))
-            found |= bool(outcome["findings"])
+    for words in given.names or ATTACKS:
+        name, _, count = words.partition("=")
+        if name not in ATTACKS:
+            parser.error(f"there is no attack {name!r}, wanted one of {', '.join(ATTACKS)}")
+        wanted, attack = ATTACKS[name]
+        tried, start = int(count or max(1, wanted * given.share)), time.time()
+        counts, findings = attack(tried, given.seed)
+        told = {"attack": name, "seed": given.seed, "tried": tried, "seconds": round(time.time() - start)}
+        print(json.dumps({**told, "counts": dict(sorted(counts.items())), "findings": findings}), flush=True)
+        found |= bool(findings)
     return int(found)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -57,14 +57,14 @@ def test_it_is_the_chain(flowers: Any) -> None:
         for row, label in zip(X, labels, strict=True)
     ]
     chain.learn(X, labels=labels)
-    model = HutchClassifier(bits=10, passes=1).fit(X, labels)
+    model = HutchClassifier(bits=10, passes=1, shuffle=False).fit(X, labels)
     np.testing.assert_array_equal(model.decision_function(X), chain.predict(X))
     np.testing.assert_allclose(chain.predict(lines), chain.predict(X), rtol=1e-5, atol=1e-5)
 
 
 def test_partial_fit_goes_on(flowers: Any) -> None:
     X, y = flowers
-    whole = HutchClassifier(bits=10, passes=1).fit(X, y)
+    whole = HutchClassifier(bits=10, passes=1, shuffle=False).fit(X, y)
     pieces = HutchClassifier(bits=10)
     for part in np.array_split(np.arange(len(y)), 4):
         pieces.partial_fit(X[part], y[part], classes=np.unique(y))
@@ -188,3 +188,14 @@ def test_nothing_else_imports_scikit_learn() -> None:
         "import sys, hutch, hutch.chain, hutch.plugins.manager as m; m.installed(); sys.exit('sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_files_sorted_by_class_are_learned() -> None:
+    X, y = load_wine(return_X_y=True)
+    assert HutchClassifier().fit(X, y).score(X, y) > 0.9 > 0.75 > HutchClassifier(shuffle=False).fit(X, y).score(X, y)
+
+
+def test_balanced_weights_need_all_rows_in_one_pass_too(flowers: Any) -> None:
+    X, y = flowers
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
+        HutchClassifier(class_weight="balanced", passes=1).partial_fit(X, y, classes=np.unique(y))

@@ -124,7 +124,7 @@ def test_tuned_parameters_reach_the_base_learner() -> None:
 )
 def test_estimators_of_estimators(meta: Any) -> None:
     X, y = make_classification(400, 8, n_informative=5, n_classes=3, random_state=1)
-    assert meta.fit(X, y).score(X, y) > 0.6
+    assert meta.fit(X, y).score(X, y) > 0.55
     assert meta.predict_proba(X).shape == (400, 3)
 
 

@@ -7,22 +7,21 @@ the process had, or an exception that is no HutchError.
 """
 
 import json
-import os
 import random
-import resource
-import signal
 import struct
 import tempfile
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import Found, in_forks, main
 from numpy.typing import NDArray
 from safetensors.numpy import save
+from sound_chains import CHAINS
 
 from hutch.chain import Chain
 from hutch.core.errors import HutchError
@@ -32,72 +31,10 @@ from hutch.crowd.table import BUILT_IN
 from hutch.em import fit as em
 from hutch.plugins.manager import installed
 
-SECONDS, SLACK = 20, 600 << 20  # for one model; what an interpreter and a compiler take beside it
-_BATCH = 200
+SLACK = 600 << 20  # bytes: what an interpreter and a compiler take beside a model
 
 Arrays = dict[str, NDArray[Any]]
 Use = Callable[[Path], None]
-
-PLAIN = [f"{1 if i % 3 else -1} 't{i} |w a{i % 5} b{i % 7}:0.5 |u r{i % 4}" for i in range(30)]
-CLASSES = [f"{1 + i % 3} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
-COSTS = [f"1:{i % 3} 2:{(i + 1) % 3} 3:0.5 |w a{i % 5} |u r{i % 4}" for i in range(30)]
-BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
-DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
-ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
-LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
-NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
-
-_ROW: dict[str, Any] = {
-    "namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6
-}  # fmt: skip
-_PPCA, _PLAIN = {"ppca": _ROW}, {**_ROW, "mode": "plain"}
-_ADF: list[Any] = [{"contextual_bandit": {}}, "cost_sensitive_with_features", "linear"]
-_EXPLORERS: dict[str, dict[str, int]] = {
-    **dict.fromkeys(("epsilon", "softmax", "synthetic_cover", "squarecb", "regcb"), {}),
-    **{"first": {"decisions": 4}, "rnd": {"models": 2}},
-}
-_OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
-_CROWD = {"classes": 3, "worker": "u", "slots": 4}
-_ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
-_PAIRS = [{"namespaces": ["w", "u"], "rank": 2}]
-_DYADIC = {"left": "w", "right": "u", "rank": 2}
-CHAINS: dict[str, tuple[list[Any], list[str]]] = {
-    "linear": ([{"linear": {"loss": "logistic", "interactions": [["w", "u"]]}}], PLAIN),
-    "ftrl_proximal": (["ftrl_proximal"], PLAIN),
-    "pistol": (["pistol"], PLAIN),
-    "coin_betting": (["coin_betting"], PLAIN),
-    "active": ([_ACTIVE, {"linear": {"loss": "logistic"}}], PLAIN),
-    "active iwal": ([{"active": {"rule": "iwal", "mellowness": 1.0}}, "linear"], PLAIN),
-    "active over trees": ([_ACTIVE, {"filter_tree": {"classes": 3}}, "linear"], CLASSES),
-    "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
-    "dyadic decay": ([{"dyadic": {**_DYADIC, "decay": 0.01, "rates": "power"}}], PLAIN),
-    "dyadic implicit": ([{"dyadic": {**_DYADIC, "implicit": "right"}}], PLAIN),
-    "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
-    "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
-    "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
-    "one_against_all": ([{"one_against_all": {"classes": 3}}, "linear"], CLASSES),
-    "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
-    "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
-    "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": _PAIRS}}, "linear"], PLAIN),
-    "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
-    "link": ([{"link": {"function": "logistic"}}, "binary", "linear"], PLAIN),
-    "ppca": ([_PPCA, "linear"], NUMBERS),
-    "ppca class": ([{"ppca": {**_ROW, "mode": "class", "boundary": "label"}}, "linear"], NUMBERS),
-    "ppca drift": ([{"ppca": {**_ROW, "mode": "class", "boundary": "drift"}}, "linear"], NUMBERS),
-    "ppca plain": ([{"nat_oem": {"mode": "step"}}, {"ppca": _PLAIN}, "linear"], NUMBERS),
-    "nat_oem": ([{"nat_oem": {"boundary": "label"}}, _PPCA, "linear"], NUMBERS),
-    "crowd_em": ([{"crowd_em": _CROWD}, *_OAA], BLOCKS),
-    "crowd_em passes": ([{"crowd_em": {**_CROWD, "passes": 2}}, *_OAA], BLOCKS),
-    "crowd_em anchored": ([{"nat_oem": {"boundary": "drift"}}, {"crowd_em": _CROWD}, *_OAA], BLOCKS),
-    "contextual_bandit": (_ADF, DECISIONS),
-    "cost_sensitive_with_features": (["cost_sensitive_with_features", "linear"], ACTIONS),
-    "explore_bag": ([{"explore_bag": {"policies": 2}}, *_ADF], DECISIONS),
-    "explore_cover": ([{"explore_cover": {"policies": 2}}, *_ADF], DECISIONS),
-    "simulate_bandit": ([{"simulate_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], CLASSES),
-    "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),
-    **{f"explore_{name}": ([{f"explore_{name}": given}, *_ADF], DECISIONS) for name, given in _EXPLORERS.items()},
-}  # fmt: skip
-"""Every shipped layer, in a chain that learns, and its examples."""
 
 
 def _use_chain(lines: list[str]) -> Use:
@@ -111,9 +48,11 @@ def _use_chain(lines: list[str]) -> Use:
     return use
 
 
-def _chains(folder: Path) -> dict[str, tuple[bytes, Use]]:
+def _chains(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
     found = {}
     for name, (layers, lines) in CHAINS.items():
+        if chosen and name not in chosen:
+            continue
         chain = Chain.from_config({"weights": {"bits": 6}, "chain": layers})
         chain.learn(lines)
         if "passes" in name or "implicit" in name:
@@ -124,7 +63,7 @@ def _chains(folder: Path) -> dict[str, tuple[bytes, Use]]:
     return found
 
 
-def _crowds(folder: Path) -> dict[str, tuple[bytes, Use]]:
+def _crowds(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
     votes = [(f"v{j}", f"t{i}", "abc"[(i + (j == i % 4)) % 3]) for i in range(12) for j in range(4)]
     labels = from_triples(votes)
 
@@ -145,20 +84,23 @@ def _crowds(folder: Path) -> dict[str, tuple[bytes, Use]]:
 
         return path.read_bytes(), use
 
-    found = {f"crowd {m.name}": of(m, crowd.Options(), _given(m)) for m in BUILT_IN}
-    streams = [m for m in BUILT_IN if m.name in ("two_level", "nominal")]
-    return found | {f"crowd {m.name} online": of(m, crowd.Options("online", slots=8), {}) for m in streams}
+    online = crowd.Options("online", slots=8)
+    made = {f"crowd {m.name}": (m, crowd.Options(), _given(m)) for m in BUILT_IN}
+    made |= {f"crowd {m.name} online": (m, online, {}) for m in BUILT_IN if m.name in ("two_level", "nominal")}
+    return {name: of(*given) for name, given in made.items() if not chosen or name in chosen}
 
 
 def _given(model: type[Any]) -> dict[str, Any]:
     return {"reference": ("v0",)} if model.name == "mixed" else {}
 
 
-def _ems(folder: Path) -> dict[str, tuple[bytes, Use]]:
+def _ems(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
     entries, rows = installed().registry.em_models, np.random.default_rng(0).normal(size=(40, 4))
     path, found = folder / "sound", {}
     for regularizer in ("exact", "nat_oem", "none"):
         for mode in (None, "class") if regularizer != "none" else (None,):
+            if chosen and f"em {regularizer} {mode or 'step'}" not in chosen:
+                continue
             settings = em.Settings(rank=2, regularizer=regularizer, mode=mode)
             learner = em.create(settings, rows[:10], entries["ppca"])
             learner.learn(rows)
@@ -313,83 +255,42 @@ def _case(models: dict[str, tuple[bytes, Use]], number: int, seed: int) -> tuple
     return name, models[name][0][:-1], "damaged: cut"
 
 
-def _child(models: dict[str, tuple[bytes, Use]], numbers: range, seed: int, path: Path, out: int) -> None:
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    largest = max(sum(a.nbytes for a in parsed(content)[0].values()) for content, _ in models.values())
-    resource.setrlimit(resource.RLIMIT_AS, (used + SLACK + 2 * largest,) * 2)
-    for number in numbers:
-        name, changed, _ = _case(models, number, seed)
-        path.write_bytes(changed)
-        os.write(out, f"{number}\n".encode())
-        signal.alarm(SECONDS)
-        try:
-            models[name][1](path)
-            outcome = "accepted"
-        except HutchError as error:
-            outcome = "refused" if str(error).strip() else "no message"
-        except BaseException as error:
-            outcome = f"{type(error).__name__}: {str(error)[:150]}".replace("\n", " ")
-        signal.alarm(0)
-        os.write(out, f"={outcome}\n".encode())
-    os._exit(0)
-
-
-def run(count: int, seed: int, kinds: str = "chain,crowd,em") -> tuple[Counter[str], list[str]]:
+def run(count: int, seed: int, kinds: str = "chain,crowd,em", only: str = "") -> Found:
     """Try so many models.
 
     Args:
         count: how many.
         seed: of the mutations.
         kinds: of models, of `chain`, `crowd` and `em`.
-
-    Returns:
-        How often what came of it, and the findings.
+        only: names of models, separated by commas; empty: all.
     """
     warnings.simplefilter("ignore")
     counts: Counter[str] = Counter()
     findings: list[str] = []
+    chosen = only.split(",") if only else []
     with tempfile.TemporaryDirectory() as folder:
         makers = {"chain": _chains, "crowd": _crowds, "em": _ems}
-        models = {name: made for kind in kinds.split(",") for name, made in makers[kind](Path(folder)).items()}
-        done = 0
-        while done < count:
-            reader, writer = os.pipe()
-            numbers = range(done, min(done + _BATCH, count))
-            pid = os.fork()
-            if not pid:
-                os.close(reader)
-                try:
-                    _child(models, numbers, seed, Path(folder) / "forged", writer)
-                finally:
-                    os._exit(70)
-            os.close(writer)
-            with open(reader, "rb") as told:
-                lines = told.read().decode(errors="replace").splitlines()
-            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            for begun, outcome in zip(
-                lines[::2], [*lines[1::2], f"=ended by {status}"][: len(lines[::2])], strict=True
-            ):
-                done = int(begun) + 1
-                name, _, said = _case(models, int(begun), seed)
-                kind = said.partition(":")[0]
-                counts[f"{kind}, {outcome[1:] if outcome in ('=refused', '=accepted') else 'FOUND'}"] += 1
-                if outcome not in ("=refused", "=accepted"):
-                    findings.append(f"seed {seed} number {begun}: {name}: {said}: {outcome[1:]}")
-            if not lines:
-                findings.append(f"a process ended by {status} before its first model")
-                break
+        models = {k: made for kind in kinds.split(",") for k, made in makers[kind](Path(folder), chosen).items()}
+        largest = max(sum(a.nbytes for a in parsed(content)[0].values()) for content, _ in models.values())
+
+        def case(number: int) -> str:
+            name, changed, _ = _case(models, number, seed)
+            path = Path(folder) / "forged"
+            path.write_bytes(changed)
+            try:
+                models[name][1](path)
+            except HutchError as error:
+                return "refused" if str(error).strip() else "no message"
+            return "accepted"
+
+        for number, outcome in in_forks(count, case, memory=SLACK + 2 * largest):
+            name, _, said = _case(models, number, seed)
+            good = outcome in ("refused", "accepted")
+            counts[f"{said.partition(':')[0]}, {outcome if good else 'FOUND'}"] += 1
+            if not good:
+                findings.append(f"seed {seed} number {number}: {name}: {said}: {outcome}")
     return counts, findings
 
 
 if __name__ == "__main__":
-    import sys
-    import time
-
-    start = time.time()
-    counts, findings = run(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:4])
-    print(json.dumps({"seconds": round(time.time() - start), "counts": counts, "findings": findings}, indent=1))
-    sys.exit(bool(findings))
+    main(__doc__, run, 2000)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hutch.cli.crowds.options import CrowdOptions
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
@@ -17,26 +17,14 @@ if TYPE_CHECKING:
 _METHODS = ("batch", "online")
 
 
-@dataclass(frozen=True)
-class PairOptions:
-    """What `hutch crowd --pairs` was asked for; the names are those of its options."""
+def run(options: CrowdOptions, method: str, columns: str | None) -> None:
+    """Learn votes on pairs, and report.
 
-    votes: str
-    features: str | None
-    method: str | None
-    model: str | None
-    score: str | None
-    next_pairs: int
-    predictions: str | None
-    workers: str | None
-    initial: str | None
-    final: str | None
-    test: bool
-    json: bool
-
-
-def run(options: PairOptions) -> None:
-    """Learn votes on pairs, and report."""
+    Args:
+        options: of the command.
+        method: batch or online.
+        columns: those that say in which context a vote was given; None: all further ones.
+    """
     from hutch.core.atomic import check_writable
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd.pairs import report
@@ -47,7 +35,7 @@ def run(options: PairOptions) -> None:
     for path in (options.predictions, options.workers, options.final):
         if path and not is_stdout(path):
             check_writable(path)
-    model, method, state, tally, extra = _learned(options)
+    model, state, tally, extra = _learned(options, method, columns)
     if options.predictions:
         with open_output(options.predictions) as file:
             report.write_strengths(file, state, tally)
@@ -62,21 +50,22 @@ def run(options: PairOptions) -> None:
     found = report.strengths(state)
     rows = zip(found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
     summary["strengths"] = [{"player": p, "strength": s, "low": a, "high": b} for p, s, a, b in rows]
-    if options.next_pairs:
-        summary["next"] = report.next_pairs(state, tally, options.next_pairs)
+    if options.next:
+        summary["next"] = report.next_pairs(state, tally, options.next)
     text = dumps(summary) if options.json else "\n".join(_lines(summary))
     print(text, file=sys.stderr if is_stdout(options.predictions) or is_stdout(options.workers) else sys.stdout)
 
 
-def _learned(options: PairOptions) -> tuple[PairModel, str, PairState, Tally, dict[str, Any]]:
-    """The model, the method, what was learned, what was counted, and further lines of the summary."""
+def _learned(
+    options: CrowdOptions, method: str, columns: str | None
+) -> tuple[PairModel, PairState, Tally, dict[str, Any]]:
+    """The model, what was learned, what was counted, and further lines of the summary."""
     from hutch.crowd.pairs.model import create
     from hutch.crowd.pairs.report import Tally, learn_blocks, score
     from hutch.crowd.pairs.state import PairState
     from hutch.crowd.pairs.votes import read_votes, vote_blocks
 
-    features = None if options.features is None else [name for name in options.features.split(",") if name]
-    method = options.method or "batch"
+    features = None if columns is None else [name for name in columns.split(",") if name]
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
     if options.test and not options.initial:
@@ -88,20 +77,20 @@ def _learned(options: PairOptions) -> tuple[PairModel, str, PairState, Tally, di
     if state:
         features = state.features if features is None else features
         if options.test:
-            votes = read_votes(options.votes, features)
+            votes = read_votes(options.labels, features)
             tally = Tally()
             tally.add(votes, state)
-            return model, method, state, tally, score(model, state, votes)
+            return model, state, tally, score(model, state, votes)
         if method == "batch":
             raise UsageError("-i: batch fits all votes at once; wanted --method online, or -t to score only")
     if method == "online":
-        learned, tally = learn_blocks(model, state, vote_blocks(options.votes, features))
-        return model, method, learned or model.start(features or []), tally, {}
-    votes = read_votes(options.votes, features)
+        learned, tally = learn_blocks(model, state, vote_blocks(options.labels, features))
+        return model, learned or model.start(features or []), tally, {}
+    votes = read_votes(options.labels, features)
     fit = model.fit(votes)
     tally = Tally()
     tally.add(votes, fit.state)
-    return model, method, fit.state, tally, {"iterations": fit.iterations, "objective": fit.objective}
+    return model, fit.state, tally, {"iterations": fit.iterations, "objective": fit.objective}
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

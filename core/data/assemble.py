@@ -1,7 +1,9 @@
 """Features that carry the number of their namespace become a batch: the last step of every source that is not text."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, SupportsFloat, TypeGuard
 
 import numpy as np
 from numpy import float32, int64
@@ -17,7 +19,8 @@ from hutch.core.text.parser import ParserOptions
 
 FEATURES_PER_BATCH = 1 << 17
 """How many features a source puts into one batch, about: as much as stays in the second-level cache."""
-_HIGHEST_CLASS = 1 << 24  # beyond it float32 has gaps
+HIGHEST_CLASS = 1 << 24
+"""Beyond it float32 has gaps."""
 
 
 class Namespaces:
@@ -192,9 +195,33 @@ def assemble(
     return batch
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a finite number that float32 can hold."""
+    return isinstance(value, Real) and abs(as_float(value)) < float(UNLABELED)
+
+
+def is_composite(value: Any) -> bool:
+    """Whether a value is made of others, and so is no name."""
+    return isinstance(value, list | dict | set | tuple)
+
+
+def as_float(value: SupportsFloat) -> float:
+    """A number as a float, infinite if it is an integer beyond all floats; `assemble` refuses it with its place."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def as_float32(values: Any) -> NDArray[np.float32]:
+    """Numbers as float32, infinite beyond its range; `assemble` refuses them with their place."""
+    with np.errstate(over="ignore"):
+        return np.array(values, np.float32)
+
+
 def as_labels(given: Any) -> NDArray[np.float32]:
     """Labels as float32 (examples); NaN becomes `UNLABELED`."""
-    labels = np.array(given, np.float32)
+    labels = as_float32(given)
     labels[np.isnan(labels)] = UNLABELED
     return labels
 
@@ -209,7 +236,7 @@ def as_given(labels: Any, importance: Any, source: str) -> dict[str, NDArray[np.
     if labels is not None:
         given["labels"] = as_labels(as_numbers("labels", labels, source))
     if importance is not None:
-        given["importance"] = np.array(as_numbers("importance", importance, source), np.float32)
+        given["importance"] = as_float32(as_numbers("importance", importance, source))
     for name, array in given.items():
         if array.ndim != 1:
             raise DataError(f"{source}: got {name} of shape {array.shape}, wanted one dimension")
@@ -231,15 +258,15 @@ def as_numbers(name: str, given: Any, source: str) -> Any:
                 got = value.item() if isinstance(value, np.generic) else value
                 text = f"{name and name + ': '}{column}got {got!r}, wanted {wanted}"
                 raise DataError(at(source, place[0] + 1, None, text)) from None
-        return array.astype(np.float32)
+        return as_float32(array)
     raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
 
 
 def _check(batch: Batch, options: ParserOptions, source: str, first_row: int) -> None:
     labels, known = batch.labels, batch.labels != UNLABELED
     if options.label == "multiclass":
-        bad = known & ~((labels >= 0) & (labels <= _HIGHEST_CLASS) & (labels == np.floor(labels)))
-        _refuse(bad, labels, "label", f"a class, an integer from 0 to {_HIGHEST_CLASS}", source, first_row)
+        bad = known & ~((labels >= 0) & (labels <= HIGHEST_CLASS) & (labels == np.floor(labels)))
+        _refuse(bad, labels, "label", f"a class, an integer from 0 to {HIGHEST_CLASS}", source, first_row)
     _refuse(known & ~np.isfinite(labels), labels, "label", "a number", source, first_row)
     weight = batch.importance
     _refuse(~((weight >= 0) & np.isfinite(weight)), weight, "importance", "a number ≥ 0", source, first_row)

@@ -4,13 +4,13 @@ The rows of a table whose columns have these names are such records.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch
+from hutch.core.data.assemble import is_number
 from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, did_you_mean
@@ -86,7 +86,7 @@ class DecisionReader(RecordReader):
             costs = record.get("costs")
             if costs is None:
                 return [None] * count
-            if len(costs) != count or not all(_is_finite(cost) for cost in costs):
+            if not isinstance(costs, Sequence) or len(costs) != count or not all(map(is_number, costs)):
                 raise self._wrong(number, f"costs: got {costs!r:.60}, wanted a number for each of {count} actions")
             return [_Label(k + 1, float(cost), 0.0) for k, cost in enumerate(costs)]
         chosen, cost, probability = record.get("chosen"), record.get("cost"), record.get("probability")
@@ -94,9 +94,9 @@ class DecisionReader(RecordReader):
             return [None] * count
         if not isinstance(chosen, int | np.integer) or not 0 <= chosen < count:
             raise self._wrong(number, f"chosen: got {chosen!r}, wanted the number of an action, 0 to {count - 1}")
-        if not _is_finite(cost):
+        if not is_number(cost):
             raise self._wrong(number, f"cost: got {cost!r}, wanted a number")
-        if not _is_finite(probability) or not 0 < probability <= 1:
+        if not is_number(probability) or not 0 < np.float32(probability) <= 1:
             raise self._wrong(number, f"probability: got {probability!r}, wanted a number above 0, at most 1")
         return [_Label(k, float(cost), float(probability)) if k == chosen else None for k in range(count)]
 
@@ -163,7 +163,3 @@ def _plain(value: Any) -> Any:
             return _plain(dict(value))
         return [_plain(one) for one in value if one is not None]
     return value
-
-
-def _is_finite(value: Any) -> TypeGuard[float]:
-    return isinstance(value, Real) and abs(float(value)) < float(UNLABELED)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
+from hutch.core.data.assemble import as_float, is_composite
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.kernel.abi import UNLABELED
@@ -108,6 +109,8 @@ class RecordFiller:
         indices, values = pieces.get(space.id) or ([], [])
         for name, value in items:
             if type(name) is not str:  # True, 1 and 1.0 are one key of a dict, and three names
+                if is_composite(name):
+                    return False
                 name = str(name)
             if type(value) is not float:
                 if isinstance(value, str):
@@ -119,7 +122,7 @@ class RecordFiller:
                     continue
                 if type(value) is not int and not isinstance(value, Real):
                     return False
-                value = float(value)
+                value = as_float(value)
             if _SMALLEST < value < _LARGEST or -_LARGEST < value < -_SMALLEST:
                 index = names.get(name)
                 indices.append(self._new_name(space, name) if index is None else index)
@@ -155,7 +158,7 @@ class RecordFiller:
         elif kind == "cost_sensitive" or not isinstance(label, Real):
             return False
         else:
-            value = float(label)
+            value = as_float(label)
             if value != value:
                 value = _MISSING
             elif not -_LARGEST < value < _LARGEST:
@@ -172,7 +175,7 @@ class RecordFiller:
         if value is None:
             self.arrays[name][0] = missing
             return True
-        if not isinstance(value, Real) or not least <= float(value) < _LARGEST:
+        if not isinstance(value, Real) or not least <= as_float(value) < _LARGEST:
             return False
         self.arrays[name][0] = float(value)
         return True

@@ -1,6 +1,5 @@
 """Records, `{"label": 1, "user": {"age": 37, "city": "Oslo"}}`, as batches: each name is hashed once per batch."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from numbers import Real
@@ -10,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
+from hutch.core.data.assemble import (
+    HIGHEST_CLASS,
+    Namespaces,
+    as_float,
+    as_float32,
+    as_labels,
+    assemble,
+    hash_names,
+    is_composite,
+    is_number,
+)
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
@@ -87,7 +96,7 @@ class RecordReader:
                         values.append(1.0)
                     elif isinstance(value, Real):
                         codes.append(code)
-                        values.append(float(value))
+                        values.append(as_float(value))
                     elif value is not None:
                         got = f"{namespace}.{name}: got {type(value).__name__}"
                         raise self._error(i, f"{got}, wanted a number, a word or None")
@@ -98,7 +107,7 @@ class RecordReader:
         batch = assemble(
             row_ptr,
             self._hash(names, words, np.array(codes, np.int64)),
-            np.array(values, np.float32),
+            as_float32(values),
             np.array(numbers, np.int32),
             self._spaces.ids,
             self._options,
@@ -115,7 +124,7 @@ class RecordReader:
             return features.items()
         if isinstance(features, str):
             return [(features, 1.0)]
-        if isinstance(features, list | tuple):
+        if isinstance(features, list | tuple) and not any(map(is_composite, features)):
             return [(name, 1.0) for name in features]
         raise self._error(i, f"namespace {namespace!r}: got {type(features).__name__}, wanted {_WANTED}")
 
@@ -173,15 +182,15 @@ class RecordReader:
         return out
 
     def _floats(self, records: list[Mapping[str, Any]], key: str, missing: float) -> NDArray[np.float32]:
-        out = np.full(len(records), missing, np.float32)
+        out = np.full(len(records), missing)
         for i, record in enumerate(records):
             value = record.get(key)
             if value is None:
                 continue
             if not isinstance(value, Real):
                 raise self._error(i, f"{key}: got {value!r}, wanted a number")
-            out[i] = float(value)
-        return out
+            out[i] = as_float(value)
+        return as_float32(out)
 
     def _costs(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
@@ -191,12 +200,17 @@ class RecordReader:
             given = record.get(self._label) or {}
             if not isinstance(given, Mapping):
                 raise self._error(i, f"{self._label}: got {given!r}, wanted costs by class such as {{1: 0.0, 2: 1.5}}")
-            known = {int(label): cost for label, cost in given.items() if cost is not None}
-            if known:
-                labels[i] = min(known, key=lambda label: known[label])
-            for label, cost in given.items():
+            for name, cost in given.items():
+                label = int(name) if isinstance(name, str) and name.isdecimal() and len(name) < 10 else name
+                if not _is_class(label) or not (cost is None or is_number(cost)):
+                    got = f"{self._label}: got {name!r:.60}: {cost!r:.60}"
+                    raise self._error(i, f"{got}, wanted a class, an integer from 0 to {HIGHEST_CLASS}, and its cost")
                 classes.append(int(label))
                 costs.append(float(UNLABELED) if cost is None else float(cost))
+            start = cost_ptr[i]
+            known = [pair for pair in zip(costs[start:], classes[start:], strict=True) if pair[0] != UNLABELED]
+            if known:
+                labels[i] = min(known, key=lambda pair: pair[0])[1]
             cost_ptr[i + 1] = len(classes)
         return {
             "labels": labels,
@@ -213,10 +227,10 @@ class RecordReader:
             given = record.get(self._label)
             if given is not None:
                 values: list[Any] = [given.get(name) for name in _CHOICE] if isinstance(given, Mapping) else []
-                good = len(values) == 3 and all(isinstance(value, Real) for value in values)
-                if not good or not 0 < values[2] <= 1 or not math.isfinite(values[1]) or values[0] < 0:
+                good = len(values) == 3 and _is_class(values[0]) and all(map(is_number, values))
+                if not good or not 0 < np.float32(values[2]) <= 1:
                     wanted = "{'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0"
-                    raise self._error(i, f"{self._label}: got {given!r}, wanted a choice such as {wanted}")
+                    raise self._error(i, f"{self._label}: got {given!r:.90}, wanted a choice such as {wanted}")
                 found.append(tuple(values))
             cost_ptr[i + 1] = len(found)
         classes, costs, probabilities = zip(*found, strict=True) if found else ((), (), ())
@@ -229,6 +243,10 @@ class RecordReader:
 
     def _error(self, i: int, text: str) -> DataError:
         return DataError(at(self._source, self._row + i, None, text))
+
+
+def _is_class(value: Any) -> bool:
+    return is_number(value) and 0 <= value <= HIGHEST_CLASS and int(value) == value
 
 
 def _bytes(tag: Any) -> bytes:

@@ -103,8 +103,12 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return X, y
 
-    def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int) -> None:
-        self.chain_.learn(X, labels=labels, importance=weight, columns=roles_of(self.columns), passes=passes)
+    def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
+        """Learn all rows so many times; None: further rows of a stream, once, and in their order."""
+        if passes is not None and self.shuffle and not self.chain_.whole_groups:
+            order = np.random.default_rng(self.random_state).permutation(np.flatnonzero(weight > 0))
+            X, labels, weight = X.take(order) if self._named else X[order], labels[order], weight[order]
+        self.chain_.learn(X, labels=labels, importance=weight, columns=roles_of(self.columns), passes=passes or 1)
         self.chain_.end_pass()
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
@@ -219,6 +223,8 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
     bits : the weight table has 2^bits rows.
     passes : over the data in `fit`; `partial_fit` makes one.
+    shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
+        Chains that learn from whole groups of rows keep the order.
     columns : what the columns stand for, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
         into words, `{"categorical": ["zip"]}` takes numbers as names, `namespaces` divides the columns.
     random_state : the chain's seed.
@@ -252,6 +258,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         class_weight: Mapping[Any, float] | str | None = None,
         bits: int = 18,
         passes: int = 10,
+        shuffle: bool = True,
         columns: Mapping[str, Any] | None = None,
         random_state: int = 0,
     ) -> None:
@@ -263,11 +270,12 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.bits = bits
         self.passes = passes
+        self.shuffle = shuffle
         self.columns = columns
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the beginning, in the order of the rows, `passes` times."""
+        """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
         self._start(np.unique(self._targets(y)))
         return self._go_on(X, y, sample_weight, self.passes)
@@ -289,7 +297,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             self._start(np.unique(np.asarray(classes)))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes: got {classes!r}, wanted those of the first call, {self.classes_!r}")
-        return self._go_on(X, y, sample_weight, 1)
+        return self._go_on(X, y, sample_weight, None)
 
     def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
         check_classification_targets(y)
@@ -313,7 +321,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         if self.chain_.takes == Labels.COST_SENSITIVE:
             raise ConfigError("layers: a cost-sensitive chain learns from costs, wanted one that takes classes")
 
-    def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int) -> Self:
+    def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int | None) -> Self:
         known = np.isin(y, self.classes_)
         if not known.all():
             raise ValueError(f"y: got the class {y[~known][0]!r}, wanted one of {self.classes_!r}")
@@ -321,7 +329,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         labels = 2 * code - 1 if self.chain_.takes == Labels.SIMPLE else code + 1
         weight = self._weights(X, sample_weight)
         if self.class_weight is not None:
-            if self.class_weight == "balanced" and passes != self.passes:
+            if self.class_weight == "balanced" and passes is None:
                 raise ValueError("class_weight='balanced' needs all rows: with partial_fit, pass the weights by class")
             weight = weight * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[code]
         self._learn(X, labels.astype(np.float32), weight.astype(np.float32), passes)
@@ -375,6 +383,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     layers : list of layers as under `chain:` in YAML; None: `linear` with squared loss.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
+    shuffle : as of `HutchClassifier`.
     scale_y : learn (y - mean) / deviation, and undo it in predictions, under losses that do not mind (`squared` and
         `quantile`) and without a `link`; `partial_fit` keeps what the first rows had. Predictions of the default chain
         may then leave the range of the labels; otherwise they stay within it.
@@ -404,6 +413,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         scale_y: bool = True,
         bits: int = 18,
         passes: int | None = None,
+        shuffle: bool = True,
         columns: Mapping[str, Any] | None = None,
         random_state: int = 0,
     ) -> None:
@@ -415,11 +425,12 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         self.scale_y = scale_y
         self.bits = bits
         self.passes = passes
+        self.shuffle = shuffle
         self.columns = columns
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the beginning, in the order of the rows, `passes` times."""
+        """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True, y_numeric=True)
         passes = self.passes
         if passes is None:
@@ -432,7 +443,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         X, y = self._examples_and_targets(X, y, reset=first, y_numeric=True)
         if first:
             self._start(y)
-        return self._go_on(X, y, sample_weight, 1)
+        return self._go_on(X, y, sample_weight, None)
 
     def _start(self, y: NDArray[Any]) -> Self:
         layers: Layers = self.layers or ["linear"]
@@ -448,7 +459,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         self.chain_ = chain
         return self
 
-    def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int) -> Self:
+    def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int | None) -> Self:
         labels = (np.asarray(y, np.float64) - self._centre) / self._scale
         self._learn(X, labels.astype(np.float32), self._weights(X, sample_weight), passes)
         return self

@@ -1,5 +1,6 @@
 """A small, seeded part of what `benchmarks/reliability.py` tries at length."""
 
+import random
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 ATTACKS = Path(__file__).parents[2] / "benchmarks" / "attacks"
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks processes whose memory is limited")
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +22,42 @@ def attack(name: str) -> Any:
     return import_module(name)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks processes whose memory is limited")
 def test_forged_models_are_refused_or_harmless() -> None:
-    counts, findings = attack("forged_models").run(150, seed=5)
+    models = "linear,active,one_against_all,crowd two_level,em exact step"
+    counts, findings = attack("forged_models").run(150, seed=5, only=models)
     assert findings == []
     assert counts["forged, refused"] > 50 and counts["forged, accepted"] > 15 and counts["damaged, refused"] > 4
+
+
+def test_hostile_chains_are_refused_or_learn() -> None:
+    counts, findings = attack("hostile_chains").run(150, seed=2, only=["linear", "active", "one_against_all"])
+    assert findings == []
+    assert counts["refused"] > 60 and counts["accepted"] > 10
+
+
+def test_damaged_caches_are_noticed() -> None:
+    counts, findings = attack("damaged_caches").run(200, seed=3)
+    assert findings == []
+    assert counts["batches: noticed while it was read"] > 30 and counts["objects: refused"] > 50
+
+
+def test_hostile_requests_change_nothing(tmp_path: Path) -> None:
+    requests = attack("hostile_requests")
+    for name, target in (("serve", requests.serve), ("page", requests.page)):
+        (tmp_path / name).mkdir()
+        given = [{"plain": [{"linear": {"loss": "logistic"}}]}] if name == "serve" else []
+        counts, findings = target(120, random.Random(4), tmp_path / name, *given)
+        assert findings == []
+        assert sum(times for status, times in counts.items() if status.startswith(f"{name}: body: 4")) > 40
+
+
+def test_killed_commands_lose_nothing() -> None:
+    counts, findings = attack("kill_commands").attack(6, 1, ["train"])
+    assert findings == []
+    assert counts["train: killed"] == 6 and counts["train: whole jobs equal to the bit"] >= 1
+
+
+def test_lost_output_is_said() -> None:
+    counts, findings = attack("lost_output").attack(11, 1, "train --json")
+    assert findings == []
+    assert counts["output full: held"] == counts["400 MB of memory: held"] == 1

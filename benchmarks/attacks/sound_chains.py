@@ -1,0 +1,64 @@
+"""Every shipped layer in a chain that learns, with examples for it: what the attacks begin from."""
+
+from typing import Any
+
+PLAIN = [f"{1 if i % 3 else -1} 't{i} |w a{i % 5} b{i % 7}:0.5 |u r{i % 4}" for i in range(30)]
+CLASSES = [f"{1 + i % 3} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
+COSTS = [f"1:{i % 3} 2:{(i + 1) % 3} 3:0.5 |w a{i % 5} |u r{i % 4}" for i in range(30)]
+BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
+DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
+ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
+LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
+NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
+
+_ROW: dict[str, Any] = {
+    "namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6
+}  # fmt: skip
+_PPCA, _PLAIN = {"ppca": _ROW}, {**_ROW, "mode": "plain"}
+_ADF: list[Any] = [{"contextual_bandit": {}}, "cost_sensitive_with_features", "linear"]
+_EXPLORERS: dict[str, dict[str, int]] = {
+    **dict.fromkeys(("epsilon", "softmax", "synthetic_cover", "squarecb", "regcb"), {}),
+    **{"first": {"decisions": 4}, "rnd": {"models": 2}},
+}
+_OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
+_CROWD = {"classes": 3, "worker": "u", "slots": 4}
+_ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
+_PAIRS = [{"namespaces": ["w", "u"], "rank": 2}]
+_DYADIC = {"left": "w", "right": "u", "rank": 2}
+CHAINS: dict[str, tuple[list[Any], list[str]]] = {
+    "linear": ([{"linear": {"loss": "logistic", "interactions": [["w", "u"]]}}], PLAIN),
+    "ftrl_proximal": (["ftrl_proximal"], PLAIN),
+    "pistol": (["pistol"], PLAIN),
+    "coin_betting": (["coin_betting"], PLAIN),
+    "active": ([_ACTIVE, {"linear": {"loss": "logistic"}}], PLAIN),
+    "active iwal": ([{"active": {"rule": "iwal", "mellowness": 1.0}}, "linear"], PLAIN),
+    "active over trees": ([_ACTIVE, {"filter_tree": {"classes": 3}}, "linear"], CLASSES),
+    "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
+    "dyadic decay": ([{"dyadic": {**_DYADIC, "decay": 0.01, "rates": "power"}}], PLAIN),
+    "dyadic implicit": ([{"dyadic": {**_DYADIC, "implicit": "right"}}], PLAIN),
+    "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
+    "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
+    "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
+    "one_against_all": ([{"one_against_all": {"classes": 3}}, "linear"], CLASSES),
+    "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
+    "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
+    "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": _PAIRS}}, "linear"], PLAIN),
+    "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
+    "link": ([{"link": {"function": "logistic"}}, "binary", "linear"], PLAIN),
+    "ppca": ([_PPCA, "linear"], NUMBERS),
+    "ppca class": ([{"ppca": {**_ROW, "mode": "class", "boundary": "label"}}, "linear"], NUMBERS),
+    "ppca drift": ([{"ppca": {**_ROW, "mode": "class", "boundary": "drift"}}, "linear"], NUMBERS),
+    "ppca plain": ([{"nat_oem": {"mode": "step"}}, {"ppca": _PLAIN}, "linear"], NUMBERS),
+    "nat_oem": ([{"nat_oem": {"boundary": "label"}}, _PPCA, "linear"], NUMBERS),
+    "crowd_em": ([{"crowd_em": _CROWD}, *_OAA], BLOCKS),
+    "crowd_em passes": ([{"crowd_em": {**_CROWD, "passes": 2}}, *_OAA], BLOCKS),
+    "crowd_em anchored": ([{"nat_oem": {"boundary": "drift"}}, {"crowd_em": _CROWD}, *_OAA], BLOCKS),
+    "contextual_bandit": (_ADF, DECISIONS),
+    "cost_sensitive_with_features": (["cost_sensitive_with_features", "linear"], ACTIONS),
+    "explore_bag": ([{"explore_bag": {"policies": 2}}, *_ADF], DECISIONS),
+    "explore_cover": ([{"explore_cover": {"policies": 2}}, *_ADF], DECISIONS),
+    "simulate_bandit": ([{"simulate_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], CLASSES),
+    "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),
+    **{f"explore_{name}": ([{f"explore_{name}": given}, *_ADF], DECISIONS) for name, given in _EXPLORERS.items()},
+}  # fmt: skip
+"""Every shipped layer, in a chain that learns, and its examples."""

@@ -1,0 +1,83 @@
+"""The model that `hutch crowd` runs, and how: as its options say, or as a saved model does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hutch.cli.crowds.options import CrowdOptions
+from hutch.core.errors import ConfigError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from hutch.crowd.aggregate import Options
+    from hutch.crowd.models.model import CrowdModel, State
+
+_METHODS = ("batch", "online")
+
+
+def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdModel, Options, State | None]:
+    """The model, how to run it and what it knows already; a saved model settles what is not given.
+
+    Args:
+        given: the options.
+        reference: whose labels define the classes.
+
+    Raises:
+        UsageError: options that contradict each other or the saved model.
+    """
+    from hutch.crowd.aggregate import Method, Options, load
+    from hutch.crowd.models.online import DEFAULT_SLOTS
+
+    method, model, slots, shards = given.method, given.model, given.slots, given.shards
+    parameters: dict[str, Any] = {}
+    history: State | None = None
+    if given.initial:
+        saved, history = load(given.initial)
+        for option, value in (("method", method), ("model", model), ("slots", slots)):
+            if value is not None and value != saved[option]:
+                raise UsageError(f"--{option}: got {value}, but {given.initial} was made with {saved[option]}")
+        method, model, slots, parameters = saved["method"], saved["model"], saved["slots"], saved["parameters"]
+        shards = shards or saved.get("shards", 1)
+    elif given.test:
+        raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
+    method = method or "batch"
+    settled = _settings(given.set)
+    if reference:
+        if model not in (None, "mixed"):
+            wanted = "wanted mixed, which tells people from judges"
+            raise UsageError(f"--reference, column kind: got model {model}, {wanted}")
+        model, settled = "mixed", {"reference": reference} | settled
+    if model == "mixed" and given.ordered is not None:
+        settled["ordered"] = given.ordered
+    if method not in _METHODS:
+        raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
+    if method == "online" and (shards or 1) > 1:
+        why = "one stream learns more from the same labels than shards of it"
+        raise UsageError(f"--shards: wanted --method batch; {why}")
+    chosen = _create(model, parameters | settled)
+    kind: Method = "online" if method == "online" else "batch"
+    options = Options(kind, given.passes, slots or DEFAULT_SLOTS, given.test, shards or 1, given.ordered)
+    return chosen, options, history
+
+
+def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
+    from hutch.crowd.table import BUILT_IN, DEFAULT, create
+
+    models = {model.name: model for model in BUILT_IN}
+    if name and name not in models:  # plugins are loaded only if they are asked for
+        from hutch.plugins.manager import installed
+
+        models |= installed().registry.crowd_models
+    return create(name or DEFAULT, models, **parameters)
+
+
+def _settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE as a dictionary; values are YAML, and numbers separated by commas a list."""
+    import yaml
+
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"--set: got {setting!r}, wanted NAME=VALUE")
+        parameters[name] = yaml.safe_load(f"[{value}]" if "," in value else value)
+    return parameters

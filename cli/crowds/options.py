@@ -1,0 +1,60 @@
+"""What `hutch crowd` was asked for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, fields
+
+from hutch.core.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdOptions:
+    """The options of `hutch crowd` but those of `--pairs`, by their names."""
+
+    labels: str
+    method: str | None
+    model: str | None
+    gold: str | None
+    score: str | None
+    reference: tuple[str, ...]
+    next: int
+    ask_of: str | None
+    predictions: str | None
+    workers: str | None
+    judges: str | None
+    report: str | None
+    suspects: str | None
+    initial: str | None
+    final: str | None
+    test: bool
+    passes: int
+    slots: int | None
+    shards: int | None
+    ray: str | None
+    classes: tuple[str, ...]
+    ordered: bool | None
+    set: tuple[str, ...]
+    columns: str | None
+    quiet: bool
+    json: bool
+
+    def refuse(self, names: tuple[str, ...], why: str) -> None:
+        """Refuse options that do not go with another.
+
+        Args:
+            names: of the options.
+            why: they do not.
+
+        Raises:
+            UsageError: one of them was given.
+        """
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in names:
+            if given[name] and not (name == "passes" and given[name] == 1):
+                raise UsageError(f"--{name.replace('_', '-')}: {why}")
+
+    def notice(self, text: str) -> None:
+        """Tell the user something on stderr, unless they want quiet."""
+        if not self.quiet:
+            print(text, file=sys.stderr)

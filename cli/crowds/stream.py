@@ -1,0 +1,67 @@
+"""`hutch crowd --stream`: labels learned in pieces, in fixed memory."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import chain
+from typing import Any
+
+from hutch.cli.crowds.options import CrowdOptions
+from hutch.core.errors import UsageError
+from hutch.core.run.output import open_output
+from hutch.crowd import aggregate as aggregation
+from hutch.crowd.aggregate import Options
+from hutch.crowd.data.labels import read_gold
+from hutch.crowd.exports.found import Problems
+from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
+from hutch.crowd.models.model import CrowdModel, State
+from hutch.crowd.models.online import Table
+from hutch.crowd.models.ordered import scale_of
+
+
+def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
+    """Learn a stream of labels; returns the summary.
+
+    Args:
+        given: the options of the command.
+        model: of the crowd.
+        options: how it runs.
+        history: what it knows already.
+
+    Raises:
+        UsageError: what is asked for needs all labels at once.
+    """
+    path, columns = given.labels, given.columns
+    kept = ("workers", "judges", "report", "suspects", "next", "score")
+    given.refuse(kept, "a stream keeps no tasks and no workers; leave out --stream")
+    if options.method != "online":
+        raise UsageError("--stream: wanted --method online; batch models need all labels at once")
+    if options.passes > 1 and path == "-":
+        raise UsageError("--passes: the labels are read anew in each pass: wanted a file, got standard input")
+    truth, table = read_gold(given.gold) if given.gold else None, Table(given.notice)
+    totals, problems = Totals(), Problems()
+    known = history.classes if history else list(given.classes)
+    blocks = label_blocks(path, known, truth, columns=columns, problems=problems)
+    first = next(blocks, None)
+    if first is None:
+        given.notice(f"{path}: no labels")
+    known = known or (first.classes if first else [])
+    learner, scale = model.stream(known, options.slots, history), scale_of(known, options.ordered)
+    for number in range(options.passes):
+        if number:
+            learner.end_pass()
+            blocks = label_blocks(path, known, truth, columns=columns)
+        pieces = chain([first], blocks) if first and not number else blocks
+        last = given.predictions if number + 1 == options.passes else None
+        with open_output(last) if last else nullcontext() as file:
+            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file, scale)
+    table.finish()
+    for line in problems.lines(path):
+        given.notice(line)
+    if given.final:
+        aggregation.save(given.final, model, options, learner.state)
+    return {
+        "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
+        "class_names": known, "class_prior": learner.class_prior().tolist(), "iterations": options.passes,
+        "objective": totals.objective, "left_out": problems.total,
+    }  # fmt: skip

@@ -1,0 +1,49 @@
+"""The summary that `hutch crowd` prints."""
+
+import sys
+from typing import Any
+
+from hutch.cli.crowds.options import CrowdOptions
+from hutch.core.strict_json import dumps
+
+_SHOWN = (
+    "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
+    "contradictions", "left_out", "ties", "krippendorff_alpha", "krippendorff_ordinal", "krippendorff_interval", "gold",
+)  # fmt: skip
+
+
+def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
+    """Print the summary.
+
+    Args:
+        summary: its lines by name.
+        options: whether it is one JSON object.
+        aside: something else is written to standard output; print it on standard error.
+    """
+    text = dumps(summary) if options.json else "\n".join(_lines(summary))
+    print(text, file=sys.stderr if aside else sys.stdout)
+
+
+def _lines(summary: dict[str, Any]) -> list[str]:
+    """The summary for people."""
+    lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN if name in summary]
+    lines += [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in summary.get("score", {}).items()]
+    titles = {"next": "label next", "unsettled": "further labels will not settle"}
+    for name, title in titles.items():
+        if name not in summary:
+            continue
+        lines += ["", f"{title}:" if summary[name] else f"{title}: none"]
+        if summary[name]:
+            ask = "\task" if "worker" in summary[name][0] else ""
+            ask += "\tprice" if "price" in summary[name][0] else ""
+            lines.append(f"task\tconfidence\tratings\tgain\tlabels needed{ask}")
+        for row in summary[name]:
+            needed = "many" if row["labels_needed"] is None else f"{row['labels_needed']:.1f}"
+            cells = f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}"
+            cells += f"\t{row['worker'] or 'nobody'}" if "worker" in row else ""
+            lines.append(cells + (f"\t{row['price']:g}" if "price" in row else ""))
+    return lines
+
+
+def _shown(value: Any) -> str:
+    return "undefined" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

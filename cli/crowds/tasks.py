@@ -1,0 +1,139 @@
+"""`hutch crowd` with all labels in memory: what is true of each task, how good each worker is, what to ask next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hutch.cli.crowds.gold import check_classes, true_classes
+from hutch.cli.crowds.options import CrowdOptions
+from hutch.core.errors import UsageError, counted
+from hutch.core.run.output import open_output
+from hutch.crowd import aggregate as aggregation
+from hutch.crowd import output
+from hutch.crowd.aggregate import Aggregate, Options
+from hutch.crowd.data.labels import Labels, read_gold, read_labels, restricted
+from hutch.crowd.data.prices import read_prices
+from hutch.crowd.judges import judges as judges_report
+from hutch.crowd.judges import write_judges
+from hutch.crowd.mixed.model import Mixed, matches
+from hutch.crowd.models.model import CrowdModel, State
+from hutch.crowd.models.online import Table
+from hutch.crowd.quality.page import write_page
+from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
+from hutch.crowd.report import report
+from hutch.distributed.crowds import Sharded
+from hutch.distributed.where import check_places, engine_for
+
+
+def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
+    """Aggregate the labels, write what was asked for, and return the summary.
+
+    Args:
+        given: the options of the command.
+        model: of the crowd.
+        options: how it runs.
+        history: what it knows already.
+
+    Raises:
+        UsageError: options that do not go together.
+        DataError: labels or gold that cannot be used.
+    """
+    with_judges = isinstance(model, Mixed) and model.parameters.reference and options.method == "batch"
+    if given.judges and not with_judges:
+        raise UsageError("--judges: wanted a reference (--reference) and --method batch")
+    prices = read_prices(given.labels, given.columns) if given.judges or given.next else {}
+    data = _labels(given, options, history)
+    result = _aggregate(given, data, model, options, history)
+    if result.scale is not None and options.ordered is None:
+        span = f"{data.classes[0]} to {data.classes[-1]}"
+        given.notice(f"{given.labels}: the classes {span} are taken as ordered; --no-ordered if they are only names")
+    _write(given, result, model, prices)
+    if given.final:
+        aggregation.save(given.final, model, options, result.fit.state)
+    summary = {"model": model.name, "method": options.method, **output.summary(result)}
+    if declared := getattr(model.parameters, "reference", ()):
+        summary["reference"] = int(matches(data.worker_names, declared).sum())
+    if given.score:
+        summary["score"] = _score(given, given.score, result)
+    if given.next:
+        people = [name for name in (given.ask_of or "").split(",") if name]
+        scores = output.label_pool(result)
+        summary["next"] = output.next_rows(result, scores, given.next, people, prices)
+        summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(given.next))
+    return summary
+
+
+def _labels(given: CrowdOptions, options: Options, history: State | None) -> Labels:
+    """The labels that count; says what is wrong with the others."""
+    path = given.labels
+    known = history.classes if history else list(given.classes)
+    truth = read_gold(given.gold) if given.gold else None
+    data = read_labels(path, known, history.worker_names if history else (), truth, given.columns)
+    if data.form:
+        given.notice(f"{path}: read as {data.form}")
+    for line in data.problems.lines(path):
+        given.notice(line)
+    if not len(data):
+        given.notice(f"{path}: no labels")
+    if data.unmatched_gold:
+        given.notice(f"{given.gold or path}: gold without labels: {counted(data.unmatched_gold, 'task')}")
+    for classes in (given.gold, given.score):
+        if classes:
+            check_classes(classes, read_gold(classes), data, known, given.notice)
+    if options.test and history:
+        data, dropped = restricted(data, len(history.classes))
+        if dropped:
+            given.notice(f"{path}: ignored labels of classes that the model does not know: {dropped}")
+    return data
+
+
+def _aggregate(
+    given: CrowdOptions, data: Labels, model: CrowdModel, options: Options, history: State | None
+) -> Aggregate:
+    """Run the model, over shards if it has some."""
+    table = Table(given.notice) if options.method == "online" else None
+    check_places(options.shards, given.ray)
+    if options.shards > 1 and not options.test:
+        with engine_for(options.shards, given.ray) as engine:
+            over = Sharded(engine, options.shards)
+            result = aggregation.aggregate(data, model, options, history, table, over=over)
+    else:
+        result = aggregation.aggregate(data, model, options, history, table)
+    if table:
+        table.finish()
+    return result
+
+
+def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: dict[str, float]) -> None:
+    """Write the files that were asked for."""
+    if given.predictions:
+        with open_output(given.predictions) as file:
+            output.write_posteriors(file, result)
+    if given.workers:
+        with open_output(given.workers) as file:
+            rows = report(result.labels, result.others(), result.confusions, result.class_prior)
+            output.write_workers(file, result, rows)
+    if given.judges and isinstance(model, Mixed):
+        with open_output(given.judges) as file:
+            write_judges(file, judges_report(result, model, prices))
+    quality = quality_of(result) if given.report or given.suspects else None
+    if given.suspects and quality:
+        with open_output(given.suspects) as file:
+            write_suspects(file, quality.suspects, result)
+    if given.report and quality:
+        with open_output(given.report) as file:
+            if given.report.endswith(".html"):
+                write_page(file, quality, f"Labels of {given.labels}")
+            else:
+                file.write("".join(f"{line}\n" for line in text_lines(quality)).encode())
+
+
+def _score(given: CrowdOptions, path: str, result: Aggregate) -> dict[str, Any]:
+    """How good the classes found are by those in a file, gold left out."""
+    data = result.labels
+    truth = true_classes(data, read_gold(path))
+    if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
+        tasks = counted(learned, "task")
+        given.notice(f"{path}: left out of the score: {tasks} also in {given.gold}, which is learned from")
+        truth[data.gold >= 0] = -1
+    return output.score(result, truth)
