@@ -132,7 +132,7 @@ def implicit(directories: list[str]) -> None:
         train, validation = (
             b"".join(line for line, k in zip(lines, kept, strict=True) if k == side) for side in (0, 1)
         )
-        for precision in (None, 10.0, 30.0, 100.0, 300.0):
+        for precision in (None, 0.1, 0.3, 0.5, 1.0, 3.0):
             given = {"implicit": "right", "implicit_precision": precision} if precision else {}
             error, seconds = rating_error(train, validation, "dyadic", {**dyadic, **given}, 40)
             print(f"{Path(directory).name:16} precision {precision!s:>6} {error:.4f}  {seconds:6.2f} s", flush=True)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.options import ray_option
 from hutch.core.errors import UsageError
 
 
@@ -94,9 +95,7 @@ def crowd(
             min=1, metavar="N", help="Batch: cut the tasks into N shards, counted in processes.", show_default="1"
         ),
     ] = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Count the shards on this Ray cluster; auto, local.")
-    ] = None,
+    ray: Annotated[str | None, ray_option("Count the shards")] = None,
     classes: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
     ] = None,

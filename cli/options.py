@@ -1,4 +1,4 @@
-"""Options of `hutch train` and `hutch predict` that are Vowpal Wabbit's, taken from the table of its options."""
+"""Options that several commands share, most of them Vowpal Wabbit's, taken from the table of its options."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -11,6 +11,11 @@ import typer
 from hutch.vw.table import LEARNER, NAMED, Option
 
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
+
+
+def ray_option(work: str) -> Any:
+    """The option that names a Ray cluster, of every command with work for one."""
+    return typer.Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
 
 
 def takes_vw_options(

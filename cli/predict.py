@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.options import takes_vw_options
+from hutch.cli.options import ray_option, takes_vw_options
 
 
 @takes_vw_options(
@@ -35,9 +35,7 @@ def predict(
             "--into", metavar="DIR", help="Write a Parquet file for each file of data, where it is not there yet."
         ),
     ] = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="With --into: predict on this Ray cluster; auto, local.")
-    ] = None,
+    ray: Annotated[str | None, ray_option("With --into: predict")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.options import takes_vw_options
+from hutch.cli.options import ray_option, takes_vw_options
 from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (
@@ -57,9 +57,7 @@ def train(
             help="With --shards: examples with the same feature in namespace A share a shard; blocks of A, B.",
         ),
     ] = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Let the shards learn on this Ray cluster; auto, local.")
-    ] = None,
+    ray: Annotated[str | None, ray_option("Let the shards learn")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:

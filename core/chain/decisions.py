@@ -28,6 +28,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.cache import entry
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.raw_bytes import copy_bytes
 
 COSTS, CHOICE, CLASSES = range(3)
 """Labels are the costs of all actions, cost and probability of one, or those of a class with one example per row."""
@@ -82,12 +83,10 @@ def _is_left_out(r, name):
 def _copy(s, r, j, n):
     """Copy the features of namespace j of the batch behind the n that are there; returns how many there are then."""
     starts = int64s_at(r.namespace_ptr, j + uint64(2))
-    indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
-    to_indices, to_values = uint32s_at(s.indices, uint64(0)), float32s_at(s.values, uint64(0))
-    for i in range(uint64(starts[j]), uint64(starts[j + uint64(1)])):
-        to_indices[n], to_values[n] = indices[i], values[i]
-        n += uint64(1)
-    return n
+    start, count = uint64(starts[j]), uint64(starts[j + uint64(1)] - starts[j])
+    copy_bytes(s.indices + uint64(4) * n, r.indices + uint64(4) * start, uint64(4) * count)
+    copy_bytes(s.values + uint64(4) * n, r.values + uint64(4) * start, uint64(4) * count)
+    return n + count
 
 
 @helper

@@ -36,6 +36,7 @@ _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _dispatchers: list[Any] = []
+_said: set[str] = set()
 _making = RLock()  # threads that need the same kernel at once compile it once
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
 
@@ -122,9 +123,16 @@ def _usable(directory: Path) -> bool:
         with tempfile.TemporaryFile(dir=directory):
             return True
     except OSError as error:
-        notice = f"no kernel cache ({error.strerror}): kernels are compiled at every start; set HUTCH_CACHE_DIR"
-        print(at(str(directory), None, None, notice), file=sys.stderr)
+        _say_not_kept(str(directory), error)
         return False
+
+
+def _say_not_kept(directory: str, error: OSError) -> None:
+    """Say, once in a process, that compiled kernels cannot be kept."""
+    if not _said:
+        notice = f"no kernel cache ({error.strerror}): kernels are compiled at every start; set HUTCH_CACHE_DIR"
+        print(at(directory, None, None, notice), file=sys.stderr)
+    _said.add(directory)
 
 
 def directory_for(function: Callable[..., Any]) -> Path | None:
@@ -163,10 +171,25 @@ def _dispatcher(function: Callable[..., Any], directory: Path | None, **options:
         try:
             cached = directory is not None and _usable(directory)
             dispatcher = decorator(cache=cached, **_OPTIONS, **options)(function)
+            if cached:
+                _let_saving_fail(dispatcher._cache, str(directory))
         finally:
             config.CACHE_DIR = before
         _dispatchers.append(dispatcher)
     return dispatcher
+
+
+def _let_saving_fail(cache: Any, directory: str) -> None:
+    """On a full disk what was compiled serves this process alone; Numba would give an error instead."""
+    save = cache.save_overload
+
+    def save_if_possible(signature: Any, compilation: Any) -> None:
+        try:
+            save(signature, compilation)
+        except OSError as error:
+            _say_not_kept(directory, error)
+
+    cache.save_overload = save_if_possible
 
 
 def compiled(function: Callable[..., Any]) -> Any:

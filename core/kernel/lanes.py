@@ -157,16 +157,16 @@ def constant(builder: Any, element: Any, value: Any) -> Lanes:
     return Lanes(builder, ir.Constant(ir.VectorType(element, COUNT), [value] * COUNT))
 
 
-def broadcast(builder: Any, scalar: Any) -> Lanes:
+def broadcast(builder: Any, scalar: Any, count: int = COUNT) -> Lanes:
     """The same value everywhere."""
-    return together(builder, [scalar] * COUNT)
+    return together(builder, [scalar] * count)
 
 
 def together(builder: Any, scalars: Sequence[Any]) -> Lanes:
     """Values side by side."""
     from llvmlite import ir
 
-    value = ir.Constant(ir.VectorType(scalars[0].type, COUNT), ir.Undefined)
+    value = ir.Constant(ir.VectorType(scalars[0].type, len(scalars)), ir.Undefined)
     for k, scalar in enumerate(scalars):
         value = builder.insert_element(value, scalar, ir.IntType(32)(k))
     return Lanes(builder, value)
@@ -178,6 +178,14 @@ def flags(builder: Any, word: Any) -> Lanes:
 
     byte = builder.trunc(word, ir.IntType(COUNT))
     return Lanes(builder, builder.bitcast(byte, ir.VectorType(ir.IntType(1), COUNT)))
+
+
+def places(context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> list[Any]:
+    """Pointers to element i of some arrays, given their Numba types and values."""
+    from numba.np.arrayobj import make_array
+
+    pairs = zip(arrays, values, strict=True)
+    return [builder.gep(make_array(kind)(context, builder, value).data, [i]) for kind, value in pairs]
 
 
 def _pointer(builder: Any, address: Any, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Bytes at addresses: loads of words and the search for delimiters, the instructions that the text parser is made of.
+"""Bytes at addresses: copies, loads of words and the search for delimiters, of which the text parser is made.
 
 Addresses, bytes and counts are int64, words uint64, so that plain literals mix with the former and bit tricks stay in
 the latter. Nothing is checked; the caller keeps padding around the text.
@@ -71,3 +71,20 @@ trailing_zeros = _instruction("uint64", "int64", _trailing_zeros)
 """Number of zero bits below the lowest set bit; 64 if there is none."""
 bit_count = _instruction("uint64", "uint64", lambda b, word: b.ctpop(word))
 """Number of set bits."""
+
+
+@intrinsic
+def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
+    """Copy bytes from one address to another; the two places do not overlap."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils
+
+        byte = ir.IntType(8).as_pointer()
+        target, source = (builder.inttoptr(address, byte) for address in arguments[:2])
+        cgutils.raw_memcpy(builder, target, source, arguments[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64, types.uint64), generate

@@ -17,12 +17,11 @@ from hutch.plugin import (
     Within,
     conclude,
     decision_of,
-    helper,
     hookimpl,
     kernel,
+    predict_and_teach,
     predict_next,
     state_of,
-    teach_next,
     values_of,
 )
 
@@ -41,27 +40,14 @@ STATE = np.dtype([("count", "i8")])
 own_of = state_of(STATE)
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)  # ranks the actions, values are their scores
     values = values_of(decision_of(example))
     count = min(own_of(layer).count, len(values))
     for k in range(len(values)):
         values[k] = np.float32(1) / np.float32(count) if k < count else np.float32(0)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the best first."""
-    _explore(layer, example, importance, offset)
-    return conclude(example, importance)
-
-
-@kernel
-def learn(layer, example, label, importance, offset):
-    """The same, then let the layer below learn."""
-    _explore(layer, example, importance, offset)
-    teach_next(layer, example, importance, offset)
     return conclude(example, importance)
 
 
@@ -81,7 +67,7 @@ class ExploreTop(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(predict_and_teach, predict)
 
 
 @hookimpl

@@ -10,25 +10,40 @@ ICML 2018; VW 9.11.9, `--regcb`.
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy import uint64
+from numpy.typing import NDArray
 
+from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import call, example_of, layer_of
+from hutch.core.kernel.abi import call, example_of, kernel, layer_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.contextual_bandit import regressor_below
-from hutch.reductions.bandits.probabilities import teach_next
+from hutch.reductions.bandits.explorer import Explorer
+from hutch.reductions.bandits.probabilities import conclude, predict_own, teach_next
+from hutch.reductions.linear.memory import Buffer
 
 _0, _1, _2 = np.float32(0), np.float32(1), np.float32(2)
 _MOST = np.float32(np.finfo(np.float32).max)
 _CLOSE = np.float32(1e-6)
 _HALVINGS = 20
 
-RANGE_FIELDS = [("mellowness", "f4"), ("lowest", "f4"), ("highest", "f4"), ("padding", "f4")]
-"""What a layer's state needs for `set_ranges`."""
+RANGE_FIELDS = [
+    ("decisions", "u8"),  # labelled ones seen
+    ("scratch", "u8"),  # BUFFER
+    ("mellowness", "f4"),
+    ("lowest", "f4"),
+    ("highest", "f4"),
+    ("padding", "f4"),
+]
+"""With what the state of a `RangeExplorer` begins."""
+_ranges_of = state_of(np.dtype(RANGE_FIELDS))
 
 
 @helper
@@ -103,15 +118,44 @@ def set_ranges(state, layer, example, delta, low, high, offset):
     e.features = features
 
 
-@helper
-def teach_as_certain(layer, example, importance, offset):
-    """Let the layer below learn as if the chosen action had had probability 1; the last one keeps its own, as in VW."""
+@kernel
+def learn_as_certain(layer, example, label, importance, offset):
+    """Predict; the layer below learns as if the chosen action had had probability 1; the last one keeps its own."""
+    predict_own(layer, example, importance, offset)
     d = decision_of(example)
     probability = d.probability
     if d.chosen < np.int64(d.count) - 1:
         d.probability = _1
     teach_next(layer, example, importance, offset)
     d.probability = probability
+    _ranges_of(layer).decisions += uint64(1)
+    return conclude(example, importance)
+
+
+class RangeExplorer(Explorer):
+    """An explorer that counts decisions and knows the ranges of costs.
+
+    Args:
+        parameters: with `mellowness`, `lowest_cost` and `highest_cost`.
+        context: of the layer.
+        dtype: of its state, which begins with the `RANGE_FIELDS`.
+        fields: further fields of its state.
+    """
+
+    def __init__(self, parameters: Any, context: Context, dtype: np.dtype[Any], **fields: Any) -> None:
+        super().__init__(parameters, context)
+        require_mtr(self.name, context)
+        p = parameters
+        ranges = {"mellowness": p.mellowness, "lowest": p.lowest_cost, "highest": p.highest_cost}
+        self.state = Record(dtype, scratch=Buffer(), **ranges, **fields)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """How many labelled decisions have been seen."""
+        return {"decisions": self.state["decisions"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count."""
+        return {"decisions": COUNT}
 
 
 def require_mtr(name: str, context: Context) -> None:

@@ -16,11 +16,17 @@ from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
-from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
-from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
+from hutch.reductions.bandits.probabilities import (
+    conclude,
+    enforce_minimum,
+    leaders,
+    predict_own,
+    sort_by_probability,
+    teach_next,
+)
 from hutch.reductions.bandits.random import draw_poisson
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.memory import Buffer
@@ -50,12 +56,13 @@ STATE = np.dtype(
 own_of = state_of(STATE)
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the likeliest first."""
     state, d = own_of(layer), decision_of(example)
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 3)
     if columns == uint64(0):
-        return
+        return conclude(example, importance)
     sums, votes, scratch = floats(columns, d.count, 0), floats(columns, d.count, 1), floats(columns, d.count, 2)
     for k in range(d.count):
         sums[k] = votes[k] = _0
@@ -74,19 +81,13 @@ def _explore(layer, example, importance, offset):
         ranked[k], values[k] = k, votes[k] * scale
     enforce_minimum(state.epsilon, True, values, scratch)
     sort_by_probability(ranked, values, sums)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the likeliest first."""
-    _explore(layer, example, importance, offset)
     return conclude(example, importance)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """The same, then teach every policy its number of times."""
-    _explore(layer, example, importance, offset)
+    predict_own(layer, example, importance, offset)
     state, shared = own_of(layer), shared_of(example_of(example).shared)
     for i in range(state.policies):
         once = i == uint64(0) and state.greedy_first == 1

@@ -15,10 +15,9 @@ from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
-from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, Probability
-from hutch.reductions.bandits.probabilities import conclude, leaders, teach_next
+from hutch.reductions.bandits.probabilities import conclude, leaders, predict_and_teach
 
 _1 = np.float32(1)
 
@@ -39,28 +38,15 @@ STATE = np.dtype([("epsilon", "f4"), ("first_only", "u4")])
 own_of = state_of(STATE)
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)
     state, values = own_of(layer), values_of(decision_of(example))
     count = 1 if state.first_only == 1 else leaders(values)
     each, left = state.epsilon / np.float32(len(values)), (_1 - state.epsilon) / np.float32(count)
     for k in range(len(values)):
         values[k] = each + left if k < count else each
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the best first."""
-    _explore(layer, example, importance, offset)
-    return conclude(example, importance)
-
-
-@kernel
-def learn(layer, example, label, importance, offset):
-    """The same, then let the layer below learn."""
-    _explore(layer, example, importance, offset)
-    teach_next(layer, example, importance, offset)
     return conclude(example, importance)
 
 
@@ -77,7 +63,7 @@ class ExploreEpsilon(Explorer):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(predict_and_teach, predict)
 
 
 @hookimpl

@@ -15,11 +15,10 @@ from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
-from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
-from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, teach_next
+from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_own, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.memory import Buffer
 
@@ -42,8 +41,9 @@ STATE = np.dtype([("left", "u8"), ("scratch", "u8"), ("epsilon", "f4")])
 own_of = state_of(STATE)
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)
     state, d = own_of(layer), decision_of(example)
     values, columns = values_of(d), make_columns(state.scratch, d.count, 1)
@@ -51,19 +51,13 @@ def _explore(layer, example, importance, offset):
         values[k] = _1 / np.float32(len(values)) if state.left > uint64(0) else (_1 if k == 0 else _0)
     if columns != uint64(0):
         enforce_minimum(state.epsilon, True, values, floats(columns, d.count, 0))
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the best first."""
-    _explore(layer, example, importance, offset)
     return conclude(example, importance)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """The same, then let the layer below learn."""
-    _explore(layer, example, importance, offset)
+    """The same, then let the layer below learn; one decision less is left."""
+    predict_own(layer, example, importance, offset)
     teach_next(layer, example, importance, offset)
     state = own_of(layer)
     if state.left > uint64(0):

@@ -31,7 +31,7 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.cost_ranges import require_mtr, sensitivity_of
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
-from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, teach_next
+from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_own, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.memory import Buffer
 
@@ -116,13 +116,14 @@ def chances_of_least(means, deviations, out):
         out[k] = out[k] / total if total > _0 else _1 / np.float32(len(means))
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, in the order of their scores."""
     predict_next(layer, example, UNLABELED, importance, offset)
     state, d, e = own_of(layer), decision_of(example), example_of(example)
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 2)
     if columns == uint64(0):
-        return
+        return conclude(example, importance)
     means, deviations, features = floats(columns, d.count, 0), floats(columns, d.count, 1), e.features
     spread = math.sqrt(state.squares / state.decisions) if state.decisions > 1.0 else 1.0
     spread = spread if spread > 0.0 else 1.0
@@ -142,19 +143,13 @@ def _explore(layer, example, importance, offset):
     else:
         chances_of_least(means, deviations, values)
     enforce_minimum(state.epsilon, True, values, means)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, in the order of their scores."""
-    _explore(layer, example, importance, offset)
     return conclude(example, importance)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """The same, then let the layer below learn the cost of the chosen action."""
-    _explore(layer, example, importance, offset)
+    predict_own(layer, example, importance, offset)
     state, d = own_of(layer), decision_of(example)
     state.decisions += 1.0
     off = np.float64(d.cost) - state.mean

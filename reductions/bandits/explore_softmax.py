@@ -13,10 +13,9 @@ from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
-from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
-from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, softmax, teach_next
+from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_and_teach, softmax
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.memory import Buffer
 
@@ -37,8 +36,9 @@ STATE = np.dtype([("scratch", "u8"), ("rate", "f4"), ("epsilon", "f4")])
 own_of = state_of(STATE)
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)
     state, d = own_of(layer), decision_of(example)
     values, columns = values_of(d), make_columns(state.scratch, d.count, 1)
@@ -48,20 +48,6 @@ def _explore(layer, example, importance, offset):
             scratch[k] = values[k]
         softmax(-state.rate, scratch, values)
         enforce_minimum(state.epsilon, True, values, scratch)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the best first."""
-    _explore(layer, example, importance, offset)
-    return conclude(example, importance)
-
-
-@kernel
-def learn(layer, example, label, importance, offset):
-    """The same, then let the layer below learn."""
-    _explore(layer, example, importance, offset)
-    teach_next(layer, example, importance, offset)
     return conclude(example, importance)
 
 
@@ -78,7 +64,7 @@ class ExploreSoftmax(Explorer):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(predict_and_teach, predict)
 
 
 @hookimpl

@@ -10,31 +10,21 @@ Source: D. Foster, A. Rakhlin, "Beyond UCB: optimal and efficient contextual ban
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
-from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.record import Record
-from hutch.reductions.bandits.cost_ranges import (
-    RANGE_FIELDS,
-    delta_of,
-    require_mtr,
-    set_ranges,
-    teach_as_certain,
-)
-from hutch.reductions.bandits.explorer import Explorer, Finite, NonNegative, Probability
+from hutch.reductions.bandits.cost_ranges import RANGE_FIELDS, RangeExplorer, delta_of, learn_as_certain, set_ranges
+from hutch.reductions.bandits.explorer import Finite, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -62,13 +52,11 @@ class ExploreSquareCbParameters(Parameters):
 
 STATE = np.dtype(
     [
-        ("decisions", "u8"),  # labelled ones seen
-        ("scratch", "u8"),  # BUFFER
+        *RANGE_FIELDS,
         ("eliminate", "u8"),
         ("scale", "f4"),
         ("exponent", "f4"),
         ("epsilon", "f4"),
-        *RANGE_FIELDS,
     ]
 )
 own_of = state_of(STATE)
@@ -105,13 +93,14 @@ def _spread_over_possible(values, ranked, gamma, low, high):
     values[best] = _1 - total
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)
     state, d = own_of(layer), decision_of(example)
     values, columns = values_of(d), make_columns(state.scratch, d.count, 2)
     if columns == uint64(0):
-        return
+        return conclude(example, importance)
     low, high = floats(columns, d.count, 0), floats(columns, d.count, 1)
     gamma = state.scale * np.float32(math.pow(np.float64(state.decisions), np.float64(state.exponent)))
     if state.eliminate == uint64(0):
@@ -120,60 +109,26 @@ def _explore(layer, example, importance, offset):
     else:
         set_ranges(state, layer, example, delta_of(state, d.count, state.decisions), low, high, offset)
         _spread_over_possible(values, ranked_of(d), gamma, low, high)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the best first."""
-    _explore(layer, example, importance, offset)
     return conclude(example, importance)
 
 
-@kernel
-def learn(layer, example, label, importance, offset):
-    """The same, then let the layer below learn."""
-    _explore(layer, example, importance, offset)
-    teach_as_certain(layer, example, importance, offset)
-    own_of(layer).decisions += uint64(1)
-    return conclude(example, importance)
-
-
-class ExploreSquareCb(Explorer):
+class ExploreSquareCb(RangeExplorer):
     """Prefers actions by the gap between their scores and the best."""
 
     name: ClassVar[str] = "explore_squarecb"
     Parameters: ClassVar[type[Parameters]] = ExploreSquareCbParameters
 
     def __init__(self, parameters: ExploreSquareCbParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        require_mtr(self.name, context)
         p = parameters
-        self.state = Record(
-            STATE,
-            scratch=Buffer(),
-            eliminate=p.eliminate,
-            scale=p.scale,
-            exponent=p.exponent,
-            epsilon=p.epsilon,
-            mellowness=p.mellowness,
-            lowest=p.lowest_cost,
-            highest=p.highest_cost,
-        )
+        fields = {"eliminate": p.eliminate, "scale": p.scale, "exponent": p.exponent, "epsilon": p.epsilon}
+        super().__init__(p, context, STATE, **fields)
         if p.eliminate:
             self.calls = ("sensitivity",)
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How many labelled decisions have been seen."""
-        return {"decisions": self.state["decisions"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"decisions": COUNT}
+        return Kernels(learn_as_certain, predict)
 
 
 @hookimpl

@@ -22,7 +22,13 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Within
 from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
-from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, sort_by_probability, teach_next
+from hutch.reductions.bandits.probabilities import (
+    conclude,
+    enforce_minimum,
+    predict_own,
+    sort_by_probability,
+    teach_next,
+)
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.memory import Buffer
 
@@ -63,16 +69,17 @@ def _two_lowest(scores):
     return first, second
 
 
-@helper
-def _explore(layer, example, importance, offset):
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the likeliest first."""
     predict_next(layer, example, UNLABELED, importance, offset)
     state, d = own_of(layer), decision_of(example)
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 3)
     if columns == uint64(0):
-        return
+        return conclude(example, importance)
     if d.count == uint64(1):
         values[0] = _1
-        return
+        return conclude(example, importance)
     scores, order, scratch = floats(columns, d.count, 0), floats(columns, d.count, 1), floats(columns, d.count, 2)
     for k in range(d.count):
         scores[ranked[k]] = max(min(values[k], state.highest), state.lowest)
@@ -89,12 +96,6 @@ def _explore(layer, example, importance, offset):
                 break
     enforce_minimum(state.epsilon, True, values, scratch)
     sort_by_probability(ranked, values, order)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Probabilities of the actions, the likeliest first."""
-    _explore(layer, example, importance, offset)
     return conclude(example, importance)
 
 
@@ -103,7 +104,7 @@ def learn(layer, example, label, importance, offset):
     """Widen the range of costs, then the same, then let the layer below learn."""
     state, d = own_of(layer), decision_of(example)
     state.lowest, state.highest = min(state.lowest, d.cost), max(state.highest, d.cost)
-    _explore(layer, example, importance, offset)
+    predict_own(layer, example, importance, offset)
     teach_next(layer, example, importance, offset)
     return conclude(example, importance)
 

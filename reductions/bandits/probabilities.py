@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.kernel.abi import UNLABELED, example_of, learn_next
+from hutch.core.kernel.abi import UNLABELED, call, example_of, kernel, layer_of, learn_next
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper, inlined
 
@@ -132,3 +132,17 @@ def teach_next(layer, example, importance, offset):
     features, raw, d.only_learns = e.features, e.raw, uint64(1)
     learn_next(layer, example, UNLABELED, importance, offset)
     d.only_learns, e.features, e.raw = uint64(0), features, raw
+
+
+@inlined
+def predict_own(layer, example, importance, offset):
+    """Let the layer itself predict."""
+    call(layer_of(layer).predict, layer, example, UNLABELED, importance, offset)
+
+
+@kernel
+def predict_and_teach(layer, example, label, importance, offset):
+    """`learn` of a layer that only predicts and then lets the layer below learn."""
+    predict_own(layer, example, importance, offset)
+    teach_next(layer, example, importance, offset)
+    return conclude(example, importance)

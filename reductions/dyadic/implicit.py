@@ -1,10 +1,15 @@
 """Implicit features of the right side of a dyad: who rated an item says something about it, whatever the ratings were.
 
-Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + |N(i)|^-1/2 Σ Z_u. A
+Each rater u has a second factor Z_u; with N(i) the raters of item i, its side becomes b_i = B_i + Σ Z_u / |N(i)|. A
 step moves B_i and the Z_u as if they were features of one side, each by its posterior variance. Who rated what is
 collected while the first pass learns: the factors are used from the second pass on, and by items of the first alone.
 
-Source: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side.
+An item keeps the mean of its raters' factors. A step moves that mean, and notes how far the raters are to follow; only
+when an item has had a quarter as many examples as it has raters does it move them and take their mean anew. So an
+example costs little more than without implicit features, however many have rated its item.
+
+Source: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side and with |N|^-1/2; with
+the mean, one prior precision suits items of thousands of raters and of a few (docs/reductions/dyadic.md).
 """
 
 from collections.abc import Mapping
@@ -16,17 +21,16 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
 from hutch.core.errors import ModelError
-from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, kernel, record_of, shared_of
-from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, int64s_at, kernel, record_of, shared_of
+from hutch.core.kernel.cache import AddressKernel, entry
+from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.reductions.dyadic.rates import COUNT_BEFORE, KIND, LEFT, PRECISION_BEFORE
+from hutch.reductions.dyadic.rates import KIND, LEFT, PRECISION_BEFORE
 from hutch.reductions.dyadic.state import (
     bag_of,
     balance_of,
     dyadic_of,
-    gathered,
     metric_of,
-    ranges_of,
     side_of,
 )
 
@@ -42,90 +46,120 @@ IMPLICIT = np.dtype(
         ("size", "i8"),  # of `members`
         ("factors", "u8"),  # address of float32[raters, rank]
         ("rates", "u8"),  # address of float32[raters]
+        ("means", "u8"),  # address of float32[items, rank]: Σ Z / |N| of each item, as far as it knows
+        ("pending", "u8"),  # address of float32[items, rank]: by how much its raters are still to move, per rate
+        ("steps", "u8"),  # address of int64[items]: examples since an item last looked at its raters
+        ("item_rates", "u8"),  # address of float64[items]: variance of the mean, given all that is known of the item
+        ("follow", "u8"),  # address of float64[items]: by how much a rater moves per rate and move of the mean
         ("raters", "i8"),
         ("items", "i8"),
+        ("looks", "i8"),  # how often in a pass an item looks at its raters
     ]
 )
 implicit_of = record_of(IMPLICIT)
 
 _0 = np.float32(0)
 _LANES = np.uint64(4)  # coordinates summed up at once, in registers
-_MOST_RATERS = 300  # of an item; more are sampled, as every example of the item reads them all
+_LOOKS = 4
+_BY_ITEM = ("means", "pending", "steps", "item_rates", "follow")
+
+
+@helper
+def _item_of(state, raters, example):
+    """The item's number; -1 if it has no raters that are known, or the example no pair."""
+    if raters.known == 0 or state.right_row < 0:
+        return int64(-1)
+    return int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[state.right_row]
 
 
 @kernel
 def gather_raters(record, example, label, importance, offset):
-    """Sum up the factors of the item's raters."""
+    """Show what the item knows of the mean of its raters' factors."""
     state = dyadic_of(record)
-    raters, ranges = implicit_of(state.implicit), ranges_of(state)
+    raters = implicit_of(state.implicit)
     state.bag_length = 0
-    if raters.known == 0 or ranges[2] == ranges[3]:
-        return _0
-    rows = gathered(state, example)[2]
-    item = int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[rows[ranges[2]]]
+    item = _item_of(state, raters, example)
     if item < 0:
         return _0
+    starts, rank = int64s_at(raters.starts, uint64(raters.items + 1)), uint64(state.rank)
+    means, bag = float32s_at(raters.means + uint64(4) * uint64(item) * rank, rank), bag_of(state)
+    state.bag_length = starts[item + 1] - starts[item]
+    state.bag_rate = float64s_at(raters.item_rates, uint64(raters.items))[item]
+    for d in range(rank):
+        bag[d] = np.float64(means[d])
+    return _0
+
+
+@helper
+def _look(raters, item, rank):
+    """Move the raters of an item as far as they are to follow, and take the mean of their factors."""
     starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
-    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
-    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
-    n = starts[item + 1] - starts[item]
-    state.bag_length, share, total, rank = n, 1.0 / np.sqrt(np.float64(n)), 0.0, uint64(state.rank)
-    first, last = uint64(starts[item]), uint64(starts[item + 1])
-    for m in range(first, last):
-        total += np.float64(rates[members[m]])
-    state.bag_rate = total / n
+    factors = float32s_at(raters.factors, uint64(raters.raters) * rank)
+    rates = float32s_at(raters.rates, uint64(raters.raters))
+    first, last, own = uint64(starts[item]), uint64(starts[item + 1]), uint64(4) * uint64(item) * rank
+    means, pending = float32s_at(raters.means + own, rank), float32s_at(raters.pending + own, rank)
+    share = 1.0 / np.float64(last - first)
     for d in range(uint64(0), rank - rank % _LANES, _LANES):
-        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        p, q, r, s = pending[d], pending[d + uint64(1)], pending[d + uint64(2)], pending[d + uint64(3)]
+        P, Q, R, S = 0.0, 0.0, 0.0, 0.0
+        for m in range(first, last):
+            rate, at = rates[members[m]], uint64(members[m]) * rank + d
+            w, x = factors[at] + rate * p, factors[at + uint64(1)] + rate * q
+            y, z = factors[at + uint64(2)] + rate * r, factors[at + uint64(3)] + rate * s
+            factors[at], factors[at + uint64(1)], factors[at + uint64(2)], factors[at + uint64(3)] = w, x, y, z
+            P, Q, R, S = P + np.float64(w), Q + np.float64(x), R + np.float64(y), S + np.float64(z)
+        means[d], means[d + uint64(1)] = np.float32(share * P), np.float32(share * Q)
+        means[d + uint64(2)], means[d + uint64(3)] = np.float32(share * R), np.float32(share * S)
+    for d in range(rank - rank % _LANES, rank):
+        p, P = pending[d], 0.0
         for m in range(first, last):
             at = uint64(members[m]) * rank + d
-            p, q = p + np.float64(factors[at]), q + np.float64(factors[at + uint64(1)])
-            r, s = r + np.float64(factors[at + uint64(2)]), s + np.float64(factors[at + uint64(3)])
-        bag[d], bag[d + uint64(1)], bag[d + uint64(2)], bag[d + uint64(3)] = share * p, share * q, share * r, share * s
-    for d in range(rank - rank % _LANES, rank):
-        p = 0.0
-        for m in range(first, last):
-            p += np.float64(factors[uint64(members[m]) * rank + d])
-        bag[d] = share * p
-    return _0
+            factors[at] += rates[members[m]] * p
+            P += np.float64(factors[at])
+        means[d] = np.float32(share * P)
+    for d in range(rank):
+        pending[d] = _0
+    int64s_at(raters.steps, uint64(raters.items))[item] = 0
+
+
+@entry("int64(uint64, int64)")
+def look_at_all(record, rank):
+    """Let all items look at their raters, whose factors are moved as far as they are to."""
+    raters = implicit_of(record)
+    for item in range(raters.items):
+        _look(raters, item, uint64(rank))
+    return raters.items
 
 
 @kernel
 def move_raters(record, example, label, importance, offset):
     """The raters' part in a step; in the first pass, remember who rated."""
     state = dyadic_of(record)
-    raters, ranges = implicit_of(state.implicit), ranges_of(state)
-    rows = gathered(state, example)[2]
+    raters = implicit_of(state.implicit)
     if raters.known == 0:
-        if raters.log_used < raters.log_room and ranges[0] < ranges[1] and ranges[2] < ranges[3]:
+        if raters.log_used < raters.log_room and state.left_row >= 0 and state.right_row >= 0:
             log = int64s_at(raters.log, uint64(raters.log_room))
-            log[raters.log_used] = (int64(rows[ranges[0]]) << 32) | int64(rows[ranges[2]])
+            log[raters.log_used] = (state.left_row << 32) | state.right_row
             raters.log_used += 1
         return _0
     metric = metric_of(state)
     if state.bag_length == 0 or not metric[0] * metric[1] > 0.0:
         return _0
-    item = int64s_at(raters.place, shared_of(example_of(example).shared).mask + uint64(1))[rows[ranges[2]]]
-    starts, members = int64s_at(raters.starts, uint64(raters.items + 1)), int64s_at(raters.members, uint64(raters.size))
-    factors = float32s_at(raters.factors, uint64(raters.raters * state.rank))
-    rates, bag = float32s_at(raters.rates, uint64(raters.raters)), bag_of(state)
+    item, rank = _item_of(state, raters, example), uint64(state.rank)
+    own = uint64(4) * uint64(item) * rank
+    means, pending = float32s_at(raters.means + own, rank), float32s_at(raters.pending + own, rank)
     a, b, q = side_of(state, 0), side_of(state, 1), balance_of(state)[0]
-    share = 1.0 / (np.sqrt(np.float64(state.bag_length)) * metric[1])
-    for d in range(state.rank):
-        bag[d] = share * q * ((q * a[d] + b[d] / q) * state.shrink - (q * a[d] - b[d] / q) * state.grow)
-    first, last, rank = uint64(starts[item]), uint64(starts[item + 1]), uint64(state.rank)
-    for d in range(uint64(0), rank - rank % _LANES, _LANES):
-        p, q = np.float32(bag[d]), np.float32(bag[d + uint64(1)])
-        r, s = np.float32(bag[d + uint64(2)]), np.float32(bag[d + uint64(3)])
-        for m in range(first, last):
-            rate, at = rates[members[m]], uint64(members[m]) * rank + d
-            factors[at], factors[at + uint64(1)] = factors[at] + rate * p, factors[at + uint64(1)] + rate * q
-            factors[at + uint64(2)], factors[at + uint64(3)] = (
-                factors[at + uint64(2)] + rate * r,
-                factors[at + uint64(3)] + rate * s,
-            )
-    for d in range(rank - rank % _LANES, rank):
-        for m in range(first, last):
-            factors[uint64(members[m]) * rank + d] += rates[members[m]] * np.float32(bag[d])
+    follow = float64s_at(raters.follow, uint64(raters.items))[item]
+    inverse_q, share = 1.0 / q, q * state.bag_rate / metric[1]
+    shrink, grow = share * state.shrink, share * state.grow
+    for d in range(rank):
+        change = (q * a[d] + inverse_q * b[d]) * shrink - (q * a[d] - inverse_q * b[d]) * grow
+        pending[d] += np.float32(follow * change)
+        means[d] += np.float32(change)
+    steps = int64s_at(raters.steps, uint64(raters.items))
+    steps[item] += 1
+    if steps[item] * raters.looks >= state.bag_length:
+        _look(raters, item, rank)
     return _0
 
 
@@ -140,14 +174,13 @@ class Raters:
         rank: numbers in a factor.
         precision: prior precision of the factors.
         rows: of the weight table.
-        seed: of the sample of raters where an item has more than are kept.
 
     Attributes:
         record: the IMPLICIT record.
     """
 
-    def __init__(self, rank: int, precision: float, rows: int, seed: int) -> None:
-        self._rank, self._precision, self._rows, self._seed = rank, precision, rows, seed
+    def __init__(self, rank: int, precision: float, rows: int) -> None:
+        self._rank, self._precision, self._rows = rank, precision, rows
         self.record = Record(IMPLICIT)
         self._log = np.zeros(0, np.int64)
         self._arrays = self._empty(0, 0, 0)
@@ -161,18 +194,37 @@ class Raters:
             "members": np.zeros(size, np.int64),
             "factors": np.zeros((raters, self._rank), np.float32),
             "rates": np.zeros(raters, np.float32),
+            "means": np.zeros((items, self._rank), np.float32),
+            "pending": np.zeros((items, self._rank), np.float32),
+            "steps": np.zeros(items, np.int64),
+            "item_rates": np.zeros(items),
+            "follow": np.zeros(items),
         }
 
     def _link(self) -> None:
         record, arrays = self.record, self._arrays
         self._place = np.full(self._rows if len(arrays["items"]) else 0, -1, np.int64)
         self._place[arrays["items"]] = np.arange(len(arrays["items"]))
-        for name in ("starts", "members", "factors", "rates"):
+        for name in ("starts", "members", "factors", "rates", "means", "pending", "steps", "item_rates", "follow"):
             record[name] = arrays[name]
         record["place"], record["size"] = self._place, len(arrays["members"])
         record["raters"], record["items"] = len(arrays["raters"]), len(arrays["items"])
-        record["known"] = len(arrays["items"]) > 0
+        record["known"], record["looks"] = len(arrays["items"]) > 0, _LOOKS
         record["log"], record["log_room"] = self._log, len(self._log)
+
+    def _set_rates(self, seen: NDArray[np.float64], spread: float, known: NDArray[np.float64]) -> None:
+        """Renew the variances of the raters' factors and of their means.
+
+        Factors are taken for independent; but what is known of an item as a whole bounds the variance of its mean.
+        """
+        arrays, sizes = self._arrays, np.diff(self._arrays["starts"])
+        arrays["rates"][:] = 1.0 / (self._precision + seen * spread)
+        own = np.add.reduceat(arrays["rates"][arrays["members"]].astype(np.float64), arrays["starts"][:-1]) / sizes**2
+        arrays["item_rates"][:] = 1.0 / (1.0 / own + known)
+        arrays["follow"][:] = 1.0 / (sizes * own)
+
+    def _look_at_all(self) -> None:
+        look_at_all(self.record.address, self._rank)
 
     def make_room(self, examples: int) -> None:
         """Make room to remember as many more examples."""
@@ -187,25 +239,25 @@ class Raters:
             self._take_up(np.unique(self._log[: int(self.record["log_used"][0])]))
         if not self.record["known"][0]:
             return
+        self._look_at_all()
         left = weights[weights[:, KIND] == LEFT].astype(np.float64)
-        variance = np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise))
-        arrays = self._arrays
-        seen = weights[arrays["raters"], COUNT_BEFORE].astype(np.float64) / noise
-        length = np.mean(left[:, head : head + self._rank] ** 2)
+        variance = float(np.mean(1.0 / (precision + left[:, PRECISION_BEFORE] / noise)))
+        arrays, sizes = self._arrays, np.diff(self._arrays["starts"])
+        seen = np.bincount(arrays["members"], np.repeat(1.0 / sizes, sizes)) / noise
+        length = float(np.mean(left[:, head : head + self._rank] ** 2))
         arrays["factors"] *= np.exp(-pace * arrays["rates"] * (self._precision + seen * variance))[:, None]
-        arrays["rates"][:] = 1.0 / (self._precision + seen * (length + variance))
+        self._set_rates(seen, length + variance, weights[arrays["items"], PRECISION_BEFORE].astype(np.float64) / noise)
+        self._look_at_all()
 
     def _take_up(self, pairs: NDArray[np.int64]) -> None:
-        pairs = np.random.default_rng(self._seed).permutation(pairs)
         users, rows = pairs >> 32, pairs & 0xFFFFFFFF
         order = np.argsort(rows, kind="stable")
-        items, first, counts = np.unique(rows[order], return_index=True, return_counts=True)
-        kept = order[np.arange(len(order)) - np.repeat(first, counts) < _MOST_RATERS]
-        raters, members = np.unique(users[kept], return_inverse=True)
+        items, counts = np.unique(rows, return_counts=True)
+        raters, members = np.unique(users[order], return_inverse=True)
         self._log = np.zeros(0, np.int64)
         self.record["log_used"] = 0
         self._arrays = self._empty(len(raters), len(items), len(members))
-        starts = np.concatenate([[0], np.cumsum(np.minimum(counts, _MOST_RATERS))])
+        starts = np.concatenate([[0], np.cumsum(counts)])
         for name, found in (("raters", raters), ("items", items), ("members", members), ("starts", starts)):
             self._arrays[name][:] = found
         self._link()
@@ -218,8 +270,9 @@ class Raters:
         """Numbers of rows, of raters and of places in `members`; factors and their rates."""
         rows = Limits(0, self._rows - 1, grows=True)
         numbers = {"log": Limits(0, (self._rows << 32) - 1, grows=True), "raters": rows, "items": rows}
-        numbers |= {"starts": Limits(least=0, grows=True), "members": Limits(least=0, grows=True)}
-        return numbers | {"factors": Limits(finite=True, grows=True), "rates": Limits(0, finite=True, grows=True)}
+        numbers |= dict.fromkeys(("starts", "members", "steps"), Limits(least=0, grows=True))
+        numbers |= dict.fromkeys(("factors", "means", "pending"), Limits(finite=True, grows=True))
+        return numbers | dict.fromkeys(("rates", "item_rates", "follow"), Limits(0, finite=True, grows=True))
 
     def check_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Check that items, raters and members refer to each other, within their limits.
@@ -230,6 +283,7 @@ class Raters:
         raters, items, members = (len(arrays[name]) for name in ("raters", "items", "members"))
         starts, log = arrays["starts"], arrays["log"]
         fits = len(arrays["factors"]) == len(arrays["rates"]) == raters and len(starts) == items + 1
+        fits = fits and all(len(arrays[name]) == items for name in _BY_ITEM)
         fits = fits and bool((np.diff(arrays["items"]) > 0).all() and (np.diff(arrays["raters"]) > 0).all())
         if not fits or starts[0] != 0 or starts[-1] != members or not (np.diff(starts) > 0).all():
             raise ModelError(

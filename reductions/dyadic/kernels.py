@@ -13,15 +13,18 @@ the rival's U and V, so that the difference is a dyadic model itself, of U + V',
 import math
 
 import numpy as np
-from numpy import uint64
+from numpy import int64, uint64
 
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
 from hutch.reductions.dyadic.dyad_linear import loss_slope
 from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
-from hutch.reductions.dyadic.rates import POSTERIOR, POWER, factor_rate, rate_of
+from hutch.reductions.dyadic.plain_posterior import train_posterior_plainly
+from hutch.reductions.dyadic.rates import factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
+    POSTERIOR,
+    POWER,
     balance_of,
     compute_sides,
     dyadic_of,
@@ -39,6 +42,7 @@ from hutch.reductions.dyadic.state import (
     side_of,
     storable,
     touch_sides,
+    unit_of,
 )
 from hutch.reductions.dyadic.step import importance_to_
 from hutch.reductions.linear.features import features_of, gather, scratch_of
@@ -47,21 +51,14 @@ _0, _1, _NOTHING = np.float32(0), np.float32(1), np.uint64(0)
 
 
 @helper
-def _unit(state, offset):
-    """Mean and standard deviation of the labels, by which they are standardised under posterior rates."""
-    if state.rates != POSTERIOR:
-        return 0.0, 1.0
-    learned = learned_of(state, offset)
-    variance = learned.label_squares / learned.label_weight if learned.label_weight > 0.0 else 0.0
-    return learned.label_mean, math.sqrt(variance) if variance > 0.0 else 1.0
-
-
-@helper
 def _gather(state, example, offset):
     """Gather the features and find the sides."""
     gather(features_of(state.features), example, offset)
     find_sides(state, example)
     if state.gather_bag != _NOTHING:
+        ranges, rows = ranges_of(state), gathered(state, example)[2]
+        state.left_row = int64(rows[ranges[0]]) if ranges[0] < ranges[1] else int64(-1)
+        state.right_row = int64(rows[ranges[2]]) if ranges[2] < ranges[3] else int64(-1)
         call(state.gather_bag, state.self, example, _0, _0, offset)
 
 
@@ -82,7 +79,7 @@ def _score(state, example, offset):
 def _report(state, example, label, importance, offset):
     """Write the prediction in the labels' own unit and its loss into the example; returns it clipped."""
     e = example_of(example)
-    mean, deviation = _unit(state, offset)
+    mean, deviation = unit_of(state, offset)
     prediction = mean + deviation * (state.linear + state.dyads) + np.float64(e.base)
     e.raw = np.float32(prediction)
     if state.clip == 1:
@@ -235,8 +232,15 @@ def learn(layer, example, label, importance, offset):
         return prediction
     if state.kind == KIND_HINGE and state.undecayed == 1 and state.label * np.float64(e.raw) >= 1.0:
         return prediction
-    if state.plain == 2 and state.left != SEVERAL and rival_offset(offset) < 0:
+    if state.left == SEVERAL or state.plain < 2 or rival_offset(offset) >= 0:
+        _train(layer, example, label, importance, offset)
+    elif state.plain == 2:
         train_plainly(state, example, importance, offset)
+    elif train_posterior_plainly(state, example, np.float64(label), importance, offset):
+        if e.is_predicted == uint64(2):
+            _look_again(layer, example, offset)
+        else:
+            _report_step(state, e, unit_of(state, offset)[1])
     else:
         _train(layer, example, label, importance, offset)
     return prediction
@@ -312,7 +316,7 @@ def _train(layer, example, label, importance, offset):
     for k in range(count):
         _begin(_contestant(state, k), example, label if alone else UNLABELED, importance)
     _set_scale(state, offset)
-    mean, deviation = _unit(state, state.offset)
+    mean, deviation = unit_of(state, state.offset)
     state.label = (state.label - mean) / deviation if alone else state.label / deviation
     state.error = state.label - (np.float64(e.raw) - mean) / deviation
     keep = math.exp(-0.5 * state.rate * h * state.l2) if state.rates == POWER and state.l2 > 0.0 else 1.0
@@ -334,11 +338,17 @@ def _train(layer, example, label, importance, offset):
     for k in range(count):
         _finish(_contestant(state, k), example, slope, importance, keep)
     if state.undecayed == 1:
-        shrink, grow = state.shrink, state.grow
-        fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
-        e.updated = e.raw - np.float32(deviation * fall)
+        _report_step(state, e, deviation)
     else:
         _look_again(layer, example, offset)
+
+
+@helper
+def _report_step(state, e, deviation):
+    """Report the prediction after a step, decay apart."""
+    shrink, grow = state.shrink, state.grow
+    fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
+    e.updated = e.raw - np.float32(deviation * fall)
 
 
 @helper
@@ -366,7 +376,7 @@ def _look(layer, example, offset):
         _measure(contestant, example, _1)
         _see(contestant)
     _set_scale(state, offset)
-    mean, deviation = _unit(state, state.offset)
+    mean, deviation = unit_of(state, state.offset)
     _join(state, example, deviation, offset)
     return mean if count == 1 else 0.0, deviation
 

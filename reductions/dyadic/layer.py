@@ -31,7 +31,8 @@ from hutch.reductions.dyadic import rates as dyadic_rates
 from hutch.reductions.dyadic import steps as dyadic_steps
 from hutch.reductions.dyadic.implicit import Raters
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
-from hutch.reductions.dyadic.state import DYADIC, LEARNED
+from hutch.reductions.dyadic.plain_posterior import MOST_FEATURES
+from hutch.reductions.dyadic.state import DYADIC, LEARNED, POSTERIOR
 from hutch.reductions.linear.features import Features
 from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
@@ -91,7 +92,7 @@ class DyadicParameters(Parameters):
     spread: NonNegative | None = None
     precision: Positive = 9.0
     implicit: Literal["right"] | None = None
-    implicit_precision: Positive = 100.0
+    implicit_precision: Positive = 0.5
     interactions: Annotated[tuple[tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
 
     def __post_init__(self) -> None:
@@ -172,7 +173,7 @@ class Dyadic(Reduction):
         if p.implicit:
             if context.submodels > 1:
                 raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
-            self._raters = Raters(p.rank, p.implicit_precision, 1 << context.bits, context.seed)
+            self._raters = Raters(p.rank, p.implicit_precision, 1 << context.bits)
             self._bag = np.zeros(p.rank)
         self.state = self._record(terms)
         self.state["rival"] = self._record(terms)
@@ -196,8 +197,9 @@ class Dyadic(Reduction):
         record["pair_count"] = pairs if p.rank or rates == "posterior" else 0
         record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
         record["head"] = dyadic_rates.HEADS[rates] + (dyadic_fading.TIME if p.decay else 0)
-        if terms is None and pairs == 1 and not p.decay and not p.implicit:
-            record["plain"] = 2 if rates == "power" else 1
+        if terms is None and pairs == 1 and not p.decay:
+            record["plain"] = {"power": 2, "adaptive": 1, "posterior": 3}[rates]
+            record["short"] = np.zeros((MOST_FEATURES, 2))
         record["seed"] = self.context.seed
         step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
         record["step"], record["generic_step"] = step, generic_step or 0
@@ -271,7 +273,7 @@ class Dyadic(Reduction):
 
     def end_pass(self) -> None:
         record, learned = self.state.array[0], self.learned
-        if record["rates"] == dyadic_rates.POSTERIOR:
+        if record["rates"] == POSTERIOR:
             multiplier = int(self.context.shared["multiplier"][0])
             for offset in range(len(learned)):
                 dyadic_rates.end_pass(self._weights[offset::multiplier], learned[offset], _NOISE_SHARE)

@@ -12,16 +12,16 @@ from hutch.core.kernel.abi import call, example_of, float32s_at, int64s_at, shar
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC
 from hutch.reductions.dyadic.rates import rate_of
-from hutch.reductions.dyadic.state import storable, table, touch
+from hutch.reductions.dyadic.state import bag_of, storable, table, touch
 
 SEVERAL = -2
 """In place of the left feature: a side has several."""
 
-_0 = np.float32(0)
+_0, _NOTHING = np.float32(0), np.uint64(0)
 
 
 @helper
-def _row(index, shared, offset):
+def row_of(index, shared, offset):
     """The row of the weight table of a feature in the sub-model at `offset`."""
     return uint64((uint32(index) * uint32(shared.multiplier) + uint32(offset)) & uint32(shared.mask))
 
@@ -56,15 +56,23 @@ def score_plainly(state, example, offset):
     stride, weights = shared.stride, table(shared)
     indices, values = uint32s_at(e.indices, n), float32s_at(e.values, n)
     linear, dyads = 0.0, 0.0
+    state.bag_length = 0
+    if state.gather_bag != _NOTHING and state.left >= 0:
+        state.left_row = int64(row_of(indices[state.left], shared, offset))
+        state.right_row = int64(row_of(indices[state.right], shared, offset))
+        call(state.gather_bag, state.self, example, _0, _0, offset)
+    bag, bagged = bag_of(state), state.bag_length > 0
     for i in range(n):
-        linear += np.float64(weights[_row(indices[i], shared, offset) * stride]) * np.float64(values[i])
+        linear += np.float64(weights[row_of(indices[i], shared, offset) * stride]) * np.float64(values[i])
     if state.left >= 0:
         head, shift = uint64(state.head), state.shift
-        left = _row(indices[state.left], shared, offset) * stride + head
-        right = _row(indices[state.right], shared, offset) * stride + head
+        left = row_of(indices[state.left], shared, offset) * stride + head
+        right = row_of(indices[state.right], shared, offset) * stride + head
         x, z = np.float64(values[state.left]), np.float64(values[state.right])
         for d in range(uint64(state.rank)):
             a, b = x * np.float64(weights[left + d]) + shift, z * np.float64(weights[right + d]) + shift
+            if bagged:
+                b += bag[d]
             dyads += a * b
         dyads -= shift * shift * state.rank
     e.features = n
@@ -87,7 +95,7 @@ def train_plainly(state, example, importance, offset):
     paired = state.left >= 0
     if paired:
         x, z = np.float64(values[state.left]), np.float64(values[state.right])
-        left, right = _row(indices[state.left], shared, offset), _row(indices[state.right], shared, offset)
+        left, right = row_of(indices[state.left], shared, offset), row_of(indices[state.right], shared, offset)
         touch(state, weights, stride, left)
         touch(state, weights, stride, right)
         left, right = left * stride + uint64(state.head), right * stride + uint64(state.head)
@@ -112,7 +120,7 @@ def train_plainly(state, example, importance, offset):
     call(step, state.self, example, _0, importance, offset)
     reach, shrink, grow = state.t / common, state.shrink, state.grow
     for i in range(n):
-        at = _row(indices[i], shared, offset) * stride
+        at = row_of(indices[i], shared, offset) * stride
         moved = (keep * np.float64(weights[at]) - reach * np.float64(values[i])) * keep
         weights[at] = storable(moved, weights[at])
     if paired:

@@ -27,6 +27,9 @@ from hutch.core.kernel.abi import UNLABELED, example_of, int64s_at, kernel, uint
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.dyadic.state import (
+    ADAPTIVE,
+    POSTERIOR,
+    POWER,
     WEIGHT,
     dyadic_of,
     gathered,
@@ -38,7 +41,6 @@ from hutch.reductions.dyadic.state import (
 )
 from hutch.reductions.linear.features import features_of, scratch_of
 
-POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
 RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
 HEADS = {"power": 1, "adaptive": 3, "posterior": 6}
 """Floats of a row before the factor."""
@@ -77,7 +79,8 @@ def factor_rate(state, learned, weights, at):
 
 
 @helper
-def _linear_precision(learned, kind):
+def linear_precision(learned, kind):
+    """Prior precision of the linear weight of a feature of this kind."""
     if kind == np.float32(LEFT):
         return learned.left_precision
     return learned.right_precision if kind == np.float32(RIGHT) else learned.other_precision
@@ -90,10 +93,19 @@ def linear_rate(state, learned, weights, at):
         kind = weights[at + uint64(KIND)]
         if kind == np.float32(CONSTANT):
             return _CONSTANT_PACE
-        return 1.0 / (_linear_precision(learned, kind) + _most(weights, at, COUNT) / learned.noise)
+        return 1.0 / (linear_precision(learned, kind) + _most(weights, at, COUNT) / learned.noise)
     if state.rates == ADAPTIVE:
         return 1.0 / math.sqrt(1.0 + np.float64(weights[at + uint64(LINEAR_GRADIENT)]))
     return 1.0
+
+
+@helper
+def see_label(learned, label, importance):
+    """Take a label into the running moments."""
+    learned.label_weight += importance
+    off = label - learned.label_mean
+    learned.label_mean += off * importance / learned.label_weight
+    learned.label_squares += importance * off * (label - learned.label_mean)
 
 
 @kernel
@@ -104,27 +116,25 @@ def see(record, example, label, importance, offset):
     """
     state, e = dyadic_of(record), example_of(example)
     weights, stride, rows, _, n = gathered(state, example)
-    learned, y, h, ranges = learned_of(state, offset), np.float64(label), np.float64(importance), ranges_of(state)
+    ranges = ranges_of(state)
     if label != UNLABELED:
-        learned.label_weight += h
-        off = y - learned.label_mean
-        learned.label_mean += off * h / learned.label_weight
-        learned.label_squares += h * off * (y - learned.label_mean)
+        see_label(learned_of(state, offset), np.float64(label), np.float64(importance))
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
-            _mark(weights, uint64(rows[i]) * stride, LEFT if k % 2 == 0 else RIGHT)
+            mark(weights, uint64(rows[i]) * stride, LEFT if k % 2 == 0 else RIGHT)
     starts = int64s_at(e.namespaces, e.namespace_count + uint64(1))
     last = int64(e.namespace_count) - 1
     constant = int64(-1)
     if last >= 0 and uint32s_at(e.namespace_ids, e.namespace_count)[last] == CONSTANT_NAMESPACE:
         constant = starts[last] - starts[0]
     for i in range(n):
-        _mark(weights, uint64(rows[i]) * stride, CONSTANT if i == constant else OTHER)
+        mark(weights, uint64(rows[i]) * stride, CONSTANT if i == constant else OTHER)
     return _0
 
 
 @helper
-def _mark(weights, at, kind):
+def mark(weights, at, kind):
+    """Note the part of the model a feature is in, if that is new."""
     if weights[at + uint64(KIND)] == _0:
         weights[at + uint64(KIND)] = np.float32(kind)
 
@@ -173,14 +183,14 @@ def decay(record, example, label, importance, offset):
             kind = weights[at + uint64(KIND)]
             if kind == np.float32(CONSTANT):
                 continue
-            strength = learned.noise * _linear_precision(learned, kind) / _count_with(weights, at, h)
+            strength = learned.noise * linear_precision(learned, kind) / count_with(weights, at, h)
         weights[at] *= np.float32(math.exp(-half * np.float64(linear_rates[i]) * strength))
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             at = uint64(rows[i]) * stride
             strength = state.l2
             if state.rates == POSTERIOR:
-                prior = learned.noise * state.precision / _count_with(weights, at, h)
+                prior = learned.noise * state.precision / count_with(weights, at, h)
                 strength = metric[k ^ 1] + prior
             factor = np.float32(math.exp(-half * factor_rate(state, learned, weights, at) * strength))
             for d in range(state.rank):
@@ -189,14 +199,15 @@ def decay(record, example, label, importance, offset):
 
 
 @helper
-def _count_with(weights, at, importance):
+def count_with(weights, at, importance):
     """Importance the feature has been seen with, this example included."""
     seen = np.float64(weights[at + uint64(COUNT)]) + importance
     return max(seen, np.float64(weights[at + uint64(COUNT_BEFORE)]))
 
 
 @helper
-def _add(weights, slot, amount):
+def add(weights, slot, amount):
+    """Add to a sum in the weight table."""
     weights[slot] = storable(np.float64(weights[slot]) + amount, weights[slot])
 
 
@@ -216,7 +227,7 @@ def observe(record, example, label, importance, offset):
     for i in range(n):
         square = np.float64(values[i]) * np.float64(values[i]) * h
         at = uint64(rows[i]) * stride + uint64(COUNT if posterior else LINEAR_GRADIENT)
-        _add(weights, at, square if posterior else square * slope * slope)
+        add(weights, at, square if posterior else square * slope * slope)
     for k in range(2 * state.pair_count):
         if ranges[2 * k] == ranges[2 * k + 1]:
             continue
@@ -228,7 +239,7 @@ def observe(record, example, label, importance, offset):
             square = np.float64(values[i]) * np.float64(values[i]) * h
             gain = square * (length + metric[k ^ 1]) if posterior else square * slope * slope * length
             slot = PRECISION if posterior else FACTOR_GRADIENT
-            _add(weights, uint64(rows[i]) * stride + uint64(slot), gain)
+            add(weights, uint64(rows[i]) * stride + uint64(slot), gain)
     return _0
 
 

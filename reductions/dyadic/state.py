@@ -48,11 +48,14 @@ DYADIC = np.dtype(
         ("bag", "u8"),  # address of float64[rank]: what implicit features add to the first right side
         ("bag_length", "i8"),  # how many there are in this example
         ("bag_rate", "f8"),  # their rate
+        ("left_row", "i8"),  # rows of the pair's first features where there are implicit ones; -1 without
+        ("right_row", "i8"),
+        ("short", "u8"),  # address of float64[features, 2]: rates and shares kept, of `plain_posterior`
         ("pair_count", "i8"),
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
         ("rates", "i8"),
-        ("plain", "i8"),  # 1: `dyadic_plain` may do for predictions, 2: for steps too
+        ("plain", "i8"),  # 1: `dyadic_plain` may do for predictions, 2: for steps too, 3: `plain_posterior` may
         ("clip", "i8"),  # 1: predictions are clipped to the labels' range
         ("seed", "u8"),
         ("learning_rate", "f8"),
@@ -111,6 +114,8 @@ LEARNED = np.dtype(
 """What a sub-model keeps beside the weight table; saved with the model."""
 
 WEIGHT = 0
+POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
+"""Kinds of rates, see `rates`."""
 
 dyadic_of, own_dyadic, _learned_of = record_of(DYADIC), state_of(DYADIC), record_of(LEARNED)
 
@@ -140,6 +145,16 @@ def rival_offset(offset):
 def learned_of(state, offset):
     """The LEARNED record of the sub-model at an offset."""
     return _learned_of(state.learned + _LEARNED_SIZE * offset)
+
+
+@helper
+def unit_of(state, offset):
+    """Mean and standard deviation of the labels, by which they are standardised under posterior rates."""
+    if state.rates != POSTERIOR:
+        return 0.0, 1.0
+    learned = learned_of(state, offset)
+    variance = learned.label_squares / learned.label_weight if learned.label_weight > 0.0 else 0.0
+    return learned.label_mean, math.sqrt(variance) if variance > 0.0 else 1.0
 
 
 @helper

@@ -8,6 +8,7 @@ its value is the product of theirs, from left to right.
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy import float32, int64, uint32, uint64
@@ -24,7 +25,8 @@ from hutch.core.kernel.abi import (
     shared_of,
     uint32s_at,
 )
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.decorators import helper, inlined, intrinsic
+from hutch.core.kernel.lanes import broadcast, load, places, store
 from hutch.core.kernel.record import Record
 from hutch.reductions.linear.memory import Buffer, buffer_of, reserve
 from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_of
@@ -109,14 +111,20 @@ def values_of(features, length):
 
 
 @inlined
+def _scratch_at(features, k):
+    return buffer_of(features.table).address + uint64(4 * (4 + k)) * features.room
+
+
+@inlined
 def scratch_of(features, k):
     """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
-    return float32s_at(buffer_of(features.table).address + uint64(4 * (4 + k)) * features.room, features.room)
+    return float32s_at(_scratch_at(features, k), features.room)
 
 
 @helper
 def _make_room(features, length):
     """Make room for so many features; returns False if there is no memory."""
+    length += LANES  # interactions are written so many at once
     if length > features.room:
         room = (uint64(2) * length + LANES) & ~(LANES - uint64(1))
         if reserve(features.table, uint64(4 * COLUMNS) * room) == uint64(0):
@@ -141,14 +149,41 @@ def _size_of(term, starts, permutations):
     return size
 
 
-@helper
-def _products(rows, values, indices, x, size, half, product, place):
-    """Rows and values of one feature's product with each of `size` others; 32 bits of a hash are all that is used."""
-    multiplier, offset, mask = place
-    start = uint32(half)
-    for j in range(uint64(size)):
-        rows[j] = ((start ^ indices[j]) * multiplier + offset) & mask
-        values[j] = product * x[j]
+@intrinsic
+def _multiply(typing_context: Any, others: Any, made: Any, j: Any, n: Any, factors: Any, place: Any) -> Any:
+    """Write the products of LANES features from the j-th on of `others` as rows and values from the n-th on of `made`.
+
+    `factors` are the hash and the value of what they are multiplied by; 32 bits of a hash are all that is used.
+    """
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def elements(k: int) -> list[Any]:
+            found: list[Any] = cgutils.unpack_tuple(builder, arguments[k])
+            return found
+
+        count = int(LANES)
+        (index, x), (rows, values) = (
+            places(context, builder, signature.args[k], elements(k), arguments[k + 2]) for k in (0, 1)
+        )
+        start, product = (broadcast(builder, each, count) for each in elements(4))
+        multiplier, offset, mask = (broadcast(builder, each, count) for each in elements(5))
+        hashes = start ^ load(builder, index, ir.IntType(32), count)
+        store(builder, (hashes * multiplier + offset) & mask, rows)
+        store(builder, product * load(builder, x, ir.FloatType(), count), values)
+        return context.get_dummy_value()
+
+    return types.void(others, made, j, n, factors, place), generate
+
+
+@inlined
+def _products(made, n, others, first, size, hashed, product, place):
+    """Rows and values of one feature's product with `size` others, from the first on; what lies behind is no matter."""
+    factors = uint32(hashed), product
+    for j in range(uint64(0), uint64(size), LANES):
+        _multiply(others, made, uint64(first) + j, uint64(n) + j, factors, place)
 
 
 @inlined
@@ -180,11 +215,37 @@ def fetch_rest(features, shared):
         _fetch(ahead, i)
 
 
+@inlined
+def _copy_apart(features, indices, x, start, stop):
+    """Copy some features to where LANES of them can be read at once from any on."""
+    address, room = _scratch_at(features, 0), features.room
+    their_indices, their_x = uint32s_at(address, room), float32s_at(address + uint64(4) * room, room)
+    for i in range(start, stop):
+        their_indices[i - start], their_x[i - start] = indices[i], x[i]
+    return their_indices, their_x
+
+
+@inlined
+def _pair(indices, x, term, starts, permutations, made, n, others, place):
+    """The term of two namespaces, whose second one has been copied apart."""
+    same = _repeats(term, 1) and not permutations
+    start, size = starts[term[1]] - starts[0], starts[term[2] + 1] - starts[term[2]]
+    for i in range(start, starts[term[1] + 1] - starts[0]):
+        first = i - start if same else 0
+        _products(made, n, others, first, size - first, _FNV * uint64(indices[i]), x[i], place)
+        n += size - first
+    return n
+
+
 @helper
 def _interact(features, e, term, starts, permutations, rows, values, n, place):
     """Write the features of one term behind the n that are there; returns how many there are then."""
     order, first = term[0], starts[0]
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    last = starts[term[order]] - first
+    others = _copy_apart(features, indices, x, last, starts[term[order] + 1] - first)
+    if order == 2:
+        return _pair(indices, x, term, starts, permutations, (rows, values), n, others, place)
     at = int64s_at(features.walk, MAX_ORDER)
     hashes = int64s_at(features.walk + uint64(8 * MAX_ORDER), MAX_ORDER)
     products = float32s_at(features.walk + uint64(16 * MAX_ORDER), MAX_ORDER)
@@ -195,8 +256,7 @@ def _interact(features, e, term, starts, permutations, rows, values, n, place):
         if k == order - 1:
             size = end - at[k]
             if size > 0:
-                others, their_x = indices[at[k] :], x[at[k] :]
-                _products(rows[n:], values[n:], others, their_x, size, hashes[k - 1], products[k - 1], place)
+                _products((rows, values), n, others, at[k] - last, size, hashes[k - 1], products[k - 1], place)
                 n += size
             at[k] = end
         if at[k] == end:
@@ -220,18 +280,29 @@ def is_left_out(features, name):
     return listed
 
 
+@inlined
+def _write_some(rows, values, n, indices, x, start, stop, place):
+    """Write some features of the example itself behind the n that are there; returns how many there are then."""
+    multiplier, offset, mask = place
+    for i in range(stop - start):
+        rows[n + i] = (indices[start + i] * multiplier + offset) & mask
+        values[n + i] = x[start + i]
+    return n + stop - start
+
+
 @helper
 def _write(features, e, place, rows, values):
     """Write rows and values of the features of an example, with the terms found last; returns how many there are."""
-    multiplier, offset, mask = place
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, x, n = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length), 0
-    for j in range(int64(e.namespace_count)):
-        if not is_left_out(features, ids[j]):
-            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
-                rows[n] = (indices[i] * multiplier + offset) & mask
-                values[n] = x[i]
-                n += 1
+    count = int64(e.namespace_count)
+    if features.left_out_count == uint64(0) and count > 0:
+        n = _write_some(rows, values, n, indices, x, 0, starts[count] - starts[0], place)
+    else:
+        for j in range(count):
+            if not is_left_out(features, ids[j]):
+                start, stop = starts[j] - starts[0], starts[j + 1] - starts[0]
+                n = _write_some(rows, values, n, indices, x, start, stop, place)
     if features.terms != uint64(0):
         record = terms_record_of(features.terms)
         found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
@@ -270,7 +341,7 @@ def _guess(features, e, place):
     e.length, e.namespaces = e.next_length, namespaces + uint64(8) * e.namespace_count
     e.indices, e.values = indices + uint64(4) * length, values + uint64(4) * length
     total, room = uint64(_total(features, e)), features.room
-    if total <= room:
+    if total + LANES <= room:
         address = _half(features, uint64(1) - features.half)
         written = uint64(
             _write(features, e, place, uint32s_at(address, room), float32s_at(address + uint64(4) * room, room))

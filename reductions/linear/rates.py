@@ -17,7 +17,7 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, no_unroll, record_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
-from hutch.core.kernel.lanes import Lanes, load, store
+from hutch.core.kernel.lanes import Lanes, load, places, store
 from hutch.reductions.linear.features import (
     LANES,
     fetch_one,
@@ -47,14 +47,6 @@ _MOST = np.float32(np.finfo(np.float32).max)
 _0, _1 = np.float32(0), np.float32(1)
 
 
-def _places(context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> list[Any]:
-    """Pointers to element i of some arrays."""
-    from numba.np.arrayobj import make_array
-
-    pairs = zip(arrays, values, strict=True)
-    return [builder.gep(make_array(kind)(context, builder, value).data, [i]) for kind, value in pairs]
-
-
 @intrinsic
 def default_sizes(typing_context: Any, values: Any, squares: Any, sizes: Any, i: Any) -> Any:
     """Write x² and |x| of LANES features from the i-th on, neither less than the least."""
@@ -62,7 +54,7 @@ def default_sizes(typing_context: Any, values: Any, squares: Any, sizes: Any, i:
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, squares, sizes = _places(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        values, squares, sizes = places(context, builder, signature.args[:3], arguments[:3], arguments[3])
         value = load(builder, values, ir.FloatType(), int(LANES))
         square = value * value
         small = square.compare("<", float(_LEAST_SQUARE))
@@ -83,13 +75,13 @@ def default_rates(typing_context: Any, squares: Any, gradients: Any, scales: Any
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        places = _places(context, builder, signature.args[:3], arguments[:3], arguments[3])
-        square, gradient, scale = (load(builder, place, ir.FloatType(), int(LANES)) for place in places)
+        found = places(context, builder, signature.args[:3], arguments[:3], arguments[3])
+        square, gradient, scale = (load(builder, place, ir.FloatType(), int(LANES)) for place in found)
         rate = 1 / gradient.called("sqrt")
         finite = square.compare("<=", float(_MOST))
 
         def finish(rate: Lanes, share: Lanes) -> None:
-            for place, lanes in zip(places, (square * rate, rate, finite.choose(share, 1)), strict=True):
+            for place, lanes in zip(found, (square * rate, rate, finite.choose(share, 1)), strict=True):
                 store(builder, lanes, place)
 
         plain = builder.icmp_unsigned("==", scale.compare("==", 1).bits(), ir.IntType(64)((1 << int(LANES)) - 1))

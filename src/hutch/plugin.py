@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction
     from hutch.reductions.bandits.probabilities import conclude as conclude
+    from hutch.reductions.bandits.probabilities import predict_and_teach as predict_and_teach
+    from hutch.reductions.bandits.probabilities import predict_own as predict_own
     from hutch.reductions.bandits.probabilities import teach_next as teach_next
 
     CrowdState = State
@@ -111,7 +113,7 @@ _HOMES = {
     "hutch.em.base.model": "EMModel:Model",
     "hutch.em.models": "ModelEntry",
     "hutch.plugins.checks": "check_em_model check_loss check_reduction",
-    "hutch.reductions.bandits.probabilities": "conclude teach_next",
+    "hutch.reductions.bandits.probabilities": "conclude predict_and_teach predict_own teach_next",
 }
 """Names by the module that defines them; `name:other` where it has another name there."""
 

@@ -267,6 +267,23 @@ def test_interactions_are_all_products(interactions, terms, permutations):
     assert chain.last_features == len(features)
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 16), (17, 15), (33, 31), (2, 100)], ids=str)
+@pytest.mark.parametrize("term", ["ab", "aa", "abb", "bab"])
+def test_rows_and_values_of_interactions_of_any_size(sizes, term):
+    chain = make({"interactions": [term]})
+    words = [" ".join(f"{k}:{(k % 7) / 4 - 0.6:g}" for k in range(size)) for size in sizes]
+    examples = [f"|a {words[0]} |b {words[1]}", "|a 5 |b 7 8"]  # a short one after: what was written behind is gone
+    for batch in chain.batches(examples):
+        for i in range(len(batch)):
+            seen = {chr(name): list(zip(j.tolist(), v, strict=True)) for name, j, v in batch.row(i)}
+            chain.predict([examples[i]])
+            rows, values, _ = chain.layers[-1].gathered()
+            wanted = [feature for name in "ab" for feature in seen[name]]
+            wanted += brute_force(seen, "".join(sorted(term)) if len(set(term)) < len(term) else term, False)
+            np.testing.assert_array_equal(rows & 0xFF, [index for index, _ in wanted])
+            np.testing.assert_array_equal(values, np.array([value for _, value in wanted], F))
+
+
 def test_left_out_namespaces_still_interact():
     parameters = {"interactions": ["ab"], "ignore_linear": ["a"], "adaptive": False, "normalized": False}
     chain = make(parameters)
