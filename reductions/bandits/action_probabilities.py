@@ -42,7 +42,7 @@ def _normalise(example):
     for action in range(int64(d.count)):
         total += values[place_of(d, action)]
     for k in range(len(values)):
-        values[k] /= total
+        values[k] = values[k] / total if total > _0 else _1 / np.float32(len(values))
 
 
 @kernel

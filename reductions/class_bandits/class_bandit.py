@@ -82,7 +82,7 @@ def _choose(layer, example, state, columns, room, count, offset):
         scores[k] = UNLABELED
     if state.type == DM:
         for j in range(count):
-            scores[listed[j] - 1] = regress_class(layer, example, int64(listed[j]), offset, int64(0), d)
+            scores[listed[j] - 1] = regress_class(layer, example, int64(listed[j]), offset, int64(0), d, _1)
     else:
         costs = floats(columns, room, 1)
         for j in range(count):
@@ -93,7 +93,7 @@ def _choose(layer, example, state, columns, room, count, offset):
 
 
 @helper
-def _estimate(layer, example, state, columns, room, count, known, best, offset, learns):
+def _estimate(layer, example, state, columns, room, count, known, best, importance, offset, learns):
     """Set the costs to learn by what the regressors estimate; they learn first. Returns what the best class costs."""
     d, listed = decision_of(example), numbers(columns, room, 0)
     costs, found = floats(columns, room, 1), _0
@@ -101,7 +101,7 @@ def _estimate(layer, example, state, columns, room, count, known, best, offset, 
     for j in range(count):
         number, x = int64(listed[j]), _0
         if state.type != IPS and (learns or number == best):
-            x = regress_class(layer, example, number, at, known if learns else int64(0), d)
+            x = regress_class(layer, example, number, at, known if learns else int64(0), d, importance)
         costs[j] = x + (d.cost - x) / d.probability if number == known else x
         if number == best:
             found = estimated_cost(d, known, best, x)
@@ -109,7 +109,7 @@ def _estimate(layer, example, state, columns, room, count, known, best, offset, 
 
 
 @helper
-def _run(layer, example, offset, learns):
+def _run(layer, example, importance, offset, learns):
     state, e, d = own_of(layer), example_of(example), decision_of(example)
     columns, room, count = list_classes(state.scratch, example, state.classes, uint64(0))
     if columns == uint64(0) or count == uint64(0):
@@ -121,25 +121,25 @@ def _run(layer, example, offset, learns):
     features, raw = e.features, values_of(d)[0]
     known, best, loss = known_class(d, state.classes), int64(ranked_of(d)[0]) + 1, _0
     if known > 0:
-        loss = _estimate(layer, example, state, columns, room, count, known, best, offset, learns)
+        loss = _estimate(layer, example, state, columns, room, count, known, best, importance, offset, learns)
         e.scores = uint64(0)
         if learns and state.type != DM:
-            learn_next(layer, example, UNLABELED, _1, offset)
+            learn_next(layer, example, UNLABELED, importance, offset)
     e.cost_classes, e.costs, e.cost_count, e.scores, e.score_count, e.importance = shown
-    e.features, e.raw, e.loss = features, raw, np.float64(loss)
+    e.features, e.raw, e.loss = features, raw, np.float64(loss * importance)
     return np.float32(best)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """The class with the lowest score among those of the label, or among all if it names none."""
-    return _run(layer, example, offset, False)
+    return _run(layer, example, importance, offset, False)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """The same, then learn from the cost of the chosen class."""
-    return _run(layer, example, offset, True)
+    return _run(layer, example, importance, offset, True)
 
 
 class ClassBandit(Reduction):
@@ -150,6 +150,10 @@ class ClassBandit(Reduction):
     takes = Labels.LOGGED_CLASS
     predicts = Predictions.CLASS
     asks = (Labels.COST_SENSITIVE, Predictions.CLASS)
+    known_failures = {
+        "loss": "it is the cost of the class predicted, whatever class the label names",
+        "scores": "they are costs: the class with the lowest one is predicted",
+    }
 
     def __init__(self, parameters: ClassBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -49,12 +49,18 @@ class EvaluateClassPolicyParameters(Parameters):
     type: Literal["ips", "dr"] = "dr"
 
 
+_WITH_LABELS = (
+    "predictions_in_range", "learns", "predict_changes_nothing", "seeded", "batch_borders", "resume", "save_and_load",
+    "shuffled_features", "unseen_features", "empty_examples", "unlabeled_examples", "importance", "zero_importance",
+    "huge_importance", "magnitudes", "not_a_number", "loss", "loss_while_learning", "scores", "submodels",
+    "submodels_saved", "forged",
+)  # fmt: skip
 STATE = np.dtype([("classes", "u8"), ("scratch", "u8"), ("type", "i8")])
 own_of = state_of(STATE)
 
 
 @helper
-def _run(layer, example, offset, learns):
+def _run(layer, example, importance, offset, learns):
     state, e, d = own_of(layer), example_of(example), decision_of(example)
     columns, room, count = list_classes(state.scratch, example, state.classes, uint64(1))
     if columns == uint64(0) or e.cost_count == uint64(0):
@@ -65,7 +71,7 @@ def _run(layer, example, offset, learns):
     for j in range(count if known > 0 else uint64(0)):
         number, x = int64(listed[j]), _0
         if state.type == DR and (learns or number == chosen):
-            x = regress_class(layer, example, number, at, known if learns else int64(0), d)
+            x = regress_class(layer, example, number, at, known if learns else int64(0), d, importance)
             if not any_x:
                 features, any_x = e.features, True
         if number == chosen:
@@ -74,20 +80,20 @@ def _run(layer, example, offset, learns):
     for k in range(state.classes):
         ranked[k] = (k + uint64(chosen) - uint64(1)) % state.classes
         values[k] = _0
-    e.features, e.raw, e.loss = features, _0, np.float64(found)
+    e.features, e.raw, e.loss = features, _0, np.float64(found * importance)
     return np.float32(chosen)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """The class that the label names; the loss estimates its cost."""
-    return _run(layer, example, offset, False)
+    return _run(layer, example, importance, offset, False)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """The same; the regressors learn."""
-    return _run(layer, example, offset, True)
+    return _run(layer, example, importance, offset, True)
 
 
 class EvaluateClassPolicy(Reduction):
@@ -98,6 +104,7 @@ class EvaluateClassPolicy(Reduction):
     takes = Labels.LOGGED_CLASS
     predicts = Predictions.CLASS
     asks = (Labels.COST_SENSITIVE, Predictions.CLASS)
+    known_failures = dict.fromkeys(_WITH_LABELS, "its labels begin with the policy's class, which those of checks lack")
 
     def __init__(self, parameters: EvaluateClassPolicyParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -60,7 +60,7 @@ def _explore(layer, example, label, importance, offset):
         draw_poisson(shared)
         best = predict_next(layer, example, label, importance, submodel(layer, offset, i))
         probabilities[int64(best) - 1] += _1 / np.float32(state.policies)
-    return conclude_classes(example, known_class(decision_of(example), state.classes), probabilities)
+    return conclude_classes(example, known_class(decision_of(example), state.classes), probabilities, importance)
 
 
 @kernel
@@ -91,6 +91,7 @@ class ExploreClassBag(ClassExplorer):
 
     name: ClassVar[str] = "explore_class_bag"
     Parameters: ClassVar[type[Parameters]] = ExploreClassBagParameters
+    known_failures = {"magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW"}
 
     def __init__(self, parameters: ExploreClassBagParameters, context: Context) -> None:
         super().__init__(parameters, context)

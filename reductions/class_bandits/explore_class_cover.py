@@ -84,15 +84,15 @@ def _choose(layer, example, i, offset):
 
 
 @helper
-def _teach(layer, example, i, offset):
+def _teach(layer, example, i, importance, offset):
     """Let policy i learn the costs that the example shows."""
     bandit = layer_of(layer_of(layer).next)
     at = offset + (i + uint64(1)) * bandit.step
-    call(layer_of(bandit.next).learn, bandit.next, example, UNLABELED, _1, at)
+    call(layer_of(bandit.next).learn, bandit.next, example, UNLABELED, importance, at)
 
 
 @helper
-def _disagree(layer, example, state, columns, least, offset):
+def _disagree(layer, example, state, columns, least, importance, offset):
     """Estimate the cost of every class, and teach the policies after the first; leaves the estimates in column 3."""
     d, k_count = decision_of(example), state.classes
     costs, taught = floats(columns, k_count, 3), floats(columns, k_count, 1)
@@ -101,7 +101,7 @@ def _disagree(layer, example, state, columns, least, offset):
     bandit = layer_of(layer_of(layer).next)
     for k in range(k_count):
         shares[k] = _0
-        estimates[k] = regress_class(layer_of(layer).next, example, int64(k) + 1, offset + bandit.step, int64(0), d)
+        estimates[k] = regress_class(layer_of(layer).next, example, int64(k) + 1, offset + bandit.step, int64(0), d, _1)
         costs[k] = estimates[k]
         if known == int64(k) + 1:
             costs[k] += (d.cost - estimates[k]) / d.probability
@@ -110,7 +110,7 @@ def _disagree(layer, example, state, columns, least, offset):
         for k in range(k_count):
             taught[k] = costs[k] - state.psi * least / (max(shares[k], least) / norm) + _1
         if i > uint64(0):
-            _teach(layer, example, i, offset)
+            _teach(layer, example, i, importance, offset)
         a = preferred[i]
         if shares[a] < least:
             norm += max(_0, share - (least - shares[a]))
@@ -148,13 +148,13 @@ def _explore(layer, example, label, importance, offset, learns):
         learn_next(layer, example, label, importance, offset)
         e.cost_classes, e.costs, e.cost_count = columns, columns + uint64(4) * k_count, k_count
         e.scores = uint64(0)
-        _disagree(layer, example, state, columns, least, offset)
+        _disagree(layer, example, state, columns, least, importance, offset)
         estimates, loss = floats(columns, k_count, 5), _0
         for k in range(k_count):
             loss += estimated_cost(d, known, int64(k) + 1, estimates[k]) * probabilities[k]
     e.cost_classes, e.costs, e.cost_count, e.scores, e.importance = shown
-    best = conclude_classes(example, known, probabilities)
-    e.features, e.loss = features, np.float64(loss)
+    best = conclude_classes(example, known, probabilities, importance)
+    e.features, e.loss = features, np.float64(loss * importance)
     return best
 
 
@@ -175,6 +175,9 @@ class ExploreClassCover(ClassExplorer):
 
     name: ClassVar[str] = "explore_class_cover"
     Parameters: ClassVar[type[Parameters]] = ExploreClassCoverParameters
+    known_failures = {
+        "loss_while_learning": "it is estimated by regressors that have just learned the example, as in VW",
+    }
 
     def __init__(self, parameters: ExploreClassCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -39,25 +39,25 @@ own_of = state_of(STATE)
 
 
 @helper
-def _explore(layer, example, best):
+def _explore(layer, example, importance, best):
     state = own_of(layer)
     probabilities = float32s_at(state.room, state.classes)
     for k in range(state.classes):
         probabilities[k] = state.epsilon / np.float32(state.classes)
     probabilities[int64(best) - 1] += _1 - state.epsilon
-    return conclude_classes(example, known_class(decision_of(example), state.classes), probabilities)
+    return conclude_classes(example, known_class(decision_of(example), state.classes), probabilities, importance)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """Probabilities of the classes, the likeliest first."""
-    return _explore(layer, example, predict_next(layer, example, label, importance, offset))
+    return _explore(layer, example, importance, predict_next(layer, example, label, importance, offset))
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """The same, then let the layer below learn."""
-    return _explore(layer, example, learn_next(layer, example, label, importance, offset))
+    return _explore(layer, example, importance, learn_next(layer, example, label, importance, offset))
 
 
 class ExploreClassEpsilon(ClassExplorer):

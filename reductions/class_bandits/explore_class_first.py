@@ -42,7 +42,7 @@ own_of = state_of(STATE)
 
 
 @helper
-def _explore(state, example, best):
+def _explore(state, example, importance, best):
     """Set the probabilities; the uniform ones grow less by one, unless nothing may change."""
     probabilities = float32s_at(state.room, state.classes)
     for k in range(state.classes):
@@ -51,13 +51,13 @@ def _explore(state, example, best):
         probabilities[int64(best) - 1] = _1
     elif shared_of(example_of(example).shared).testing == uint64(0):
         state.left -= uint64(1)
-    return conclude_classes(example, known_class(decision_of(example), state.classes), probabilities)
+    return conclude_classes(example, known_class(decision_of(example), state.classes), probabilities, importance)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """Probabilities of the classes, the likeliest first."""
-    return _explore(own_of(layer), example, predict_next(layer, example, label, importance, offset))
+    return _explore(own_of(layer), example, importance, predict_next(layer, example, label, importance, offset))
 
 
 @kernel
@@ -69,7 +69,7 @@ def learn(layer, example, label, importance, offset):
     else:
         best = predict_next(layer, example, label, importance, offset)
     if d.only_learns == uint64(0):
-        best = _explore(state, example, best)
+        best = _explore(state, example, importance, best)
     if state.left > uint64(0):
         state.left -= uint64(1)
     return best

@@ -53,12 +53,14 @@ def list_classes(buffer, example, classes, skipped):
 
 
 @helper
-def regress_class(layer, example, number, offset, learned, decision):
+def regress_class(layer, example, number, offset, learned, decision, importance):
     """What the regressor predicts a class costs; it then learns that if it is the class `learned` (0: none)."""
     above = layer_of(layer_of(layer).next)  # the layer whose sub-models are classes
     at = offset + uint64(number - 1) * above.step
     if learned == number:
-        return call(layer_of(above.next).learn, above.next, example, decision.cost, _1 / decision.probability, at)
+        return call(
+            layer_of(above.next).learn, above.next, example, decision.cost, importance / decision.probability, at
+        )
     return call(layer_of(above.next).predict, above.next, example, UNLABELED, _1, at)
 
 
@@ -95,14 +97,14 @@ def rank_probabilities(decision, probabilities):
 
 
 @helper
-def conclude_classes(example, known, probabilities):
+def conclude_classes(example, known, probabilities, importance):
     """Rank classes by probability; the loss is the estimated cost of drawing one. Returns the likeliest."""
     e = example_of(example)
     d = decision_of(example)
     rank_probabilities(d, probabilities)
     e.raw, e.loss = values_of(d)[0], 0.0
     if known > 0:
-        e.loss = np.float64(d.cost / d.probability * probabilities[known - 1])
+        e.loss = np.float64(d.cost / d.probability * probabilities[known - 1] * importance)
     return np.float32(ranked_of(d)[0]) + _1
 
 
