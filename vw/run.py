@@ -17,9 +17,8 @@ from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
-from hutch.vw.class_bandits import ClassCells, raw_class_lines, raw_costs
-from hutch.vw.class_layers import EXPLORES
-from hutch.vw.decision_lines import DrawnCells
+from hutch.vw.decision_lines import ClassCells, DrawnCells, raw_class_lines, raw_costs
+from hutch.vw.decisions import EXPLORES
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
