@@ -338,12 +338,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _words("ngram", "N", "N-grams of all namespaces, or of one with a letter before N.", sets="ngrams.size"),
             _words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs="ngram"),
             _int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
-            _flag(
-                "probabilities",
-                "Predict the probability of each class or action.",
-                sets="one_against_all.probabilities",
-                needs="oaa",
-            ),
+            _flag("probabilities", "Predict probabilities instead.", sets="one_against_all.probabilities", needs="oaa"),
             _flag("scores", "Predict the score of each class.", needs="oaa"),
             _int(
                 "indexing",
