@@ -99,6 +99,13 @@ def _lives(process: int) -> bool:
     return True
 
 
+def _resolved(path: str | Path) -> Path:
+    try:
+        return Path(path).resolve()
+    except OSError as error:  # the directory of this process is gone
+        raise _failed(Path(path), error) from None
+
+
 def check_writable(path: str | Path) -> None:
     """Find out before a long run whether `path` can be written after it.
 
@@ -107,7 +114,7 @@ def check_writable(path: str | Path) -> None:
     """
     if _is_special(Path(path)):
         return
-    target = Path(path).resolve()
+    target = _resolved(path)
     descriptor, name = _temporary(target)
     os.close(descriptor)
     os.unlink(name)
@@ -167,7 +174,7 @@ def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryI
         with open(path, "wb") as file:
             yield file
         return
-    target = Path(path).resolve()
+    target = _resolved(path)
     descriptor, name = _temporary(target)
     try:
         with open(descriptor, "wb") as file:
