@@ -44,6 +44,26 @@ def said_by(error: object) -> str:
     return shortened("".join(each if each.isprintable() else "?" for each in text), 150)
 
 
+def why_unusable(path: str | Path, error: Exception) -> str:
+    """Why a file cannot be opened as a store.
+
+    Args:
+        path: of the file.
+        error: what opening it gave.
+
+    >>> why_unusable("/", OSError(30, "Read-only file system", "/"))
+    'it is a directory'
+    >>> why_unusable("labels.db", OSError(30, "Read-only file system", "labels.db"))
+    'Read-only file system'
+    """
+    if Path(path).is_dir():
+        return "it is a directory"
+    if isinstance(error, OSError):
+        return error.strerror or said_by(error)
+    closed = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    return said_by(error) + ("; it and its folder must be writable, even to be read" if closed else "")
+
+
 @contextmanager
 def named(path: Path, action: str) -> Iterator[None]:
     """Turn SQLite's errors into one that names the store.

@@ -5,7 +5,7 @@ import secrets
 import sqlite3
 from pathlib import Path
 
-from hutch.active.damage import said_by
+from hutch.active.damage import why_unusable
 from hutch.core.errors import StoreError, at
 
 SCHEMA_VERSION = 2
@@ -124,7 +124,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if connection is not None:
             connection.close()
-        raise fail(f"cannot be used as a label store: {said_by(error)}") from None
+        raise fail(f"cannot be used as a label store: {why_unusable(path, error)}") from None
     except StoreError:
         if connection is not None:
             connection.close()

@@ -18,11 +18,15 @@ import time
 from itertools import groupby
 from pathlib import Path
 
-from planted_faults import FAULTS, TESTS, Fault
+import planted_core_faults
+import planted_faults
+from planted_faults import Fault
 
 from hutch.core.kernel.home import cache_home
 
 ROOT = Path(__file__).parents[1]
+FAULTS = planted_faults.FAULTS + planted_core_faults.FAULTS
+TESTS = planted_faults.TESTS | planted_core_faults.TESTS
 LONGEST = 900  # seconds: a fault that makes tests hang is noticed, too
 
 

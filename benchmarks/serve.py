@@ -2,11 +2,10 @@
 
     python benchmarks/serve.py lines [--count 200000] [--connections 1 10]
     python benchmarks/serve.py http [--seconds 60] [--predictions 2000] [--learns 500] [--connections 16]
-    python benchmarks/serve.py malformed [--count 10000]
 
 `lines` sends lines with labels as fast as they are answered. `http` sends single examples at a fixed mean rate,
 answered or not, and counts latency from the moment at which each was due; it also prints how much memory the server
-took early and late. `malformed` sends what no client should, and sees that nothing of it is learned.
+took early and late.
 Linux only: it looks into /proc.
 """
 
@@ -244,53 +243,6 @@ def measure_http(seconds: float, predictions: float, learns: float, connections:
     return found
 
 
-def malformed(rng: random.Random) -> bytes:
-    """A request that no client should send."""
-    good = request("/v1/learn", example(rng).encode())
-    choice = rng.randrange(8)
-    if choice == 0:
-        return good.replace(b":0.", b":0.1y", 1)
-    if choice == 1:
-        return request("/v1/learn", rng.randbytes(rng.randrange(200)), "application/json")
-    if choice == 2:
-        return request("/v1/learn", b'[{"label": 1, "f": ' + b"[" * rng.randrange(1, 3000), "application/json")
-    if choice == 3:
-        return request("/v1/learn", rng.randbytes(rng.randrange(300)), "application/vnd.apache.arrow.stream")
-    if choice == 4:
-        return request("/v1/learn", b"no_label_and_no_bar 1 2 3 4 \xff\n")
-    if choice == 5:
-        return request(f"/v1/{rng.randrange(1 << 30):x}", b"1 |f a")
-    if choice == 6:
-        return good.replace(b"Content-Length: ", b"Content-Length: -", 1)
-    place = rng.randrange(good.index(b"\r\n"))
-    return good[:place] + rng.randbytes(1) + good[place + 1 :]
-
-
-def measure_malformed(count: int) -> dict[str, Any]:
-    """How many requests had which status, and how many examples were learned: those of status 200, right by chance."""
-    rng = random.Random(3)
-    statuses: dict[str, int] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        process, port, model = _server(folder)
-        try:
-            for _ in range(count):
-                with socket.create_connection(("127.0.0.1", port)) as connection:
-                    connection.settimeout(2)
-                    try:
-                        connection.sendall(malformed(rng))
-                        status = connection.recv(4096)[9:12].decode(errors="replace") or "closed"
-                    except TimeoutError:
-                        status = "waits for more"
-                    except OSError:
-                        status = "closed"
-                    statuses[status] = statuses.get(status, 0) + 1
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-        learned = Chain.load(model).statistics.examples
-    return {"statuses": statuses, "learned": learned}
-
-
 def main() -> None:
     """Measure, and print one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -303,15 +255,11 @@ def main() -> None:
     web.add_argument("--predictions", type=float, default=2000)
     web.add_argument("--learns", type=float, default=500)
     web.add_argument("--connections", type=int, default=16)
-    bad = kinds.add_parser("malformed")
-    bad.add_argument("--count", type=int, default=10_000)
     given = parser.parse_args()
     if given.what == "lines":
         found: Any = measure_lines(given.count, given.connections)
-    elif given.what == "http":
-        found = measure_http(given.seconds, given.predictions, given.learns, given.connections)
     else:
-        found = measure_malformed(given.count)
+        found = measure_http(given.seconds, given.predictions, given.learns, given.connections)
     print(json.dumps(found, indent=2))
 
 

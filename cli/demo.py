@@ -98,11 +98,9 @@ def _show(name: str, losses: dict[str, float], as_json: bool) -> None:
 
 
 def _write(directory: str, train: "Ratings", test: "Ratings") -> None:
-    from pathlib import Path
+    from hutch.core.atomic import make_directory, write_bytes
 
-    from hutch.core.atomic import write_bytes
-
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    write_bytes(Path(directory) / "train.vw", train.examples())
-    write_bytes(Path(directory) / "test.vw", test.examples())
-    write_bytes(Path(directory) / "labels.tsv", train.table())
+    folder = make_directory(directory)
+    write_bytes(folder / "train.vw", train.examples())
+    write_bytes(folder / "test.vw", test.examples())
+    write_bytes(folder / "labels.tsv", train.table())

@@ -148,7 +148,7 @@ def transform(
     """
     import numpy as np
 
-    from hutch.core.atomic import atomic_write
+    from hutch.core.atomic import atomic_write, check_writable
     from hutch.em.fit import load
     from hutch.em.ppca.model import PPCAParameters
     from hutch.em.ppca.model import transform as latent_means
@@ -158,6 +158,8 @@ def transform(
         raise UsageError("--json: prints one object, so the features need a file: -p FILE")
     if predictions is not None and predictions.suffix not in (".npy", ".csv"):
         raise UsageError(f"-p: got a file named *{predictions.suffix}, wanted .npy or .csv")
+    if predictions is not None:
+        check_writable(predictions)
     learner, settings = load(initial, _entries())
     parameters = learner.parameters
     if not isinstance(parameters, PPCAParameters):

@@ -1,25 +1,33 @@
 """The entry point of the command `hutch`."""
 
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # is there already, as is all that is imported here
 import gc
 import os
 import sys
-import warnings
-from typing import NoReturn
 
-from hutch.cli.outcome import end_at_interrupts, one_message
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _WITHOUT_BLAS = ("train", "predict", "vw")
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # not if whoever started us ignores it
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # there is nothing to say or to save before a command begins
 
 
 def main() -> NoReturn:
     """Run the command line of this process, and exit."""
-    end_at_interrupts()
+    import warnings
+
+    from hutch.cli.outcome import end_at_interrupts
     from hutch.core.streams import guard, status_of_lost_output
 
     guard()
     gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use looking for garbage
     words = sys.argv[1:]
-    if words[:1] and words[0] in _WITHOUT_BLAS:
+    if words[:1] and words[0] in _WITHOUT_BLAS or _little_memory():
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would spin from NumPy's import on, for nothing
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in all that is installed
     warnings.formatwarning = lambda message, *_: f"{message}\n"
@@ -31,8 +39,21 @@ def main() -> NoReturn:
         gc.freeze()  # what is left ends with the process: no use looking for garbage in it either
 
 
+def _little_memory() -> bool:
+    """Whether a limit leaves so little that OpenBLAS, with memory for several threads, would wait for more for ever."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        return limit != resource.RLIM_INFINITY and limit < 2 << 30
+    except ImportError:  # Windows has none
+        return False
+
+
 def _run(words: list[str]) -> int:
     """Run a command line; returns its exit status."""
+    from hutch.cli.outcome import one_message
+
     try:
         if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:
             with one_message():

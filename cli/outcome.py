@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from hutch.core.errors import HutchError, PluginError, at
 
+_NO_MEMORY = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory", "can't start new thread")
+
 
 @contextmanager
 def one_message() -> Iterator[None]:
@@ -20,20 +22,42 @@ def one_message() -> Iterator[None]:
         with _plugins_named():
             yield
         sys.stdout.flush()
-    except HutchError as error:
-        _leave(str(error), error.exit_code)
-    except BrokenPipeError:
-        raise SystemExit(141) from None
-    except OSError as error:
-        _leave(at(str(error.filename or ""), None, None, error.strerror or str(error)), 1)
-    except MemoryError as error:
-        _leave(f"out of memory{f': {error}' if str(error) else ''}", 1)
+    except Exception as error:
+        message, status = _said_of(error)
+        if message is None:
+            raise
+        _leave(message, status)
     except KeyboardInterrupt:
         _leave("interrupted", 130)
 
 
+def _said_of(error: Exception) -> tuple[str | None, int]:
+    """What is said of an error, and the exit status; None if it is no user's, "" if nobody listens."""
+    if _lacked_memory(error):
+        return "out of memory: a library cannot be loaded, or a thread not be started", 1
+    if isinstance(error, HutchError):
+        return str(error), error.exit_code
+    if isinstance(error, BrokenPipeError):
+        return "", 141
+    if isinstance(error, OSError):
+        return at(str(error.filename or ""), None, None, error.strerror or str(error)), 1
+    if isinstance(error, MemoryError):
+        return f"out of memory{f': {error}' if str(error) else ''}", 1
+    return None, 1
+
+
+def _lacked_memory(error: BaseException | None) -> bool:
+    """Whether the loader of libraries or of threads failed for want of memory, and this error came of it."""
+    while error is not None:
+        if isinstance(error, ImportError | OSError | RuntimeError) and any(each in str(error) for each in _NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _leave(message: str, status: int) -> None:
-    print(message, file=sys.stderr)
+    if message:
+        print(message, file=sys.stderr)
     raise SystemExit(status) from None
 
 

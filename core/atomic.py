@@ -99,6 +99,13 @@ def _lives(process: int) -> bool:
     return True
 
 
+def _resolved(path: str | Path) -> Path:
+    try:
+        return Path(path).resolve()
+    except OSError as error:  # the directory of this process is gone
+        raise _failed(Path(path), error) from None
+
+
 def check_writable(path: str | Path) -> None:
     """Find out before a long run whether `path` can be written after it.
 
@@ -107,10 +114,37 @@ def check_writable(path: str | Path) -> None:
     """
     if _is_special(Path(path)):
         return
-    target = Path(path).resolve()
+    target = _resolved(path)
     descriptor, name = _temporary(target)
     os.close(descriptor)
     os.unlink(name)
+
+
+def make_directory(path: str | Path) -> Path:
+    """Make a directory that files will be written into, and find out before a long run whether they can be.
+
+    Args:
+        path: of the directory; it may be there already.
+
+    Returns:
+        The path.
+
+    Raises:
+        HutchError: it cannot be made, or is closed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_directory(Path(folder) / "plots" / "today").is_dir()
+    True
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is no directory" if path.exists() else error.strerror or error
+        raise HutchError(at(str(path), None, None, f"cannot be made: {why}")) from None
+    check_writable(path / "file")
+    return path
 
 
 @contextmanager
@@ -140,7 +174,7 @@ def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryI
         with open(path, "wb") as file:
             yield file
         return
-    target = Path(path).resolve()
+    target = _resolved(path)
     descriptor, name = _temporary(target)
     try:
         with open(descriptor, "wb") as file:

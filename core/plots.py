@@ -4,8 +4,8 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hutch.core.atomic import atomic_write
-from hutch.core.errors import HutchError, UsageError, at
+from hutch.core.atomic import atomic_write, make_directory
+from hutch.core.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +21,20 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UsageError("plots need Matplotlib: pip install 'hutch[plots]'") from None
+
+
+def prepare_plots(directory: Path) -> None:
+    """Refuse before a long computation what could not be drawn after it.
+
+    Args:
+        directory: for the figures; made if it is missing.
+
+    Raises:
+        UsageError: Matplotlib is not installed.
+        HutchError: nothing can be written there.
+    """
+    require_matplotlib()
+    make_directory(directory)
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -62,10 +76,7 @@ def write_figure(figure: "Figure", path: Path) -> Path:
     Raises:
         HutchError: the file cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HutchError(at(str(path.parent), None, None, f"cannot be written: {error.strerror}")) from None
+    make_directory(path.parent)
     with atomic_write(path) as file:
         figure.savefig(file, format="png", dpi=150)
     return path

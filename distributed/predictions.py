@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from hutch.chain import Chain
-from hutch.core.atomic import atomic_write
+from hutch.core.atomic import atomic_write, make_directory
 from hutch.core.batch import shared_rows
 from hutch.core.chain.reduction import Predictions
 from hutch.core.data.arrow import arrow
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, HutchError, UsageError, at
+from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Engine, Here
 
 MADE_OF = b"hutch"
@@ -90,10 +90,7 @@ def predict(
     chain = Chain.load(model)
     if chain.predicts.of_actions:
         raise UsageError(f"{model}: predicts actions of decisions, wanted one prediction per example")
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise HutchError(at(str(folder), None, None, f"cannot be made: {error.strerror}")) from None
+    make_directory(folder)
     engine, content = engine or Here(), Path(model).read_bytes()
     digest, shipped = hashlib.sha256(content).hexdigest(), None
     found: dict[str, Result] = {}

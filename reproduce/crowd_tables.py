@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.plots import new_figure, prepare_plots, write_figure
 from hutch.core.strict_json import dumps
 
 
@@ -21,7 +21,7 @@ def reproduce_priors(plots: Path | None, json: bool) -> None:
         UsageError: Matplotlib is not installed.
     """
     if plots is not None:
-        require_matplotlib()
+        prepare_plots(plots)
     from hutch.reproduce.crowd_evaluation import prior_trajectories
 
     found = [prior_trajectories(decay) for decay in (0.5, 0.8, 1.0)]
@@ -60,7 +60,7 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
         UsageError: Matplotlib is not installed.
     """
     if plots is not None:
-        require_matplotlib()
+        prepare_plots(plots)
     from hutch.crowd.simulate import simulate
     from hutch.reproduce.crowd_evaluation import model_table, size_run, slots_curve
 

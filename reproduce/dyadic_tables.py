@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
-from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.plots import new_figure, prepare_plots, write_figure
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
     if plots is not None and ratings is not None:
         raise UsageError("--plots draws the curves of the simulated ratings; leave it out with --ratings")
     if plots is not None:
-        require_matplotlib()
+        prepare_plots(plots)
     if ratings is not None:
         _on_ratings(ratings, json)
         return

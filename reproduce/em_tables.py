@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
-from hutch.core.plots import new_figure, require_matplotlib, write_figure
+from hutch.core.plots import new_figure, prepare_plots, write_figure
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
     if data not in (*makers, "both"):
         raise UsageError(f"--data: got {data!r}, wanted digits, synthetic or both")
     if plots is not None:
-        require_matplotlib()
+        prepare_plots(plots)
     names = list(makers) if data == "both" else [data]
     tasks = {name: [makers[name](seed) for seed in range(seeds)] for name in names}
     results: dict[str, Any] = {}

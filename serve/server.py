@@ -75,15 +75,32 @@ async def serve(
         await run(app, listening, limits, stopping)
     finally:
         handlers.stopping = True
-        if lines is not None:
-            await lines.stop()
-        stopping.set()
-        await saving  # cancelled, it might replace a newer file
-        await asyncio.to_thread(log.flush)
-        for served in models.values():
+        try:
+            if lines is not None:
+                await lines.stop()
+            stopping.set()
+            await saving  # cancelled, it might replace a newer file
+            await asyncio.to_thread(log.flush)
+            await _save_all(models)
+        finally:
+            log.close()  # its thread would keep the process alive
+
+
+async def _save_all(models: dict[str, Served]) -> None:
+    """Save each model, whatever becomes of the others.
+
+    Raises:
+        HutchError: the first model that could not be saved; what it learned stays in the log.
+    """
+    failed: list[HutchError] = []
+    for served in models.values():
+        try:
             await served.drain()
             await served.save()
-        log.close()
+        except HutchError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
 
 
 async def _save_now_and_then(models: dict[str, Served], seconds: float, stopping: asyncio.Event) -> None:

@@ -60,13 +60,13 @@ def simulate(
     from hutch.chain import Chain
     from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
-    from hutch.core.plots import require_matplotlib
+    from hutch.core.plots import prepare_plots
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
     check_stop(stop)
     if plots is not None:
-        require_matplotlib()
+        prepare_plots(plots)
     check_sources([source for source in (data, test) if source])
     chain = Chain.from_config(config, overrides or [])
     readers, columns = chain.plugins.registry.readers, chain.config.input.columns

@@ -3,10 +3,10 @@
 Importing this package is cheap: numpy, numba and the reductions are loaded when a name that needs them is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in typing, which would be the first thing of every run to be imported
 if TYPE_CHECKING:
+    from typing import Any
+
     from hutch.chain import Chain as Chain
     from hutch.core.batch import Batch as Batch
     from hutch.core.errors import HutchError as HutchError
@@ -23,7 +23,9 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name == "__version__":
         from hutch.core.version import version
 

@@ -288,11 +288,12 @@ class Chain(OneByOne, Engine):
     def _from_bytes(cls, model: bytes) -> Self:
         import tempfile
 
+        from hutch.core.atomic import write_bytes
         from hutch.core.chain.model_of_chain import load_chain_model
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
-            path.write_bytes(model)
+            write_bytes(path, model)
             return cls.from_arrays(*load_chain_model(path), "<pickle>")
 
     def save(self, path: str | Path) -> None:

@@ -70,11 +70,38 @@ class Failing(HutchError):
     exit_code = 7
 
 
+NO_ROOM = "out of memory: a library cannot be loaded, or a thread not be started\n"
+
+
+def _because(error: Exception, cause: Exception) -> Exception:
+    error.__context__ = cause
+    return error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits on memory as Linux has them")
+@pytest.mark.parametrize("megabytes", [64, 120, 200, 400])
+@pytest.mark.parametrize("command", ["train {} --quiet -b 28", "vw -d {} --quiet", "config show"])
+def test_little_memory_is_enough_or_said(tmp_path: Path, command: str, megabytes: int) -> None:
+    (tmp_path / "data.vw").write_text("1 |f a b\n-1 |f c\n" * 100)
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({megabytes << 20},) * 2); {HUTCH[2]}"
+    words = command.format(tmp_path / "data.vw").split()
+    done = subprocess.run([sys.executable, "-c", limit, *words], capture_output=True, text=True, timeout=200)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 1, 2) and bool(done.returncode) == (done.stderr.count("\n") == 1), done.stderr
+    assert done.returncode or megabytes > 64
+    assert not done.returncode or "memory" in done.stderr.lower()
+
+
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
         (Failing("data.vw:3:1: what, got, wanted"), 7, "data.vw:3:1: what, got, wanted\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
+        (OSError(28, "No space left on device", "here"), 1, "here: No space left on device\n"),
+        (MemoryError("3 GiB"), 1, "out of memory: 3 GiB\n"),
+        (RuntimeError("can't start new thread"), 1, NO_ROOM),
+        (ImportError("x.so: failed to map segment from shared object"), 1, NO_ROOM),
+        (_because(HutchError("rows.csv: cannot be read"), OSError("x.so: cannot allocate memory")), 1, NO_ROOM),
     ],
 )
 def test_errors_become_one_message_and_a_status(

@@ -85,8 +85,13 @@ def test_a_closed_standard_input_is_said(here: Path, command: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "status", "message"),
-    [("typer", -signal.SIGINT, ""), ("numpy", 130, "interrupted\n")],
-    ids=["while commands are imported", "while a command begins"],
+    [
+        ("warnings", -signal.SIGINT, ""),
+        ("hutch.cli.outcome", -signal.SIGINT, ""),
+        ("typer", -signal.SIGINT, ""),
+        ("numpy", 130, "interrupted\n"),
+    ],
+    ids=["first of all", "before a command is known", "while commands are imported", "while a command begins"],
 )
 def test_an_early_interrupt_ends_without_a_traceback(here: Path, module: str, status: int, message: str) -> None:
     program = f"""
@@ -95,6 +100,7 @@ class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
+sys.modules.pop("warnings", None)
 sys.meta_path.insert(0, Interrupting())
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 sys.argv = ["hutch", "train", "data.vw"]

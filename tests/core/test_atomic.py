@@ -120,3 +120,13 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
         first.write(b"1")
         write_bytes(tmp_path / "second", b"2")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*strangers, "first", "second"])
+
+
+def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for write in (lambda: write_bytes("model", b"x"), lambda: check_writable("model")):
+        with pytest.raises(HutchError, match="model: cannot be written: No such file"):
+            write()

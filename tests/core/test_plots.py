@@ -19,7 +19,7 @@ def test_a_figure_is_written_whole_into_a_new_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(HutchError, match=r"file.*: cannot be written: "):
+    with pytest.raises(HutchError, match=r"file.*: cannot be made: "):
         write_figure(new_figure(1, 1), tmp_path / "file" / "figure.png")
 
 

@@ -1,10 +1,13 @@
 """The kernel cache: what invalidates it, and what happens where none can be written."""
 
+import io
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from hutch.core.chain import driver
 from hutch.core.kernel import cache as kernel_cache
@@ -114,3 +117,38 @@ def test_a_helper_in_a_folder_of_hutch_is_followed(tmp_path: Path) -> None:
     for factor, expected in ((2.0, "5.0 1"), (2.0, "5.0 0"), (3.0, "7.0 1")):
         (room / "inner.py").write_text(INNER.format(factor=factor))
         assert " ".join(run(tmp_path, tmp_path / "cache", program)[:2]) == expected
+
+
+def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(kernel_cache, "_spent", 12.4)
+    monkeypatch.setattr(sys, "stderr", said := Terminal())
+    with kernel_cache._told("learn"):
+        shown = said.getvalue()
+    number = kernel_cache.compilations() + 1
+    assert shown == f"\rcompiling once for this machine: learn (kernel {number}, 12 s so far)\x1b[K"
+    assert said.getvalue() == f"{shown}\r\x1b[K" and kernel_cache._spent > 12.4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
+@pytest.mark.parametrize("room", [0, 100, 5000])
+def test_on_a_full_disk_kernels_still_run_and_one_line_says_so(tmp_path: Path, room: int) -> None:
+    package(tmp_path, 2.0)
+    limited = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
+from hutch.core.kernel.cache import entry
+@entry("float64(float64)")
+def doubled(x):
+    return x * 2.0
+doubled(1.0)
+{PROGRAM}"""
+    value, compiled, notice = run(tmp_path, tmp_path / "cache", limited)
+    assert (value, compiled) == ("5.0", "2")
+    assert notice.count("\n") == 1 and "no kernel cache (File too large)" in notice and "HUTCH_CACHE_DIR" in notice
+    left = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert not [path for path in left if "tmp" in path.name or path.name.endswith(".part")]
+    assert run(tmp_path, tmp_path / "cache")[0] == "5.0"
