@@ -307,6 +307,11 @@ class Engine:
         """Whether examples reach the chain as decisions."""
         return self._decisions is not None
 
+    def count_as_vw(self) -> None:
+        """Learn decisions of several lines that are held out, too, and count 3.4e38 for no cost, as VW does."""
+        if self._decisions is not None and self.takes.of_decisions:
+            self._decisions.count_as_vw()
+
     @property
     def last_features(self) -> int:
         """Features used by the example run last, interactions and the constant included."""
@@ -381,11 +386,6 @@ class Engine:
         run["size"], run["dump_at"], run["classes"] = 1, np.inf, 0
         run["period"] = run["after"] = run["counter"] = 0
         return run
-
-    def single_decisions(self) -> tuple[NDArray[Any], DecisionDriver]:
-        """A RUN record for batches of one decision, and what drives it; the chain takes decisions of several rows."""
-        run = self.single_run()
-        return run, DecisionDriver(run, COSTS if self.takes is Labels.ACTION_COSTS else CHOICE)
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
         """Tell the driver about a batch; returns the arrays that must live while it runs."""
