@@ -324,6 +324,12 @@ class DecisionDriver:
         self._run["cost_ptr"], self._record["probabilities"] = (array.ctypes.data for array in self._living)
         self._record["ranked"] = ranked.ctypes.data
 
+    def apart(self, run: NDArray[Any]) -> "DecisionDriver":
+        """Another driver that runs decisions as this one does, for another RUN record."""
+        other = DecisionDriver(run, int(self._record["kind"][0]))
+        other._record["as_vw"] = self._record["as_vw"]
+        return other
+
     def point(self, probabilities: NDArray[np.float32], ranked: NDArray[np.uint32]) -> None:
         """Say where the probabilities of a batch lie, and where its ranked actions go; both must stay there."""
         self._record["probabilities"], self._record["ranked"] = probabilities.ctypes.data, ranked.ctypes.data

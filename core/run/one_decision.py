@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, SHARED_ROW, Batch
-from hutch.core.chain.decisions import CHOICE, COSTS, DecisionDriver, drive_decisions
+from hutch.core.chain.decisions import drive_decisions
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
@@ -34,7 +34,8 @@ class OneDecision:
         self._all_costs = engine.takes is Labels.ACTION_COSTS
         self._parser = LineParser(engine.parser, LONGEST_DECISION)
         self._run = engine.single_run()
-        self._driver = DecisionDriver(self._run, COSTS if self._all_costs else CHOICE)
+        assert engine._decisions is not None
+        self._driver = engine._decisions.apart(self._run)
         self._learning, self._size = self._run["learning"], self._run["size"]
         self._testing = engine.shared["testing"]
         self._arrays: dict[str, NDArray[Any]] = {}
