@@ -28,7 +28,7 @@ class Commands(LazyGroup):
         "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),
         "inspect": ("hutch.cli.inspect:inspect", "Look into a model."),
         "plugins": ("hutch.cli.plugins:app", "List what is installed, check a plugin."),
-        "warmup": ("hutch.cli.warmup:warmup", "Compile all kernels ahead of time."),
+        "warmup": ("hutch.cli.warmup:warmup", "Compile kernels ahead of time."),
     }
 
     def invoke(self, ctx: Any) -> Any:

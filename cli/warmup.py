@@ -8,18 +8,65 @@ import typer
 
 from hutch.core.strict_json import dumps
 
-_FILES = {
-    "simple.vw": "1 'a |f x:0.5 y |g z\n-1 |f x |g z\n",
+CHAINS = {
+    "linear": "[{linear: {loss: squared, learning_rate: 0.5, power_t: 0.5}}]",
+    "sentiment": "[{linear: {loss: logistic, learning_rate: 0.5, interactions: [[text, author]]}}]",
+    "active": "[{active: {}}, {linear: {loss: logistic}}]",
+    "crowd_em": "[{crowd_em: {classes: 3, worker: worker, passes: 2}}, {one_against_all: {classes: 3}}, "
+    "{linear: {loss: logistic, initial_t: 0.1}}]",
+    "ethnicity": "[{filter_tree: {classes: 5}}, "
+    "{dyadic: {left: rater, right: task, rank: 2, loss: hinge, learning_rate: 0.3, l2: 0.3, shift: 0.3}}]",
+    "ratings": "[{dyadic: {left: user, right: item, rank: 8, loss: squared}}]",
+    "ppca": "[{ppca: {namespace: pixel, dimension: 64, rank: 15}}, {one_against_all: {classes: 10}}, "
+    "{linear: {loss: squared, interactions: [[latent, latent]]}}]",
+}
+"""The chains of configs/, which are not part of an installation."""
+
+_DATA = {
+    "lines.vw": "1 'a |text x:0.5 y |author z\n-1 |text x |author z\n",
+    "pool.vw": "|text x\n|text y\n|author z\n",
+    "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n2 |worker w |words b\n",
+    "raters.vw": "3 |rater r |task t\n1 |rater s |task t\n",
+    "ratings.vw": "3.5 |user r |item t\n1 |user s |item t\n",
+    "digits.vw": "1 |pixel 0:0.5 3:1\n2 |pixel 1:1 2:0.5\n3 |pixel 5:1\n",
+    "table.csv": "label,importance,tag,number,word,text\n1,1,a,0.5,x,good words\n0,2,b,,y,more words\n",
+    "table.svm": "1 1:0.5 7:2\n-1 qid:2 3:1\n",
     "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
+    "gold.tsv": "t1\ta\n",
+    "votes.csv": "worker,left,right,winner\nv,a,b,a\nw,b,c,b\nv,c,a,a\nw,a,c,tie\n",
     "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120)),
 }
-_COMMANDS = (
-    ("train", "simple.vw", "--quiet", "-p", "predictions.txt"),
-    ("crowd", "labels.tsv", "--quiet", "--next", "1"),
-    ("crowd", "labels.tsv", "--quiet", "--method", "online"),
-    ("em", "fit", "rows.csv", "--rank", "1"),
+_TEXT = {"text.yaml": "input: {columns: {text: [text], tag: tag}}\nchain: [{linear: {}}]\n"}
+FILES = _DATA | _TEXT | {f"{name}.yaml": f"chain: {layers}\n" for name, layers in CHAINS.items()}
+"""What the runs read, by name."""
+
+THEN = "&&"
+"""Between two commands of one run."""
+
+USUAL = (
+    ("train", "lines.vw", "--quiet", "-p", "out", "-f", "model"),
+    ("train", "table.csv", "-C", "text.yaml", "--quiet", "-p", "out", THEN, "train", "table.svm", "--quiet"),
 )
-"""Small runs that compile what is not reached by address."""
+"""What every run of a chain needs beside the kernels of its layers."""
+
+RUNS = tuple(
+    tuple(line.split())
+    for line in (
+        "train raters.vw -C ethnicity.yaml --passes 2 --quiet -p out -f model",
+        "train ratings.vw -C ratings.yaml --passes 2 --quiet -p out -f model",
+        "train digits.vw -C ppca.yaml --quiet -p out -f model && predict digits.vw -i model -p out",
+        "train blocks.vw -C crowd_em.yaml --passes 5 --quiet -r out -f model && predict blocks.vw -i model -p out",
+        "train lines.vw -C active.yaml --quiet -f model && active ask pool.vw -i model --store store -n 1 && "
+        "active report --store store",
+        "train lines.vw -C sentiment.yaml --quiet -p out",
+        "crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv",
+        "crowd labels.tsv --quiet --report report.txt --suspects out.tsv",
+        "crowd labels.tsv --quiet --method online -p out --workers out.tsv",
+        "crowd votes.csv --quiet --pairs",
+        "em fit rows.csv --rank 1 && em fit rows.csv --rank 2",
+    )
+)
+"""What the shipped chains and `hutch crowd`, `em` and `active` need, the longest first."""
 
 
 def warmup(
@@ -29,15 +76,17 @@ def warmup(
             "-j", "--jobs", min=1, metavar="N", help="Processes that compile at the same time; by default all cores."
         ),
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every kernel of all installed plugins.")] = False,
     usual: Annotated[
         bool, typer.Option("--usual", help="Only what lines, tables, classes and costs above `linear` need.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compile every kernel ahead of time, so that later commands only load them.
+    """Compile kernels ahead of time, so that later commands only load them.
 
-    Kernels are compiled for this very processor, those that came with the package, too.
+    Those of lines, tables, the usual layers, of the chains in configs/ and of the commands crowd, em and active. They
+    are compiled for this very processor, those that came with the package, too.
 
     Example: hutch warmup -j 4
     """
@@ -45,21 +94,24 @@ def warmup(
     import time
 
     start = time.perf_counter()
-    kernels = sorted(filter(_is_usual, installed_kernels()) if usual else installed_kernels())
-    pieces = [*(_COMMANDS[:1] if usual else _COMMANDS), *kernels]
+    kernels = sorted(installed_kernels() if all_ else filter(_is_usual, installed_kernels()))
+    runs = USUAL if usual else (*RUNS, *USUAL)
+    pieces: list[str | tuple[str, ...]] = [*runs, "hutch.cli.warmup:read_tables", *kernels]
+    processes = jobs or _cores()
     with (
         _shipped_left_aside(),
-        background(pieces, jobs or _cores()) as results,
-        _bar(len(pieces), quiet or as_json) as advance,
+        background(pieces, processes) as results,
+        _bar(len(pieces), processes, quiet or as_json) as advance,
     ):
         for result in results:
             result.get()
             advance()
-    found = {"kernels": len(kernels), "seconds": time.perf_counter() - start}
+    found = {"kernels": len(kernels), "runs": len(runs), "seconds": time.perf_counter() - start}
     if as_json:
         print(dumps(found))
     elif not quiet:
-        print(f"{found['kernels']} kernels are ready after {found['seconds']:.1f} s", file=sys.stderr)
+        text = f"{len(kernels)} kernels and those of {len(runs)} small runs are ready after {found['seconds']:.1f} s"
+        print(text, file=sys.stderr)
 
 
 _USUAL = (
@@ -122,12 +174,15 @@ def _cores() -> int:
 
 
 @contextmanager
-def _bar(total: int, hidden: bool) -> Iterator[Callable[[], Any]]:
-    """A bar on a terminal; the block gets a function that moves it on by one."""
+def _bar(total: int, processes: int, hidden: bool) -> Iterator[Callable[[], Any]]:
+    """A bar on a terminal, elsewhere a line for each tenth; the block gets a function that moves it on by one."""
     import sys
 
-    if hidden or not sys.stderr.isatty():
+    if hidden:
         yield lambda: None
+        return
+    if not sys.stderr.isatty():
+        yield _tenths(total, processes)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -136,6 +191,22 @@ def _bar(total: int, hidden: bool) -> Iterator[Callable[[], Any]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=total)
         yield lambda: progress.advance(task)
+
+
+def _tenths(total: int, processes: int) -> Callable[[], Any]:
+    """Say on standard error how far it is, when another tenth is done."""
+    import sys
+
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if done * 10 // total > (done - 1) * 10 // total:
+            print(f"compiled {done} of {total}", file=sys.stderr, flush=True)
+
+    print(f"compiling {total} pieces in {processes} processes", file=sys.stderr, flush=True)
+    return advance
 
 
 def installed_kernels() -> set[str]:
@@ -195,22 +266,37 @@ def parse_a_line() -> None:
     TextParser().parse(b"1 |f a:0.5\n")
 
 
+def read_tables() -> None:
+    """Learn from an Arrow table, where pyarrow is installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        return
+    from hutch.chain import Chain
+
+    table = pyarrow.table({"label": [1.0, 0.0], "number": [0.5, 2.0], "word": ["a", "b"]})
+    Chain.from_config({"chain": [{"linear": {}}]}).learn(table)
+
+
 def _run(command: tuple[str, ...]) -> None:
     import contextlib
     import io
     import tempfile
+    from itertools import groupby
     from pathlib import Path
 
     from hutch.cli.commands import Commands, app
     from hutch.core.errors import HutchError
 
-    if command[0] not in Commands.names():
-        return
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for name, text in _FILES.items():
+        for name, text in FILES.items():
             Path(name).write_text(text, encoding="utf-8")
-        said = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-            status = app(list(command), standalone_mode=False)
-        if status:
-            raise HutchError(f"hutch {' '.join(command)} ended with status {status}: {said.getvalue()}")
+        for is_next, words in groupby(command, lambda word: word == THEN):
+            one = list(words)
+            if is_next or one[0] not in Commands.names():
+                continue
+            said = io.StringIO()
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+                status = app(one, standalone_mode=False)
+            if status:
+                raise HutchError(f"hutch {' '.join(one)} ended with status {status}: {said.getvalue()}")

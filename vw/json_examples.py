@@ -6,117 +6,33 @@ begin with an underscore are the label, the tag, words of a text and so on; thos
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, SHARED_ROW, Batch
-from hutch.core.data.assemble import assemble
-from hutch.core.data.chunks import Chunks
+from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.errors import DataError
-from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text import problems
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.names import CONSTANT
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import Problem
+from hutch.vw.json_rows import UNGIVEN, Example, Label, Rows, Space, Store
 
 _WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
 _LARGEST = float(np.finfo(np.float32).max)
-_UNLABELED, _SHARED = float(UNLABELED), float(SHARED_ROW)
+_SHARED = float(SHARED_ROW)
+_MOST_ACTIONS = (1 << 32) - 1
+_LOOK = 1 << 16
+"""How many bytes a line has, nearly always."""
 _OF_LABELS = ("label", "weight", "initial", "action", "cost", "probability")
-Choice = tuple[int, float, float]
-"""Action or class, cost and probability."""
 
 
 class _Wrong(Exception):
     """Something that a line must not hold."""
-
-
-@dataclass(slots=True)
-class _Label:
-    label: float = _UNLABELED
-    importance: float = 1.0
-    base: float = 0.0
-    choices: list[Choice] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Space:
-    """A namespace, and the indices of what was seen in it; -1 for keys that are no features."""
-
-    name: str
-    number: int
-    hash: int
-    indices: dict[str, int] = field(default_factory=dict)
-    words: dict[tuple[str, str], int] = field(default_factory=dict)
-
-
-class _Example:
-    """An example that is being read: features by the number of their namespace, in the order in which these end."""
-
-    __slots__ = ("features", "label", "order", "tag")
-
-    def __init__(self) -> None:
-        self.features: dict[int, tuple[list[int], list[float]]] = {}
-        self.order: list[int] = []
-        self.label: _Label | None = None
-        self.tag = b""
-
-
-class _Rows:
-    """What has been read, as columns of a batch."""
-
-    def __init__(self) -> None:
-        self.indices: list[int] = []
-        self.values: list[float] = []
-        self.numbers: list[int] = []
-        self.ends = [0]
-        self.labels: list[_Label] = []
-        self.tags: list[bytes] = []
-        self.groups: list[int] = []
-
-    def add(self, example: _Example, label: _Label, group: int) -> None:
-        for number in example.order:
-            indices, values = example.features[number]
-            self.indices += indices
-            self.values += values
-            self.numbers += [number] * len(indices)
-        self.ends.append(len(self.indices))
-        self.labels.append(label)
-        self.tags.append(example.tag)
-        self.groups.append(group)
-
-    def batch(self, ids: list[int], options: ParserOptions, source: str) -> Batch:
-        choices = [one for label in self.labels for one in label.choices]
-        columns: dict[str, NDArray[Any]] = {
-            "labels": np.array([one.label for one in self.labels], np.float32),
-            "importance": np.array([one.importance for one in self.labels], np.float32),
-            "base": np.array([one.base for one in self.labels], np.float32),
-            "group": np.array(self.groups, np.int64),
-            "tag_ptr": np.cumsum([0, *map(len, self.tags)]),
-            "tags": np.frombuffer(b"".join(self.tags), np.uint8),
-        }
-        if options.label not in ("simple", "multiclass"):
-            columns["cost_ptr"] = np.cumsum([0, *(len(one.choices) for one in self.labels)])
-            columns["cost_classes"] = np.array([one[0] for one in choices], np.uint32)
-            columns["costs"] = np.array([one[1] for one in choices], np.float32)
-        if options.label in ("action_costs", "logged_action", "logged_class"):
-            columns["probabilities"] = np.array([one[2] for one in choices], np.float32)
-        return assemble(
-            np.array(self.ends, np.int64),
-            np.array(self.indices, np.uint32),
-            np.array(self.values, np.float32),
-            np.array(self.numbers, np.int32),
-            ids,
-            options,
-            source,
-            1,
-            str,
-            **columns,
-        )
 
 
 class JsonReader:
@@ -135,7 +51,7 @@ class JsonReader:
     def __init__(self, options: ParserOptions, *, log: bool, chained: bool) -> None:
         self._options, self._log, self._chained = options, log, chained
         self._mask = (1 << options.bits) - 1
-        self._spaces: dict[str, _Space] = {}
+        self._spaces: dict[str, Space] = {}
         self._ids: list[int] = []
         self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
         self._groups = 0
@@ -149,27 +65,59 @@ class JsonReader:
         for chunk in chunks:
             if number == 0:
                 parser.start(chunk.source)
-            rows = _Rows()
+            if self._decides and not self.watchers:
+                number = self._read_chunk(chunk, number, parser)
+                if self._store.count("rows"):
+                    yield self._store.batch(self._ids, parser.source_name)
+                continue
+            rows = Rows()
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
-                try:
-                    self._read(line, rows)
-                except _Wrong as error:
-                    column, text = error.args if len(error.args) == 2 else (1, error.args[0])
-                    problem = Problem(problems.BAD_JSON, parser.source_name, number, column, text)
-                    parser.problems.note(problem, parser.options.strict)
+                self._read_line(line, rows, number, parser)
                 if self.watchers and rows.labels:
-                    batch, rows = self._batch(rows, parser), _Rows()
+                    batch, rows = self._batch(rows, parser), Rows()
                     for see in self.watchers:
                         see(self.names, batch)
                     yield batch
             if rows.labels:
                 yield self._batch(rows, parser)
 
-    def _batch(self, rows: _Rows, parser: TextParser) -> Batch:
+    @cached_property
+    def _store(self) -> Store:
+        return Store(self._options, self._log, self._chained, self.space(" "))
+
+    def _read_chunk(self, chunk: Chunk, number: int, parser: TextParser) -> int:
+        """Read a chunk whose lines are decisions; returns the number of its last line."""
+        store, text = self._store, chunk.text
+        at, stop = text.ctypes.data, text.ctypes.data + len(text)
+        start = at
+        store.begin(len(text))
+        while at < stop:
+            store.record.set(lines=0)
+            at = store.read(at, stop, self._ids, self._groups)
+            self._groups, number = store.count("decisions"), number + store.count("lines")
+            if at < stop:
+                line = text[at - start :][:_LOOK].tobytes().partition(b"\n")[0]
+                line = line if len(line) < _LOOK else text[at - start :].tobytes().partition(b"\n")[0]
+                rows, number = Rows(), number + 1
+                self._read_line(line, rows, number, parser)
+                store.add(rows)
+                at += len(line) + 1
+        return number
+
+    def _read_line(self, line: bytes, rows: Rows, number: int, parser: TextParser) -> None:
+        """Read a line into the rows, or note what is wrong with it."""
+        try:
+            self._read(line, rows)
+        except _Wrong as error:
+            column, text = error.args if len(error.args) == 2 else (1, error.args[0])
+            problem = Problem(problems.BAD_JSON, parser.source_name, number, column, text)
+            parser.problems.note(problem, parser.options.strict)
+
+    def _batch(self, rows: Rows, parser: TextParser) -> Batch:
         return rows.batch(self._ids, self._options, parser.source_name)
 
-    def _read(self, line: bytes, rows: _Rows) -> None:
+    def _read(self, line: bytes, rows: Rows) -> None:
         """Read a line into the rows; nothing of one that is wrong."""
         if self._log and not line.startswith(b"{"):
             return
@@ -197,12 +145,12 @@ class JsonReader:
             raise _Wrong("actions, in a chain that takes single examples")
         labels = found.labels()
         weight = found.weight
-        rows.add(found.shared, _Label(importance=weight, choices=[(0, _UNLABELED, _SHARED)]), self._groups)
+        rows.add(found.shared, Label(importance=weight, choices=[(0, UNGIVEN, _SHARED)]), self._groups)
         for action, label in zip(found.actions, labels, strict=True):
             label.importance *= weight
             rows.add(action, label, self._groups)
 
-    def space(self, name: str) -> _Space:
+    def space(self, name: str) -> Space:
         """The namespace of a name."""
         found = self._spaces.get(name)
         if found is None:
@@ -210,17 +158,17 @@ class JsonReader:
             if identity not in self._ids:
                 self._ids.append(identity)
             number = self._ids.index(identity)
-            found = self._spaces[name] = _Space(name, number, hash_namespace(name, options.hash_seed, options.hash))
+            found = self._spaces[name] = Space(name, number, hash_namespace(name, options.hash_seed, options.hash))
         return found
 
-    def index(self, space: _Space, key: str) -> int:
+    def index(self, space: Space, key: str) -> int:
         """The index of a feature with a number as value, -1 if a key is no feature."""
         found = -1 if key.startswith("_") else hash_text(key, space.hash, self._options.hash) & self._mask
         space.indices[key] = found
         self._name(found, space, key)
         return found
 
-    def word(self, space: _Space, key: str, text: str) -> int:
+    def word(self, space: Space, key: str, text: str) -> int:
         """The index of a feature with a text as value."""
         within, mode = text.translate(_WITHIN), self._options.hash
         if self._chained:
@@ -232,18 +180,18 @@ class JsonReader:
         space.words[key, text] = found
         return found
 
-    def place(self, space: _Space, k: int) -> int:
+    def place(self, space: Space, k: int) -> int:
         """The index of a number in a list."""
         found = (space.hash + k) & self._mask
         if self.watchers:
             self._name(found, space, f"[{k}]")
         return found
 
-    def _name(self, index: int, space: _Space, name: str) -> None:
+    def _name(self, index: int, space: Space, name: str) -> None:
         if self.watchers:
             self.names[index] = f"{space.name}^{name}" if space.name.strip() else name
 
-    def text_label(self, text: str) -> _Label:
+    def text_label(self, text: str) -> Label:
         """A label as it stands before the bar of a line of text."""
         self._texts.start("_label")
         try:
@@ -253,7 +201,7 @@ class JsonReader:
         classes, costs = batch.cost_classes.tolist(), batch.costs.tolist()
         likely = batch.probabilities.tolist() or [0.0] * len(costs)
         label, importance, base = float(batch.labels[0]), float(batch.importance[0]), float(batch.base[0])
-        return _Label(label, importance, base, list(zip(classes, costs, likely, strict=True)))
+        return Label(label, importance, base, list(zip(classes, costs, likely, strict=True)))
 
 
 class _Line:
@@ -271,8 +219,8 @@ class _Line:
 
     def __init__(self, reader: JsonReader, pairs: tuple[Any, ...]) -> None:
         self._reader, self._pairs = reader, pairs
-        self.shared, self.weight = _Example(), 1.0
-        self.actions: list[_Example] | None = None
+        self.shared, self.weight = Example(), 1.0
+        self.actions: list[Example] | None = None
         self._given: dict[str, Any] = {}
 
     def open_log(self) -> bool:
@@ -296,7 +244,7 @@ class _Line:
         """Read the features."""
         self._object(self._pairs, self._reader.space(" "), self.shared, top=True)
 
-    def _object(self, pairs: tuple[Any, ...], space: _Space, example: _Example, top: bool = False) -> None:
+    def _object(self, pairs: tuple[Any, ...], space: Space, example: Example, top: bool = False) -> None:
         """Add the features of an object to its namespace."""
         reader, known = self._reader, space.indices
         indices, values = example.features.setdefault(space.number, ([], []))
@@ -334,7 +282,7 @@ class _Line:
                 self._list(value, reader.space(key), example)
         _end(example, space, len(indices) - before)
 
-    def _list(self, items: list[Any], space: _Space, example: _Example) -> None:
+    def _list(self, items: list[Any], space: Space, example: Example) -> None:
         """Add numbers by their place, and objects as if each stood alone."""
         indices, values = example.features.setdefault(space.number, ([], []))
         k, own = 0, 0
@@ -359,10 +307,10 @@ class _Line:
             raise _Wrong("_multi: no actions")
         self.actions = []
         for one in value:
-            self.actions.append(_Example())
+            self.actions.append(Example())
             self._object(one, self._reader.space(" "), self.actions[-1])
 
-    def _special(self, key: str, value: Any, example: _Example, space: _Space | None) -> None:
+    def _special(self, key: str, value: Any, example: Example, space: Space | None) -> None:
         """Take the value of a key that begins with an underscore."""
         if key == "_text" and space is not None and type(value) is str:
             indices, values = example.features[space.number]
@@ -384,7 +332,7 @@ class _Line:
         elif key.lower().startswith("_label"):
             self._given[key.lower()] = value
 
-    def _whole_label(self, value: Any) -> _Label:
+    def _whole_label(self, value: Any) -> Label:
         if type(value) is str:
             return self._reader.text_label(value)
         if _is_number(value):
@@ -393,7 +341,7 @@ class _Line:
             return _label_of({key.lower(): one for key, one in value})
         raise _Wrong(f"_label: {json.dumps(value)[:30]}, wanted a number, a text or an object")
 
-    def label(self) -> _Label:
+    def label(self) -> Label:
         """The label of a single example."""
         if "_label" in self._given:
             found = self._whole_label(self._given["_label"])
@@ -402,12 +350,12 @@ class _Line:
         found.importance *= self.weight
         return found
 
-    def labels(self) -> list[_Label]:
+    def labels(self) -> list[Label]:
         """The labels of the actions."""
         actions = self.actions or []
-        found = [action.label or _Label() for action in actions]
+        found = [action.label or Label() for action in actions]
         given, place = self.label(), self._given.get("_labelindex")
-        if not given.choices and given.label == _UNLABELED:
+        if not given.choices and given.label == UNGIVEN:
             return found
         if place is None:
             raise _Wrong("a label without _labelIndex, wanted it to name an action")
@@ -417,25 +365,28 @@ class _Line:
         return found
 
 
-def _end(example: _Example, space: _Space, own: int) -> None:
+def _end(example: Example, space: Space, own: int) -> None:
     """End a namespace: its place among the others is that of its first end with features."""
     if own and space.number not in example.order:
         example.order.append(space.number)
 
 
-def _label_of(given: dict[str, Any]) -> _Label:
+def _label_of(given: dict[str, Any]) -> Label:
     """A label from its parts."""
     parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
     for name, value in parts.items():
-        if not _is_number(value) or not abs(value) < _UNLABELED:
+        if not _is_number(value) or not abs(value) < UNGIVEN:
             raise _Wrong(f"{name}: {value!r:.20}, wanted a number")
     if "cost" in parts:
         probability = float(parts.get("probability", 0))
         if not 0 < probability <= 1:
             raise _Wrong(f"probability: {probability}, wanted a number above 0, at most 1")
-        return _Label(choices=[(int(parts.get("action", 0)), float(parts["cost"]), probability)])
+        action = int(parts.get("action", 0))
+        if not 0 <= action <= _MOST_ACTIONS:
+            raise _Wrong(f"action: {action}, wanted a number from 0 to {_MOST_ACTIONS}")
+        return Label(choices=[(action, float(parts["cost"]), probability)])
     weight, base = float(parts.get("weight", 1)), float(parts.get("initial", 0))
-    return _Label(float(parts.get("label", _UNLABELED)), weight, base)
+    return Label(float(parts.get("label", UNGIVEN)), weight, base)
 
 
 def _is_number(value: Any) -> bool:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -20,6 +21,7 @@ from typing import Any
 
 from hutch.core.errors import PluginError, at
 from hutch.core.kernel import home, object_store, shipped
+from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, numba_type, result_of, text_of
 from hutch.core.kernel.decorators import Deferred
 from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
@@ -36,6 +38,7 @@ _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _dispatchers: list[Any] = []
+_spent = 0.0  # seconds that this process has compiled
 _said: set[str] = set()
 _making = RLock()  # threads that need the same kernel at once compile it once
 _lock = RLock()  # Numba's setting of the cache directory is the process's, and two threads may need their first kernel
@@ -192,14 +195,119 @@ def _let_saving_fail(cache: Any, directory: str) -> None:
     cache.save_overload = save_if_possible
 
 
+def _plain_dispatcher(function: Callable[..., Any], directory: Path | None) -> Any:
+    """Numba's function without what calls from Python need."""
+    return _dispatcher(function, directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+class _Specialisation:
+    """One function compiled for one signature, in memory and on disk.
+
+    Args:
+        function: the plain function.
+        directory: its kernels' directory; None: nothing is kept.
+        signature: of the machine code, in words.
+        make: compiles it; returns Numba's function and its result.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        directory: Path | None,
+        signature: str,
+        make: Callable[[], tuple[Any, Any]],
+    ) -> None:
+        self._function = function
+        self._directory = directory
+        self._make = make
+        self.signature = signature
+        self.name = f"{function.__qualname__}-{function.__code__.co_firstlineno}"
+
+    def code(self) -> object_store.Code:
+        """The machine code: from the store, or as it came with the package, or compiled."""
+        with _making:
+            place = self.place()
+            code, known = object_store.load(place) if place else (None, True)
+            if code is None and place and not known:
+                code = shipped.load(place.parent.name, self.name, self.signature)
+            if code is None and place and not known and _usable(place.parent):
+                with turn(place.with_suffix(".lock")):
+                    code, known = object_store.load(place)  # another process may have compiled it meanwhile
+                    return code or self._compile(None if known else place)
+            return code or self._compile(None if known else place)
+
+    def place(self) -> Path | None:
+        """The file of the object code; None where none is kept."""
+        if not object_store.enabled() or self._function.__closure__ or self._directory is None:
+            return None
+        key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
+        return self._directory / f"{self.name}-{key}.object"
+
+    def _compile(self, place: Path | None) -> object_store.Code:
+        """Let Numba make or find the code, and keep the object."""
+        with _told(self._function.__name__):
+            dispatcher, made = self._make()
+            if place and dispatcher.stats.cache_hits:
+                dispatcher.recompile()  # what comes from Numba's cache has no object to keep
+                made = dispatcher.overloads[made.signature.args]
+        address = int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+        code = object_store.Code(address, result_of(made.signature.return_type))
+        if place and _usable(place.parent):
+            object_store.save(place, made, code.result, kernel=self.name, signature=self.signature)
+        return code
+
+
+class ArrayKernel(Deferred):
+    """A function on arrays and numbers, called from Python and by other kernels; see `compiled`.
+
+    Args:
+        function: a module-level function.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._directory = directory_for(function)
+        self._natives: dict[Any, Native | None] = {}
+        super().__init__(function, lambda: _plain_dispatcher(function, self._directory))
+
+    def __call__(self, *arguments: Any) -> Any:
+        flat: list[Any] = []
+        kinds = tuple([describe(argument, flat) for argument in arguments])
+        if kinds not in self._natives:
+            self._natives[kinds] = self._native(kinds)
+        native = self._natives[kinds]
+        return native(flat) if native else self._called(*arguments)
+
+    def _native(self, found: tuple[Description | None, ...]) -> Native | None:
+        """The function for these kinds of arguments; None where only Numba can call it."""
+        kinds = [kind for kind in found if kind is not None]
+        if len(kinds) < len(found):
+            return None
+
+        def make() -> tuple[Any, Any]:
+            types = tuple(map(numba_type, kinds))
+            self.made.compile(types)
+            return self.made, self.made.overloads[types]
+
+        signature = ", ".join(map(text_of, kinds))
+        code = _Specialisation(self.py_func, self._directory, f"({signature})", make).code()
+        return None if code.result == UNFIT else Native(self.py_func.__name__, code.address, kinds, code.result)
+
+    @cached_property
+    def _called(self) -> Any:
+        """Numba's function with what calls from Python need; its files are others than those of the plain one."""
+        return _dispatcher(self.py_func, self._directory and self._directory / "called")
+
+
 def compiled(function: Callable[..., Any]) -> Any:
     """Decorate a kernel that Python calls with arrays: compiled at its first call, kept on disk.
 
+    It is compiled once for each combination of kinds of arguments: of dtypes, dimensions and layouts. One that returns
+    numbers, tuples of numbers or nothing is loaded without Numba.
+
     Args:
-        function: a module-level function on scalars and arrays.
+        function: a module-level function on arrays, scalars and tuples of these.
     """
-    directory = directory_for(function)
-    return Deferred(function, lambda: _dispatcher(function, directory))
+    return ArrayKernel(function)
 
 
 class AddressKernel:
@@ -216,6 +324,7 @@ class AddressKernel:
         self.function = function
         self.signature = signature
         self._directory = directory_for(function)
+        self._kept = _Specialisation(function, self._directory, signature, self._made)
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
@@ -224,7 +333,7 @@ class AddressKernel:
         """Numba's function, compiled."""
         from numba.core.errors import NumbaError
 
-        dispatcher = _dispatcher(self.function, self._directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        dispatcher = _plain_dispatcher(self.function, self._directory)
         try:
             dispatcher.compile(self.signature)
         except (NumbaError, TypeError) as error:
@@ -236,43 +345,18 @@ class AddressKernel:
             raise PluginError(at(code.co_filename, code.co_firstlineno, None, text)) from error
         return dispatcher
 
+    def _made(self) -> tuple[Any, Any]:
+        (made,) = self.dispatcher.overloads.values()
+        return self.dispatcher, made
+
     @cached_property
     def address(self) -> int:
         """Address of the machine code; valid as long as this object lives."""
         with _making:
-            place = self._place()
-            address, known = object_store.load(place) if place else (None, True)
-            if address is None and place and not known:
-                address = shipped.load(place.parent.name, self._name, self.signature)
-            if address is None and place and not known and _usable(place.parent):
-                with turn(place.with_suffix(".lock")):
-                    address, known = object_store.load(place)  # another process may have compiled it meanwhile
-                    return self._compile(None if known else place) if address is None else address
-            return self._compile(None if known else place) if address is None else address
+            return self._kept.code().address
 
     def _place(self) -> Path | None:
-        """The file of the object code; None where none is kept."""
-        function = self.function
-        if not object_store.enabled() or function.__closure__ or self._directory is None:
-            return None
-        key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
-        return self._directory / f"{self._name}-{key}.object"
-
-    @property
-    def _name(self) -> str:
-        return f"{self.function.__qualname__}-{self.function.__code__.co_firstlineno}"
-
-    def _compile(self, place: Path | None) -> int:
-        """Let Numba make or find the code, and keep the object."""
-        with _told(self.__name__):
-            dispatcher = self.dispatcher
-            if place and dispatcher.stats.cache_hits:
-                dispatcher.recompile()  # what comes from Numba's cache has no object to keep
-        (result,) = dispatcher.overloads.values()
-        address = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
-        if place and _usable(place.parent):
-            object_store.save(place, result)
-        return address
+        return self._kept.place()
 
     @cached_property
     def _native(self) -> tuple[Any, Any]:
@@ -293,14 +377,17 @@ class AddressKernel:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Show on a terminal, while something is compiled, what it is and how much was before."""
+    """Show on a terminal, while something is compiled, what it is, how much was before, and how long that took."""
+    global _spent
     shown = sys.stderr is not None and sys.stderr.isatty()
     if shown:
-        text = f"compiling once for this machine: {name}, {compilations()} kernels before it"
+        text = f"compiling once for this machine: {name} (kernel {compilations() + 1}, {_spent:.0f} s so far)"
         print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+    begun = time.perf_counter()
     try:
         yield
     finally:
+        _spent += time.perf_counter() - begun
         if shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -308,7 +395,7 @@ def _told(name: str) -> Iterator[None]:
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
     """Decorate a kernel that Python calls with numbers and addresses; arrays are views of what lies there.
 
-    Unlike a `compiled` kernel it is loaded without Numba, so the kernels that every command needs are of this kind.
+    It takes less time to call than a `compiled` kernel, and has one signature.
 
     Args:
         signature: in Numba's notation, as `int64(uint64, int64)`.

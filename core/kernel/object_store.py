@@ -1,7 +1,7 @@
 """Machine code of kernels on disk: a process that finds all its kernels never imports Numba, nor, on x86-64, LLVM.
 
 A file holds the ELF object that Numba made of one kernel, with a checksum before it. Only objects that need nothing but
-the C library are kept: whatever calls into Python or Numba's runtime is noted as such, and left to Numba's own cache.
+the C library and Numba's arrays are kept: whatever calls into Python is noted as such, and left to Numba's own cache.
 """
 
 import ctypes
@@ -10,18 +10,20 @@ import json
 import os
 import sys
 from functools import cache
-from importlib.util import find_spec
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hutch.core.atomic import write_bytes
 from hutch.core.errors import HutchError
+from hutch.core.kernel.arguments import UNFIT
 from hutch.core.kernel.elf import ElfObject
 from hutch.core.kernel.home import why_not
 
-_FORMAT = b"hutch object 1"
+_FORMAT = b"hutch object 2"
 _SETTINGS = Path(".numba_config.yaml")
 _FIRST_PROCESSOR = 4096  # characters: Linux describes them all, one after the other
 _TELLING = frozenset(("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags"))
@@ -33,7 +35,25 @@ _C_LIBRARY = frozenset(
 )
 _FREES_ARRAYS = "NRT_MemInfo_call_dtor"
 """Numba's, named wherever a helper is given an array; code that makes only views and no arrays never gets there."""
+_RUNTIME = {
+    "NRT_MemInfo_alloc_aligned": ("core/runtime/_nrt_python", "MemInfo_alloc_aligned"),
+    _FREES_ARRAYS: ("core/runtime/_nrt_python", "MemInfo_call_dtor"),
+    "numba_attempt_nocopy_reshape": ("_helperlib", "attempt_nocopy_reshape"),
+}
+"""Functions for arrays that kernels make: the library of Numba's that has each, and its name there."""
 _engines: list[Any] = []  # they own the code
+
+
+class Code(NamedTuple):
+    """Machine code in memory, valid to the end of the process.
+
+    Attributes:
+        address: where it begins.
+        result: what it returns, see `hutch.core.kernel.arguments.result_of`.
+    """
+
+    address: int
+    result: Any
 
 
 def enabled() -> bool:
@@ -87,7 +107,7 @@ def processor_flags() -> frozenset[str]:
     return frozenset(told.get("flags", "").split())
 
 
-def load(path: Path, *, ours: bool = False) -> tuple[int | None, bool]:
+def load(path: Path, *, ours: bool = False) -> tuple[Code | None, bool]:
     """Load a kernel.
 
     Args:
@@ -95,26 +115,72 @@ def load(path: Path, *, ours: bool = False) -> tuple[int | None, bool]:
         ours: it came with the package, and is trusted as the package's sources are, whoever owns them.
 
     Returns:
-        The address of its code, valid to the end of the process, or None; and whether the file is there and whole.
+        Its code or None, and whether the file is there and whole.
     """
+    found = None if not ours and why_not(path) else _parts(path)
+    if found is None:
+        return None, False
+    description, code = found
+    if not code:
+        return None, True
+    makes_arrays = _makes_arrays(description["needs"])
+    address = ElfObject(code).place(description["symbol"], lambda name: _address_of(name, makes_arrays))
+    if address is None:
+        address = _link(code, description)
+    return None if address is None else Code(address, description["result"]), True
+
+
+def description(path: Path) -> dict[str, Any] | None:
+    """What is known of a kernel: its name and signature, and as `code` whether there is any.
+
+    Args:
+        path: where `save` has put it.
+
+    Returns:
+        None if there is none, or a damaged one.
+    """
+    found = _parts(path)
+    return None if found is None else found[0] | {"code": bool(found[1])}
+
+
+def _parts(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Description and code of a file that is whole."""
     try:
         head, _, body = path.read_bytes().partition(b"\n")
     except OSError:
-        return None, False
-    if head != _head(body) or (not ours and why_not(path)):
-        return None, False
+        return None
+    if head != _head(body):
+        return None
     described, _, code = body.partition(b"\n")
-    description = json.loads(described)
-    if not code:
-        return None, True
-    address = ElfObject(code).place(description["symbol"], _address_of)
-    return _link(code, description) if address is None else address, True
+    return json.loads(described), code
 
 
-def _address_of(name: str) -> int | None:
-    """Where a function of the C library lies."""
+def _makes_arrays(needs: list[str]) -> bool:
+    return any(name in _RUNTIME and name != _FREES_ARRAYS for name in needs)
+
+
+def _address_of(name: str, makes_arrays: bool = False) -> int | None:
+    """Where a function of the C library or of Numba's runtime lies."""
+    if name in _RUNTIME and makes_arrays:
+        library, helper = _RUNTIME[name]
+        return _runtime(library).get(helper)
     known = getattr(_c_library(), "abort" if name == _FREES_ARRAYS else name, None)
     return ctypes.cast(known, ctypes.c_void_p).value if known else None
+
+
+@cache
+def _runtime(library: str) -> dict[str, int]:
+    """Addresses of the functions of one of Numba's libraries, which is loaded without Numba's Python."""
+    found = find_spec("numba")
+    for ending in EXTENSION_SUFFIXES:
+        path = Path(found.origin).parent / f"{library}{ending}" if found and found.origin else None
+        if path and path.is_file():
+            spec = spec_from_file_location(f"hutch.{path.name.partition('.')[0]}", path)
+            assert spec and spec.loader
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return dict(module.c_helpers)
+    return {}
 
 
 @cache
@@ -129,9 +195,10 @@ def _link(code: bytes, description: dict[str, Any]) -> int | None:
     """Let LLVM put an object into memory."""
     import llvmlite.binding as llvm
 
-    target = _target()
-    if _FREES_ARRAYS in description["needs"] and llvm.address_of_symbol(_FREES_ARRAYS) is None:
-        llvm.add_symbol(_FREES_ARRAYS, llvm.address_of_symbol("abort"))
+    target, makes_arrays = _target(), _makes_arrays(description["needs"])
+    for name in _RUNTIME.keys() & description["needs"]:
+        if llvm.address_of_symbol(name) is None and (address := _address_of(name, makes_arrays)):
+            llvm.add_symbol(name, address)
     if any(llvm.address_of_symbol(name) is None for name in description["needs"]):  # LLVM would abort the process
         return None
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
@@ -141,18 +208,21 @@ def _link(code: bytes, description: dict[str, Any]) -> int | None:
     return int(engine.get_function_address(description["symbol"]))
 
 
-def save(path: Path, compiled: Any) -> None:
+def save(path: Path, compiled: Any, result: Any, **names: str) -> None:
     """Keep a kernel that Numba has compiled in this process; a full disk is no error.
 
     Args:
         path: of the file; its directory exists.
         compiled: Numba's result of the compilation.
+        result: what it returns.
+        names: what else is to be known of it.
     """
     symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
     needs = ElfObject(code).needs() if ElfObject.recognises(code) else None
-    if needs is None or not _C_LIBRARY.issuperset({*needs} - {_FREES_ARRAYS}):
+    if needs is None or result == UNFIT or not (_C_LIBRARY | _RUNTIME.keys()).issuperset(needs):
         code = b""  # says that this kernel is Numba's
-    body = json.dumps({"symbol": symbol, "needs": needs}).encode() + b"\n" + code
+    said = {"symbol": symbol, "needs": needs, "result": result, **names}
+    body = json.dumps(said).encode() + b"\n" + code
     try:
         write_bytes(path, _head(body) + b"\n" + body, private=True)
     except HutchError:

@@ -59,8 +59,8 @@ def place_of(directory: str, function: str, signature: str, built_for: str) -> P
     return FOLDER / built_for / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.object"
 
 
-def load(directory: str, function: str, signature: str) -> int | None:
-    """The address of a kernel's code that came with the package; None if it has none for this processor."""
+def load(directory: str, function: str, signature: str) -> object_store.Code | None:
+    """A kernel's code that came with the package; None if it has none for this processor."""
     built_for = level()
     if built_for is None:
         return None
@@ -69,7 +69,10 @@ def load(directory: str, function: str, signature: str) -> int | None:
 
 @cache
 def _convention() -> str:
-    """How kernels compiled by the installed Numba call each other: shipped ones call them, and are called by them."""
+    """How kernels of the installed Numba call each other, as shipped ones do, and what an array is to them."""
     found = find_spec("numba")
-    path = Path(found.origin).parent / "core" / "callconv.py" if found and found.origin else None
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else ""
+    paths = [
+        Path(found.origin).parent / "core" / name if found and found.origin else None
+        for name in ("callconv.py", "datamodel/models.py", "runtime/nrtdynmod.py")
+    ]
+    return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path and path.is_file())

@@ -60,7 +60,10 @@ class Labels:
     @cached_property
     def by_worker(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """Pointer (workers + 1), positions of the labels and items of the labels, sorted by worker."""
-        return scan.group_by_worker(self.item_ptr, self.workers, len(self.worker_names))  # type: ignore[no-any-return]
+        pointer, count = np.zeros(len(self.worker_names) + 1, np.int64), len(self.workers)
+        positions, items = np.empty(count, np.int64), np.empty(count, np.int32)
+        scan.group_by_worker(self.item_ptr, self.workers, pointer, positions, items)
+        return pointer, positions, items
 
     @property
     def label_items(self) -> NDArray[np.int32]:
@@ -139,21 +142,25 @@ def from_codes(
     ordered = known_first(classes, class_order([*label_names, *matched.values()]))
     people = known_first(workers, worker_names)
     class_code = {name: code for code, name in enumerate(ordered)}
-    pointer, coded_workers, coded_labels, duplicates, contradictions = scan.group_by_item(
+    pointer = np.zeros(len(item_names) + 1, np.int64)
+    coded_workers, coded_labels = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
+    kept, duplicates, contradictions = scan.group_by_item(
         recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
         np.ascontiguousarray(codes[:, 1]),
         recoded(codes[:, 2], label_names, ordered),
-        len(item_names),
         len(people),
         people.index("") if "" in people else -1,
+        pointer,
+        coded_workers,
+        coded_labels,
     )
     truth = np.full(len(item_names), -1, np.int32)
     for item, label in matched.items():
         truth[item] = class_code[label]
     return Labels(
         item_ptr=pointer,
-        workers=coded_workers,
-        labels=coded_labels,
+        workers=coded_workers[:kept].copy(),
+        labels=coded_labels[:kept].copy(),
         item_names=item_names,
         worker_names=people,
         classes=ordered,

@@ -96,19 +96,20 @@ def scan(text, start, separator, columns, width, optional, codes, slots, hashes,
 
 
 @compiled
-def group_by_item(workers, items, labels, item_count, worker_count, anonymous):
+def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_workers, out_labels):
     """Sort labels by item, drop exact duplicates, count contradictions.
 
     Args:
         workers, items, labels: int32 (rows), codes in the order read.
-        item_count, worker_count: how many codes there are.
+        worker_count: how many codes of workers there are.
         anonymous: code of the worker whose repetitions are not duplicates, -1 for none.
+        pointer: int64 (items + 1), zeros; out: where each item's labels begin.
+        out_workers, out_labels: out, int32 (rows), by item.
 
     Returns:
-        item_ptr (int64, items + 1), workers, labels (int32), duplicates dropped, contradictions kept.
+        labels kept, duplicates dropped, contradictions kept.
     """
-    rows = len(items)
-    pointer = np.zeros(item_count + 1, np.int64)
+    rows, item_count = len(items), len(pointer) - 1
     for row in range(rows):
         pointer[items[row] + 1] += 1
     for item in range(item_count):
@@ -118,7 +119,6 @@ def group_by_item(workers, items, labels, item_count, worker_count, anonymous):
         order[cursor[items[row]]] = row
         cursor[items[row]] += 1
 
-    out_workers, out_labels = np.empty(rows, np.int32), np.empty(rows, np.int32)
     latest, earlier = np.full(worker_count, -1, np.int64), np.empty(rows, np.int64)
     kept, duplicates, contradictions = 0, 0, 0
     for item in range(item_count):
@@ -138,22 +138,25 @@ def group_by_item(workers, items, labels, item_count, worker_count, anonymous):
             earlier[kept], latest[worker] = previous, kept
             kept += 1
     pointer[item_count] = kept
-    return pointer, out_workers[:kept].copy(), out_labels[:kept].copy(), duplicates, contradictions
+    return kept, duplicates, contradictions
 
 
 @compiled
-def group_by_worker(item_ptr, workers, worker_count):
-    """Positions of each worker's labels: worker_ptr (int64, workers + 1), positions and their items (int64, int32)."""
-    pointer = np.zeros(worker_count + 1, np.int64)
+def group_by_worker(item_ptr, workers, pointer, positions, items):
+    """Sort labels by worker.
+
+    Args:
+        item_ptr, workers: as `group_by_item` makes them.
+        pointer: int64 (workers + 1), zeros; out: where each worker's labels begin.
+        positions, items: out, int64 and int32 (labels): the labels by worker, and their items.
+    """
     for worker in workers:
         pointer[worker + 1] += 1
-    for worker in range(worker_count):
+    for worker in range(len(pointer) - 1):
         pointer[worker + 1] += pointer[worker]
     cursor = pointer[:-1].copy()
-    positions, items = np.empty(len(workers), np.int64), np.empty(len(workers), np.int32)
     for item in range(len(item_ptr) - 1):
         for place in range(item_ptr[item], item_ptr[item + 1]):
             worker = workers[place]
             positions[cursor[worker]], items[cursor[worker]] = place, item
             cursor[worker] += 1
-    return pointer, positions, items

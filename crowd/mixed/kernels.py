@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import njit
+from hutch.core.kernel.decorators import helper
 
 
-@njit(error_model="numpy")
+@helper
 def log_softmax(scores):
     """Subtract the logarithm of the sum of exponentials in place; returns it."""
     top, total = scores.max(), 0.0
@@ -59,10 +59,13 @@ def slopes(item_ptr, judges, labels, folds, items, left_out, lifts, log_prior, t
             continue
         fold, first = folds[item], item_ptr[item]
         count = item_ptr[item + 1] - first + 1
-        features[0] = log_prior[fold]
+        for k in range(classes):
+            features[0, k] = log_prior[fold, k]
         for i in range(1, count):
             owners[i] = judges[first + i - 1] + 1
-            features[i] = lifts[fold, judges[first + i - 1], labels[first + i - 1]]
+            lift = lifts[fold, judges[first + i - 1], labels[first + i - 1]]
+            for k in range(classes):
+                features[i, k] = lift[k]
         scores[:] = 0.0
         for i in range(count):
             for k in range(classes):
@@ -107,7 +110,7 @@ def forecast(item_ptr, judges, labels, folds, lifts, log_prior, exponents, share
             out[item, k] += share * scores[k]
 
 
-@njit(error_model="numpy")
+@helper
 def damping(count, rho):
     """The exponent of each of `count` labels of an item whose errors are correlated by rho."""
     return 1.0 / (1.0 + rho * max(count - 1, 0))
@@ -133,7 +136,8 @@ def expect(item_ptr, gold, log_forecast, said, rho, q):
     objective, change = 0.0, 0.0
     for item in range(len(item_ptr) - 1):
         rate = damping(item_ptr[item + 1] - item_ptr[item], rho)
-        scores[:] = log_forecast[item]
+        for k in range(classes):
+            scores[k] = log_forecast[item, k]
         for place in range(item_ptr[item], item_ptr[item + 1]):
             for k in range(classes):
                 scores[k] += rate * said[place, k]
@@ -153,7 +157,8 @@ def leave_out(item_ptr, gold, log_forecast, said, rho, others):
     for item in range(len(item_ptr) - 1):
         first, last = item_ptr[item], item_ptr[item + 1]
         rate = damping(last - first, rho)
-        scores[:] = log_forecast[item]
+        for k in range(classes):
+            scores[k] = log_forecast[item, k]
         for place in range(first, last):
             for k in range(classes):
                 scores[k] += rate * said[place, k]

@@ -146,7 +146,8 @@ def read_item(workers, labels, gold, slots, judges, people, clock, ordered, rho,
             log_said(workers[i], labels[i], people, constants, clock[GUARDED], said[i])
     log_softmax(f)
     rate = damping(count, rho)
-    q[:] = f
+    for k in range(classes):
+        q[k] = f[k]
     for i in range(len(workers)):
         if workers[i] < slots:
             for k in range(classes):
@@ -203,7 +204,8 @@ def learn_judges(workers, labels, slots, target, judges, clock, constants, featu
             for k in range(classes):
                 judges.counts[judge, labels[i], k] += target[k]
                 judges.columns[judge, k] += target[k]
-    judges.targets[:] += target
+    for k in range(classes):
+        judges.targets[k] += target[k]
 
 
 @helper
@@ -279,7 +281,9 @@ def refresh(judges, people, clock, constants):
     if count < 2.0:
         return
     chance = 0.0
-    for share in judges.targets / judges.targets.sum():
+    votes = judges.targets.sum()
+    for k in range(len(judges.targets)):
+        share = judges.targets[k] / votes
         chance += share * share
     mean = clock[GAIN] / count
     spread = math.sqrt(max(clock[GAIN_SQUARES] / count - mean * mean, 0.0) / count)
@@ -338,18 +342,20 @@ def learn_items(
             ours, own, gold[item], slots, judges, people, clock, ordered, rho, constants, features, said, f, q
         )
         objectives[item] = value
-        posteriors[item] = q
+        for k in range(classes):
+            posteriors[item, k] = q[k]
         if targets[item].sum() > 0.0:
             learn_judges(ours, own, slots, targets[item], judges, clock, constants, features, f, v, total)
             learn_people(ours, own, gold[item], slots, people, clock, said, rate, f, q, v)
             clock[LEARNED] += 1.0
-        class_counts += q
+        for k in range(classes):
+            class_counts[k] += q[k]
         for i in range(len(ours)):
             if ours[i] >= slots:
                 judges.said[ours[i] - slots, own[i]] += 1.0
-                judges_expected[ours[i] - slots, own[i]] += q
-            else:
-                expected[ours[i], own[i]] += q
+            expects = judges_expected[ours[i] - slots, own[i]] if ours[i] >= slots else expected[ours[i], own[i]]
+            for k in range(classes):
+                expects[k] += q[k]
 
 
 @compiled

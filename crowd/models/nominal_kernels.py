@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.decorators import inlined
+from hutch.crowd.models.blocks import most_labels
 
 MEAN_LOG_BETA = 1.0
 _TINY, _HUGE = 1e-100, 1e100
@@ -109,15 +110,6 @@ def fit_item(first, last, workers, labels, gold, prior, alpha, log_beta, steps, 
     return log_beta, value
 
 
-@helper
-def most_ratings(item_ptr):
-    """The number of labels of the item that has the most."""
-    most = 0
-    for item in range(len(item_ptr) - 1):
-        most = max(most, item_ptr[item + 1] - item_ptr[item])
-    return most
-
-
 @compiled
 def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):
     """E step over all items: `steps` steps of log beta, then q; both in place.
@@ -126,7 +118,7 @@ def expect(item_ptr, workers, labels, gold, prior, alpha, steps, log_beta, q):
         mean objective of an item, largest change of a posterior.
     """
     classes = len(prior)
-    rows, moments = np.empty((most_ratings(item_ptr), classes, classes)), np.empty((2, classes))
+    rows, moments = np.empty((most_labels(item_ptr), classes, classes)), np.empty((2, classes))
     fresh = np.empty(classes)
     objective, change = 0.0, 0.0
     for item in range(len(item_ptr) - 1):

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from hutch.core.kernel.cache import compiled
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
+from hutch.crowd.models.blocks import class_shares, most_labels
 from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of, squares_about_mean
 from hutch.crowd.models.model import Array, State, grown, without_own
 from hutch.crowd.models.nominal import NominalParameters, label_likelihood, softmax_rows, usual_difficulty
-from hutch.crowd.models.nominal_kernels import fit_item, most_ratings
+from hutch.crowd.models.nominal_kernels import fit_item
 from hutch.crowd.models.online import Progress, Stream
 
 PRIOR_MEAN = 1.0
@@ -114,7 +115,7 @@ def learn_items(
         objectives, posteriors: out (items), (items, classes): F_i and q before the item is learned.
     """
     classes = len(class_counts)
-    longest = most_ratings(item_ptr)
+    longest = most_labels(item_ptr)
     alpha, order = np.zeros((longest, classes, classes)), np.arange(longest)
     rows, moments = np.empty((longest, classes, classes)), np.empty((2, classes))
     step, class_prior = np.zeros((classes, classes)), np.empty(classes)
@@ -130,7 +131,7 @@ def learn_items(
             counters[WORKERS] += read_worker(
                 np.int64(slots[first + j]), now, prior, counters[WORKERS], distance, touched, alpha[j]
             )
-        class_prior[:] = fixed_prior if len(fixed_prior) else (class_counts + 1.0) / (class_counts.sum() + classes)
+        class_shares(class_counts, fixed_prior, class_prior)
         q = posteriors[item]
         log_beta, objective = fit_item(
             0, ratings, order, labels[first : first + ratings], gold[item], class_prior, alpha,

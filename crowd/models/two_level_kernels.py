@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.crowd.models.blocks import most_labels
 from hutch.crowd.models.special import digamma
 
 POPULATION, COIN, SKILL, HABIT, CLARITY = range(5)
@@ -293,7 +294,7 @@ def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, sha
     Args: as for `expect`; the labels are in the counts.
     """
     own, fresh = np.zeros(classes), np.empty(2 * classes)
-    factors = np.empty((max(np.diff(item_ptr).max(), 1), 2 * classes))
+    factors = np.empty((max(most_labels(item_ptr), 1), 2 * classes))
     total = 0.0
     for item in range(len(item_ptr) - 1):
         start, stop = item_ptr[item], item_ptr[item + 1]
@@ -319,7 +320,7 @@ def others(item_ptr, workers, labels, gold, prior, levels, classes, crowd, share
         decided: out, float64 (labels, classes); the other arguments as for `expect`.
     """
     own, fresh = np.zeros(classes), np.empty(2 * classes)
-    factors = np.empty((max(np.diff(item_ptr).max(), 1), 2 * classes))
+    factors = np.empty((max(most_labels(item_ptr), 1), 2 * classes))
     clarity = crowd.strengths[CLARITY]
     for item in range(len(item_ptr) - 1):
         start, stop = item_ptr[item], item_ptr[item + 1]
@@ -353,7 +354,9 @@ def fit_strengths(crowd, classes, used):
     psi_total = digamma(total)
     tables, habit_tables = np.zeros(classes * classes), np.ones(classes)
     from_population, from_coin, rows, all_right, all_wrong = 0.0, 0.0, 0.0, 0.0, 0.0
-    psi_habit = np.array([digamma(habit_strength * p) for p in crowd.habit_prior])
+    psi_habit = np.empty(classes)
+    for label in range(classes):
+        psi_habit[label] = digamma(habit_strength * crowd.habit_prior[label])
     for slot in range(len(crowd.skill)):
         if not used[slot] > 0.0:
             continue
@@ -393,4 +396,6 @@ def fit_strengths(crowd, classes, used):
             norm += tables[label * classes + k]
         for label in range(classes):
             crowd.population[label * classes + k] = tables[label * classes + k] / norm
-    crowd.habit_prior[:] = habit_tables / habit_tables.sum()
+    norm = habit_tables.sum()
+    for label in range(classes):
+        crowd.habit_prior[label] = habit_tables[label] / norm

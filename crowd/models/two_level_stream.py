@@ -8,6 +8,7 @@ from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
+from hutch.crowd.models.blocks import class_shares
 from hutch.crowd.models.model import Array, State, grown
 from hutch.crowd.models.online import Progress, Stream
 from hutch.crowd.models.two_level import (
@@ -145,8 +146,10 @@ def learn_item(
 @helper
 def stream_priors(class_counts, level_counts, fixed_prior, prior, levels):
     """P(class) into `prior`, counts plus one each unless it is given; P(clear), P(murky) into `levels`."""
-    prior[:] = fixed_prior if len(fixed_prior) else (class_counts + 1.0) / (class_counts.sum() + len(class_counts))
-    levels[:] = (level_counts + 10.0) / (level_counts.sum() + 20.0)
+    class_shares(class_counts, fixed_prior, prior)
+    total = level_counts.sum() + 20.0
+    for level in range(2):
+        levels[level] = (level_counts[level] + 10.0) / total
 
 
 @compiled

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import float64s_at, view
 from hutch.core.kernel.cache import entry
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 
 WARM_UP = 8
@@ -85,7 +86,7 @@ def drifted(address, log_likelihood):
     known = max(d.seen - WARM_UP, int64(0))
     if known >= REFERENCE:
         count = min(known, int64(MEMORY))
-        d.sorted[:count] = d.reference[:count]
+        copy(d.reference[:count], d.sorted)
         median = _median(d.sorted, count)
         for i in range(count):
             d.sorted[i] = abs(d.sorted[i] - median)

@@ -28,6 +28,7 @@ from hutch.core.kernel.abi import (
     shared_of,
     uint32s_at,
 )
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.core.kernel.record import Record
@@ -129,7 +130,7 @@ def _replay(s, layer, example, offset):
     stands_for = max(s.examples_per_label if s.examples_per_label > 0.0 else decided, 1.0)
     progress.replayed = progress.seen
     words = _EXAMPLE_WORDS
-    uint32s_at(s.replayed, words)[:] = uint32s_at(example, words)
+    copy(uint32s_at(example, words), uint32s_at(s.replayed, words))
     e = example_of(s.replayed)
     e.scores, e.targets, e.score_count = uint64(0), uint64(0), uint64(0)
     for k in range(min(uint64(np.float64(s.replay) * stands_for), _MOST)):

@@ -11,6 +11,7 @@ from hutch.core.chain.limits import Limits
 from hutch.core.errors import ModelError
 from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 
@@ -152,11 +153,11 @@ def remember(at, example, label, importance):
     source, target = int64s_at(e.namespaces, namespaces + uint64(1)), int64s_at(offsets, namespaces + uint64(1))
     for i in range(namespaces + uint64(1)):
         target[i] = source[i] - source[0]
-    uint32s_at(indices, length)[:] = uint32s_at(e.indices, length)
-    float32s_at(values, length)[:] = float32s_at(e.values, length)
-    uint32s_at(ids, namespaces)[:] = uint32s_at(e.namespace_ids, namespaces)
-    uint32s_at(classes, costs)[:] = uint32s_at(e.cost_classes, costs)
-    float32s_at(cost_values, costs)[:] = float32s_at(e.costs, costs)
+    copy(uint32s_at(e.indices, length), uint32s_at(indices, length))
+    copy(float32s_at(e.values, length), float32s_at(values, length))
+    copy(uint32s_at(e.namespace_ids, namespaces), uint32s_at(ids, namespaces))
+    copy(uint32s_at(e.cost_classes, costs), uint32s_at(classes, costs))
+    copy(float32s_at(e.costs, costs), float32s_at(cost_values, costs))
     entry = _entry(memory, memory.count)
     entry.start, entry.length, entry.namespaces, entry.costs = start, length, namespaces, costs
     entry.group, entry.label, entry.importance, entry.base = e.group, label, importance, e.base

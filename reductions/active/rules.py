@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 from numpy import uint32, uint64
+from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
@@ -172,8 +173,9 @@ def merand48(state):
     return state, np.float32(bits) * np.float32(2.0**-23)
 
 
-@compiled
-def pool_probabilities(rule, scores, wanted, seen, floor):
+def pool_probabilities(
+    rule: int, scores: NDArray[np.float64], wanted: float, seen: float, floor: float
+) -> NDArray[np.float64]:
     """Probabilities of all examples of a pool that add up to `wanted` labels.
 
     Args:
@@ -186,14 +188,16 @@ def pool_probabilities(rule, scores, wanted, seen, floor):
     Returns:
         float64 (examples).
     """
-    n, least = len(scores), HUGE
-    for score in scores:
-        if 0.0 < score < least:
-            least = score
-    scores = np.maximum(scores, 0.5 * least)  # where nothing is known, the score is 0: chance decides among these, too
-    mean = wanted / n
-    cutoff = mean if rule == RANDOM else solve_cutoff(rule, scores, n, mean, 1.0, seen, floor)
-    out = np.empty(n)
-    for i in range(n):
-        out[i] = probability(rule, scores[i], cutoff, seen, floor)
+    least = np.min(scores, where=(scores > 0) & (scores < HUGE), initial=HUGE)
+    out = np.maximum(scores, 0.5 * least)  # where nothing is known, the score is 0: chance decides among these, too
+    _score_probabilities(rule, out, wanted / len(scores), seen, floor)
     return out
+
+
+@compiled
+def _score_probabilities(rule, scores, wanted, seen, floor):
+    """Turn scores > 0 into probabilities, in place, whose mean is `wanted`."""
+    n = len(scores)
+    cutoff = wanted if rule == RANDOM else solve_cutoff(rule, scores, n, wanted, 1.0, seen, floor)
+    for i in range(n):
+        scores[i] = probability(rule, scores[i], cutoff, seen, floor)

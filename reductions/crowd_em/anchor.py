@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.limits import Limits
 from hutch.core.kernel.abi import float64s_at, int64s_at, record_of
 from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.crowd.models.two_level_kernels import COIN, POPULATION, coin
@@ -204,7 +205,7 @@ def _renew(anchors, crowd, slot, classes, touches, seen, table):
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
     used = _anchor_ahead(anchors, crowd, slot, classes, table)
     for r in range(anchors.stored - 1, 0, -1):
-        tables[r * size : (r + 1) * size] = tables[(r - 1) * size : r * size]
+        copy(tables[(r - 1) * size : r * size], tables[r * size :])
     _capped(crowd, slot, classes, _cap(anchors), tables[:size])
     for r in range(anchors.stored):
         shares[r] = 1.0 / used if r < used else 0.0

@@ -13,6 +13,7 @@ from hutch.core.kernel.abi import (
     predict_next,
     submodel,
 )
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.crowd.models.two_level_kernels import begin_posterior, end_posterior
 from hutch.crowd.models.two_level_stream import ITEMS, LABELS, REFRESH, learn_item, likelihoods, stream_priors
@@ -61,7 +62,7 @@ def _opinion(layer, s, half, learning, offset):
         scores = _scores(layer, s, 2 - half, offset)
     else:
         scores = _scores(layer, s, 0, offset)
-    shifted[:] = scores
+    copy(scores, shifted)
     if again and s.crossfit == 0:
         shifts = float32s_at(s.shifts + uint64(4) * classes * uint64(s.item), classes)
         for k in range(classes):
@@ -79,7 +80,7 @@ def _train(layer, s, half, importance, offset):
             _teach(layer, s, 1 + half, importance, offset)
         return
     shifts = float32s_at(s.shifts + uint64(4) * classes * uint64(s.item), classes)
-    shifts[:] = _scores(layer, s, 0, offset)
+    copy(_scores(layer, s, 0, offset), shifts)
     _teach(layer, s, 0, importance, offset)
     after = _scores(layer, s, 0, offset)
     for k in range(classes):
@@ -121,7 +122,8 @@ def _infer(layer, s, crowd, slots, labels, has_features, half, learning, offset)
     evidence += end_posterior(q)
     for k in range(classes):
         likelihood[k] = q[k] + q[uint64(k) + classes]
-    p[:] = prior[:] = class_prior
+    copy(class_prior, p)
+    copy(class_prior, prior)
     if has_features:
         powers = uint64(s.powers)
         _opinion(layer, s, half, learning, offset)

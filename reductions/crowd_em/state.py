@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
 from hutch.core.kernel.abi import EXAMPLE, example_of, float32s_at, float64s_at, int64s_at, state_of, uint32s_at
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 from hutch.crowd.models.two_level_kernels import Crowd
@@ -94,7 +95,7 @@ def take_label(s, example, label, importance):
 @helper
 def take_features(s, example):
     """Make the item's example from a line: everything but the worker. Returns whether it has features of its own."""
-    uint32s_at(s.example, _EXAMPLE_WORDS)[:] = uint32s_at(example, _EXAMPLE_WORDS)
+    copy(uint32s_at(example, _EXAMPLE_WORDS), uint32s_at(s.example, _EXAMPLE_WORDS))
     e = example_of(s.example)
     count, length = e.namespace_count, e.length
     starts, ids = int64s_at(e.namespaces, count + uint64(1)), uint32s_at(e.namespace_ids, count)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.kernel.abi import float64s_at
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.em.constrained.alignment import align
 from hutch.em.constrained.boundary import after_example, before_example
@@ -78,7 +79,8 @@ def _restart(s):
     """The current sketch is one pseudo-sample at the first rows' mean."""
     mean, loadings, noise = sketch_at(s, s.current)
     first = float64s_at(s.first_mean, uint64(s.dimension + 1))
-    mean[:], loadings[:] = first[: s.dimension], 0.0
+    copy(first[: s.dimension], mean)
+    loadings[:] = 0.0
     noise[0], noise[1] = first[s.dimension], NOISE_FLOOR * first[s.dimension]
     if s.mode == PLAIN:
         start_plain(s)
@@ -103,7 +105,7 @@ def _learn_block(s):
 @helper
 def _copy(s, source, target):
     size = uint64(2) + uint64(s.dimension * (1 + s.rank))
-    float64s_at(target, size)[:] = float64s_at(source, size)
+    copy(float64s_at(source, size), float64s_at(target, size))
 
 
 @helper

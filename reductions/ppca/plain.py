@@ -1,6 +1,7 @@
 """Plain online EM in `ppca`: statistics of rows and latent variables, an M-step, and Nat-oEM's anchor for it."""
 
 from hutch.core.kernel.abi import float64s_at
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.fisher_kernel import fisher_workspace_size, pull, stiffness
 from hutch.em.constrained.natural_kernel import dot
@@ -70,10 +71,13 @@ def _maximise(s, statistics, mean, loadings, noise, workspace):
     beta = 1.0 if constraint.beta == COUNTS else constraint.beta
     anchor = sketch_at(s, s.past)
     if not by_class:
-        anchor[0][:], anchor[1][:], anchor[2][:] = mean, loadings, noise
+        copy(mean, anchor[0])
+        for k in range(len(loadings)):
+            copy(loadings[k], anchor[1][k])
+        copy(noise, anchor[2])
     if constraint.form == KL:
         held = _statistics_at(s, s.held)
-        held[:] = statistics
+        copy(statistics, held)
         if beta > 0.0:
             add_expected(origin, anchor[0], anchor[1], anchor[2][0], beta, held, workspace)
             held /= 1.0 + beta

@@ -5,6 +5,7 @@ from numpy import int64, uint32, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at, shared_of, state_of, uint32s_at
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.shown import shown_by
 from hutch.em.constrained.natural_kernel import dot
@@ -106,7 +107,7 @@ def take_row(s, e):
     """Let the row wait to be learned, once, however often the layers above ask for the example."""
     if s.last != e.number + uint64(1):
         start = uint64(8 * s.count * s.dimension)
-        float64s_at(s.pending + start, uint64(s.dimension))[:] = float64s_at(s.row, uint64(s.dimension))
+        copy(float64s_at(s.row, uint64(s.dimension)), float64s_at(s.pending + start, uint64(s.dimension)))
         s.count += 1
         s.last = e.number + uint64(1)
 
@@ -150,7 +151,7 @@ def show_latent(s, e):
     for j in range(count + 1):
         if not written and (j == count or old_ids[j] == CONSTANT_NAMESPACE):
             starts[at], ids[at], written = n, uint32(s.output), True
-            indices[n : n + rank] = output
+            copy(output[:rank], indices[n:])
             _write_latent(s, values[n : n + rank])
             at, n = at + 1, n + rank
         if j < count and (s.keep == 1 or old_ids[j] != s.namespace):

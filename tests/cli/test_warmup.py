@@ -1,9 +1,12 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hutch.cli import warmup
+from hutch.cli.warmup import CHAINS, USUAL
 from hutch.core.errors import HutchError
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss.kernels import hinge_value
@@ -19,7 +22,7 @@ def test_pieces_are_kernels_functions_and_command_lines(capsys: pytest.CaptureFi
     warmup.compile_piece("hutch.core.loss.kernels:hinge_value")
     assert isinstance(hinge_value, AddressKernel) and "address" in vars(hinge_value)
     warmup.compile_piece("hutch.cli.warmup:parse_a_line")
-    for command in warmup._COMMANDS:
+    for command in USUAL:
         warmup.compile_piece(command)
     warmup.compile_piece(("no-such-command",))
     assert capsys.readouterr() == ("", "")
@@ -39,6 +42,16 @@ def test_pieces_compile_in_other_processes() -> None:
 
 def test_the_command_compiles_everything(hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "installed_kernels", lambda: {"hutch.core.loss.kernels:hinge_value"})
-    monkeypatch.setattr(warmup, "_COMMANDS", ())
-    assert '"kernels": 1' in hutch("warmup", "--json", "-j", "1").out
-    assert hutch("warmup", "--quiet").err == ""
+    monkeypatch.setattr(warmup, "RUNS", (("crowd", "none.tsv", "&&", "em", "fit", "none.npy"),))
+    monkeypatch.setattr(warmup, "USUAL", ())
+    assert '"kernels": 1' in hutch("warmup", "--json", "-j", "1", "--usual").out
+    assert hutch("warmup", "--quiet", "--usual").err == ""
+    said = hutch("warmup", "--usual", "-j", "1").err.splitlines()
+    assert said[:3] == ["compiling 2 pieces in 1 processes", "compiled 1 of 2", "compiled 2 of 2"] and len(said) == 4
+    failed = hutch("warmup", "-j", "1")
+    assert failed.code == 1 and "none.tsv: no such file" in failed.err
+
+
+def test_the_chains_that_runs_compile_are_the_shipped_ones() -> None:
+    shipped = {path.stem: yaml.safe_load(path.read_text())["chain"] for path in Path("configs").glob("*.yaml")}
+    assert {name: yaml.safe_load(layers) for name, layers in CHAINS.items()} == shipped

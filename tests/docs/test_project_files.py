@@ -1,6 +1,7 @@
 """Files that tools beside Python read: citation, release workflow, llms.txt."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,15 @@ def test_every_release_is_tried_and_only_the_last_job_may_publish() -> None:
     assert "refs/tags/" in jobs["publish"]["if"]
     tried = {tuple(map(int, version.split("."))) for version in jobs["try"]["strategy"]["matrix"]["python"]}
     assert min(tried) == tuple(map(int, PROJECT["requires-python"].removeprefix(">=").split(".")))
+
+
+def test_what_a_release_runs_is_shell_and_its_scripts_are_there() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert any(".ci/ship_kernels" in command for command in commands)
+    for command in commands:
+        subprocess.run(["bash", "-n"], input=command, text=True, check=True)
+        assert all((ROOT / word).is_file() for word in command.split() if word.startswith(".ci/"))
 
 
 def test_llms_txt_names_every_page_but_those_of_single_reductions() -> None:

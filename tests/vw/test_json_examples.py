@@ -3,11 +3,16 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
+from hutch.core.data.chunks import Chunk
 from hutch.core.errors import DataError
+from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.vw.json_examples import JsonReader
+from hutch.vw.json_rows import Store
 from hutch.vw.main import run
 
 
@@ -96,6 +101,11 @@ BAD = [
         '{"_label_cost":1,"_label_probability":2,"_labelIndex":0,"_multi":[{"x":1}]}',
         "probability: 2",
     ),
+    (
+        "--json --cb_adf",
+        '{"_label_Action":-2,"_label_cost":1,"_label_probability":1,"_labelIndex":0,"_multi":[{"x":1}]}',
+        "action: -2, wanted a number from 0",
+    ),
     ("--json --cb_adf", '{"_label_cost":"1","_labelIndex":0,"_multi":[{"x":1}]}', "cost: '1', wanted a number"),
     ("--dsjson --cb_adf", '{"a":[1],"c":7}', "wanted an object under 'c'"),
     ("--dsjson --cb_adf", '{"a":[1],"c":{"_multi":[{"x":1}]},"pdrop":1}', "pdrop 1, wanted a number below 1"),
@@ -124,6 +134,116 @@ def test_lines_of_a_log_that_are_none_are_passed_over(tmp_path):
     lines = ["not json", '{"_skipLearn":true,"a":[1],"c":{"_multi":[{"x":1}]}}', '{"c":{"_multi":[{"x":1}]}}']
     lines.append('{"a":[1],"c":{"_multi":[{"x":1}]}}')
     assert _run(tmp_path, "json", "\n".join(lines), "--dsjson --cb_adf") == "0\n\n"
+
+
+def _leave(store, start, stop, ids, groups):
+    """In place of the kernel: leave every line to Python."""
+    store.record["decisions"] = groups
+    return start
+
+
+def _batches(data, kernel, monkeypatch, *, log, chained, label="logged_action", **options):
+    """What the reader makes of a chunk, and the problems that it notes; without the kernel every line is Python's."""
+    parser = ParserOptions(label=label, **options)
+    text = np.frombuffer(bytes(64) + data + bytes(64), np.uint8)[64:-64]
+    reader, problems = JsonReader(parser, log=log, chained=chained), TextParser(parser, "x")
+    with monkeypatch.context() as patch:
+        if not kernel:
+            patch.setattr(Store, "read", _leave)
+        batches = list(reader(iter([Chunk("x", 0, 0, text, len(data))] * 2), problems))
+    return batches, [*map(str, problems.problems), *problems.problems.counts.tolist()]
+
+
+def _assert_same(data, monkeypatch, **options):
+    (fast, told), (slow, wanted) = (_batches(data, kernel, monkeypatch, **options) for kernel in (True, False))
+    assert told == wanted
+    assert len(fast) == len(slow)
+    for one, other in zip(fast, slow, strict=True):
+        for each in fields(one):
+            np.testing.assert_array_equal(getattr(one, each.name), getattr(other, each.name), each.name)
+
+
+USUAL = (
+    b'{"_label_cost":-1,"_label_probability":0.8500000238418579,"_label_Action":2,"_labelIndex":1,"o":[{"v":{"x":null}}],'
+    b'"Timestamp":"2017-11-14T21:10Z","a":[2,1],"c":{"GUser":{"id":"Tom H","12":3,"z":0,"f":-1.5e-3,"n":null},'
+    b'"_multi":[{"TAction":{"topic":"a:b|c"},"late":1.25},{"T":{"x":true,"y":false}, "w":"v", "G":{}}]},"p":[0.8,2E-1],'
+    b'"VWState":{"m":"x"},"pdrop":0.0,"_original_label_cost":-1}\n'
+)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+@pytest.mark.parametrize(
+    "options", [{}, {"namespaces": "letter"}, {"hash": "all", "hash_seed": 7}, {"bits": 30}, {"label": "action_costs"}]
+)
+def test_the_kernel_reads_what_python_reads(options, chained, monkeypatch):
+    log = USUAL * 3
+    _assert_same(log, monkeypatch, log=True, chained=chained, **options)
+    plain = (
+        USUAL.replace(b'"c":{', b"").replace(b'},"p":', b',"_p":').replace(b'"a":[2,1],', b"").replace(b'"o"', b'"_o"')
+    )
+    _assert_same(plain * 3, monkeypatch, log=False, chained=chained, **options)
+
+
+def test_the_kernel_reads_usual_lines_itself(monkeypatch):
+    monkeypatch.setattr(JsonReader, "_read", lambda *_: pytest.fail("a usual line went to Python"))
+    reader = JsonReader(ParserOptions(label="logged_action", namespaces="letter"), log=True, chained=False)
+    for name in "GTVw":
+        reader.space(name)
+    line = USUAL * 2
+    text = np.frombuffer(line + bytes(64), np.uint8)[: len(line)]
+    [batch] = reader(iter([Chunk("x", 0, 0, text, len(line))]), TextParser(reader._options, "x"))
+    assert len(batch) == 6 and batch.group.tolist() == [1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_the_kernel_is_never_wrong_about_damaged_lines(log, monkeypatch):
+    random = np.random.default_rng(5 + log)
+    line = USUAL if log else json.dumps({**json.loads(USUAL)["c"], "_label_cost": 1, "_labelIndex": 0}).encode() + b"\n"
+    some = [
+        b'"',
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"0",
+        b"9",
+        b"-",
+        b".",
+        b"e",
+        b"_",
+        b"\\",
+        b" ",
+        b"t",
+        b"1e5",
+        b"\xff",
+    ]
+    some += [
+        b'"_label_cost":2',
+        b'"_text":"a b"',
+        b'"_multi":[]',
+        b"null",
+        b"0.30000000000000004",
+        b"1e400",
+        b"\t",
+        b"",
+    ]
+    lines = []
+    for _ in range(3000):
+        at, size = int(random.integers(len(line))), int(random.integers(3))
+        lines.append(line[:at] + some[random.integers(len(some))] + line[at + size :])
+    data = b"".join(each if each.endswith(b"\n") else each + b"\n" for each in lines)
+    _assert_same(data, monkeypatch, log=log, chained=log)
+
+
+@pytest.mark.parametrize("digits", [5, 15, 16, 17, 18, 19])
+def test_numbers_are_rounded_as_python_rounds_them(digits, monkeypatch):
+    random = np.random.default_rng(digits)
+    numbers = [f"{x:.{digits}g}" for x in random.normal(size=500) * 10.0 ** random.integers(-12, 12, 500)]
+    numbers += ["1", "1.0", "16777217", "0.1", "5e-1", "-0", "0.0e5", "123456789012345678", "1.00000005960464477539"]
+    lines = [f'{{"u":{{"x":{x}}},"_multi":[{{"a":{{"y":1}}}}]}}\n' for x in numbers]
+    _assert_same("".join(lines).encode(), monkeypatch, log=False, chained=False)
 
 
 def _object(random, depth):

@@ -1,5 +1,6 @@
 """The kernel cache: what invalidates it, and what happens where none can be written."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -116,6 +117,20 @@ def test_a_helper_in_a_folder_of_hutch_is_followed(tmp_path: Path) -> None:
     for factor, expected in ((2.0, "5.0 1"), (2.0, "5.0 0"), (3.0, "7.0 1")):
         (room / "inner.py").write_text(INNER.format(factor=factor))
         assert " ".join(run(tmp_path, tmp_path / "cache", program)[:2]) == expected
+
+
+def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(kernel_cache, "_spent", 12.4)
+    monkeypatch.setattr(sys, "stderr", said := Terminal())
+    with kernel_cache._told("learn"):
+        shown = said.getvalue()
+    number = kernel_cache.compilations() + 1
+    assert shown == f"\rcompiling once for this machine: learn (kernel {number}, 12 s so far)\x1b[K"
+    assert said.getvalue() == f"{shown}\r\x1b[K" and kernel_cache._spent > 12.4
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")

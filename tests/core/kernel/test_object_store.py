@@ -43,7 +43,8 @@ from hutch.core.kernel.decorators import helper
 def inner(x):
     return {result}
 """
-ALLOCATING = "np.zeros(np.int64(x) + 1).size - 1 + x".replace("np", "numpy")
+ALLOCATING = "numpy.zeros(1 << 20)[numpy.int64(x)] + 2.0 * x"
+SPEAKING = "len(str(numpy.int64(x))) - 1.0 + 2.0 * x"
 
 
 @pytest.fixture
@@ -123,8 +124,18 @@ def test_of_processes_that_need_a_kernel_at_the_same_time_one_compiles_it(folder
     assert run(folder) == ("12.0", 0, False)
 
 
-def test_a_kernel_that_allocates_is_left_to_numba(folder: Path) -> None:
+def test_a_kernel_makes_arrays_with_numbas_own_functions_and_gives_them_back(folder: Path) -> None:
     write(folder, ALLOCATING)
+    assert run(folder) == ("12.0", 1, True)
+    often = PROGRAM.replace("print(", "[kernels.total(x.ctypes.data, len(x)) for _ in range(50)]\nprint(")
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n{often}"
+    assert run(folder, program=limited) == ("12.0", 0, False)  # 200 arrays of 8 MB
+    with_numba = often.replace("import kernels", "import kernels, numba; numba.njit(lambda: np.zeros(3))()")
+    assert run(folder, program=with_numba) == ("12.0", 0, True)
+
+
+def test_a_kernel_that_needs_python_is_left_to_numba(folder: Path) -> None:
+    write(folder, SPEAKING)
     assert run(folder) == ("12.0", 1, True)
     [path] = objects(folder)
     assert object_store.load(path) == (None, True)

@@ -31,7 +31,7 @@ value = kernel(0.25, -1.0, 0.0, 0.0, 0)
 built_for = shipped.level() or sys.argv[2]
 place = kernel._place()
 print(value, compilations(), "numba" in sys.modules, place,
-      shipped.place_of(place.parent.name, kernel._name, kernel.signature, built_for), sep="\\n")
+      shipped.place_of(place.parent.name, kernel._kept.name, kernel.signature, built_for), sep="\\n")
 """
 
 

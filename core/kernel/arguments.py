@@ -1,0 +1,205 @@
+"""Arrays, numbers and tuples of them as arguments of machine code, by Numba's convention and without Numba.
+
+Numba hands an array over as its owner twice, the number of its elements, the size of one, the address of the first,
+then shape and strides; a tuple as what is in it. The result lies where the first argument points to.
+"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NUMBERS: dict[str, Any] = {
+    **{name: getattr(ctypes, f"c_{name}") for name in ("int8", "int16", "int32", "int64")},
+    **{name: getattr(ctypes, f"c_{name}") for name in ("uint8", "uint16", "uint32", "uint64")},
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    "bool": ctypes.c_bool,
+}
+_HEAD = object.__basicsize__
+_PLAIN = {int: "int64", float: "float64", bool: "bool"}
+_LARGEST = (1 << 63) - 1
+
+
+class Kind(NamedTuple):
+    """What Numba compiles an argument for.
+
+    Attributes:
+        dtype: of the array's elements; for a tuple its class.
+        parts: dimensions and layout (C, F or A) of the array; of a tuple the kinds of what is in it.
+    """
+
+    dtype: Any
+    parts: tuple[Any, ...]
+
+
+Description = Kind | str
+"""A kind, or the name of a number's dtype."""
+
+
+def _read_address(array: NDArray[Any]) -> int:
+    return ctypes.c_size_t.from_address(id(array) + _HEAD).value
+
+
+def _is_read_right() -> bool:
+    return all(_read_address(array) == array.ctypes.data for array in (np.zeros(3), np.zeros((4, 2), np.int32)[2:]))
+
+
+# NumPy's binary interface has the address first in an array; `ctypes.data` makes an object of ten times the time
+_address = _read_address if _is_read_right() else lambda array: int(array.ctypes.data)
+
+
+def describe(value: Any, flat: list[Any]) -> Description | None:
+    """What an argument is; None for what only Numba can hand over.
+
+    Arrays that cannot be written are described as all others: Numba would compile the same code a second time.
+
+    Args:
+        value: an array, a number, or a tuple of these.
+        flat: gets what stands for it in the call.
+    """
+    kind = type(value)
+    if kind is np.ndarray or kind is np.memmap:
+        flags, dtype = value.flags, value.dtype
+        if not flags.aligned or not dtype.isnative or dtype.kind not in "biufV":
+            return None
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        flat += (None, None, value.size, dtype.itemsize, _address(value), *value.shape, *value.strides)
+        return Kind(dtype, (value.ndim, layout))
+    if (name := _PLAIN.get(kind)) is not None:
+        flat.append(value)
+        return name if kind is not int or -_LARGEST <= value <= _LARGEST else None
+    if isinstance(value, np.generic):
+        flat.append(value.item())
+        return value.dtype.name if value.dtype.name in _NUMBERS else None
+    if isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_fields")):
+        parts = tuple([describe(part, flat) for part in value])
+        return None if None in parts else Kind(kind, parts)
+    return None
+
+
+def text_of(kind: Description) -> str:
+    """A kind in words, complete: two kinds that Numba compiles differently differ.
+
+    >>> text_of(describe((np.zeros((2, 3)), 1), []))
+    '(float64[2C], int64)'
+    """
+    if isinstance(kind, str):
+        return kind
+    if isinstance(kind.dtype, np.dtype):
+        return f"{kind.dtype}[{kind.parts[0]}{kind.parts[1]}]"
+    inside = ", ".join(map(text_of, kind.parts))
+    if kind.dtype is tuple:
+        return f"({inside})"
+    return f"{kind.dtype.__module__}.{kind.dtype.__qualname__}{kind.dtype._fields}({inside})"
+
+
+def numba_type(kind: Description) -> Any:
+    """Numba's type of a kind."""
+    from numba import from_dtype, types
+
+    if isinstance(kind, str):
+        return from_dtype(np.dtype(kind))
+    if isinstance(kind.dtype, np.dtype):
+        return types.Array(from_dtype(kind.dtype), *kind.parts)
+    return types.BaseTuple.from_types(
+        [numba_type(part) for part in kind.parts], None if kind.dtype is tuple else kind.dtype
+    )
+
+
+UNFIT = "unfit"
+"""Stands for a result that only Numba can hand over."""
+
+
+def result_of(found: Any) -> Any:
+    """Numba's type of a result as JSON: the name of a number, a list of such, None for nothing, or `UNFIT`."""
+    from numba import types
+
+    if isinstance(found, types.NoneType):
+        return None
+    if isinstance(found, types.BaseTuple) and not isinstance(found, types.BaseNamedTuple):
+        parts = [result_of(part) for part in found]  # type: ignore[attr-defined]
+        return UNFIT if UNFIT in parts else parts
+    return str(found) if str(found) in _NUMBERS else UNFIT
+
+
+def _c_result(result: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The C type of a result, and what makes Python's value of it."""
+    if result is None:
+        return ctypes.c_void_p, lambda found: None
+    if isinstance(result, str):
+        return _NUMBERS[result], lambda found: found.value
+    parts = [_c_result(part) for part in result]
+    names = [f"part{k}" for k in range(len(parts))]
+    fields = [(name, kind) for name, (kind, _) in zip(names, parts, strict=True)]
+    structure = type("Result", (ctypes.Structure,), {"_fields_": fields})
+    tuples = [
+        (name, value) for name, part, (_, value) in zip(names, result, parts, strict=True) if isinstance(part, list)
+    ]
+    values = dict(tuples)
+
+    def value(found: Any) -> Any:
+        return tuple([values[name](getattr(found, name)) if name in values else getattr(found, name) for name in names])
+
+    return structure, value
+
+
+def _c_arguments(kinds: Sequence[Description]) -> list[Any]:
+    """The C types of what `describe` puts into a call."""
+    found: list[Any] = []
+    for kind in kinds:
+        if isinstance(kind, str):
+            found.append(_NUMBERS[kind])
+        elif isinstance(kind.dtype, np.dtype):
+            size, pointer = ctypes.c_ssize_t, ctypes.c_void_p
+            found += [pointer, pointer, size, size, pointer, *[size] * (2 * kind.parts[0])]
+        else:
+            found += _c_arguments(kind.parts)
+    return found
+
+
+class Native:
+    """Machine code at an address as a function of Python; it releases the GIL while it runs.
+
+    Args:
+        name: for messages.
+        address: of the code, valid as long as this object lives.
+        kinds: of its arguments.
+        result: see `result_of`.
+    """
+
+    __slots__ = ("_function", "_name", "_result", "_value")
+
+    def __init__(self, name: str, address: int, kinds: Sequence[Description], result: Any) -> None:
+        self._name = name
+        self._result, self._value = _c_result(result)
+        arguments = (ctypes.POINTER(self._result), ctypes.POINTER(ctypes.c_void_p), *_c_arguments(kinds))
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *arguments)(address)
+
+    def __call__(self, flat: Sequence[Any]) -> Any:
+        """Call it with what `describe` has made of the arguments.
+
+        Raises:
+            MemoryError: an array of the kernel's own could not be had.
+            RuntimeError: the kernel failed.
+        """
+        result, error = self._result(), ctypes.c_void_p()
+        if self._function(result, error, *flat):
+            raise _failure(self._name, error.value)
+        return self._value(result)
+
+
+def _failure(name: str, error: int | None) -> Exception:
+    """What a kernel that failed has raised: Numba leaves where the pickled class and its arguments lie."""
+    pickled = ctypes.string_at(*_Raised.from_address(error).pickled()) if error else b""
+    kind = MemoryError if b"MemoryError" in pickled else RuntimeError
+    return kind(f"kernel {name} failed")
+
+
+class _Raised(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_void_p), ("size", ctypes.c_int32))
+
+    def pickled(self) -> tuple[int, int]:
+        return self.data or 0, self.size if self.data else 0

@@ -1,0 +1,203 @@
+"""What lines of JSON hold, as columns of a batch."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.data.assemble import assemble
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.kernel.record import Record
+from hutch.core.text.parser import ParserOptions
+from hutch.vw.json_kernel import JSON, read_lines
+
+UNGIVEN = float(UNLABELED)
+"""The label of an example that has none."""
+Choice = tuple[int, float, float]
+"""Action or class, cost and probability."""
+
+
+@dataclass(slots=True)
+class Label:
+    """What is known of a row: label, importance, base, and choices where actions are chosen."""
+
+    label: float = UNGIVEN
+    importance: float = 1.0
+    base: float = 0.0
+    choices: list[Choice] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Space:
+    """A namespace, and the indices of what was seen in it; -1 for keys that are no features."""
+
+    name: str
+    number: int
+    hash: int
+    indices: dict[str, int] = field(default_factory=dict)
+    words: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class Example:
+    """An example that is being read: features by the number of their namespace, in the order in which these end."""
+
+    __slots__ = ("features", "label", "order", "tag")
+
+    def __init__(self) -> None:
+        self.features: dict[int, tuple[list[int], list[float]]] = {}
+        self.order: list[int] = []
+        self.label: Label | None = None
+        self.tag = b""
+
+
+class Rows:
+    """What has been read, as columns of a batch."""
+
+    def __init__(self) -> None:
+        self.indices: list[int] = []
+        self.values: list[float] = []
+        self.numbers: list[int] = []
+        self.ends = [0]
+        self.labels: list[Label] = []
+        self.tags: list[bytes] = []
+        self.groups: list[int] = []
+
+    def add(self, example: Example, label: Label, group: int) -> None:
+        """Add an example."""
+        for number in example.order:
+            indices, values = example.features[number]
+            self.indices += indices
+            self.values += values
+            self.numbers += [number] * len(indices)
+        self.ends.append(len(self.indices))
+        self.labels.append(label)
+        self.tags.append(example.tag)
+        self.groups.append(group)
+
+    def batch(self, ids: list[int], options: ParserOptions, source: str) -> Batch:
+        """All examples."""
+        choices = [one for label in self.labels for one in label.choices]
+        columns: dict[str, NDArray[Any]] = {
+            "labels": np.array([one.label for one in self.labels], np.float32),
+            "importance": np.array([one.importance for one in self.labels], np.float32),
+            "base": np.array([one.base for one in self.labels], np.float32),
+            "group": np.array(self.groups, np.int64),
+            "tag_ptr": np.cumsum([0, *map(len, self.tags)]),
+            "tags": np.frombuffer(b"".join(self.tags), np.uint8),
+        }
+        if options.label not in ("simple", "multiclass"):
+            columns["cost_ptr"] = np.cumsum([0, *(len(one.choices) for one in self.labels)])
+            columns["cost_classes"] = np.array([one[0] for one in choices], np.uint32)
+            columns["costs"] = np.array([one[1] for one in choices], np.float32)
+        if options.label in ("action_costs", "logged_action", "logged_class"):
+            columns["probabilities"] = np.array([one[2] for one in choices], np.float32)
+        return assemble(
+            np.array(self.ends, np.int64),
+            np.array(self.indices, np.uint32),
+            np.array(self.values, np.float32),
+            np.array(self.numbers, np.int32),
+            ids,
+            options,
+            source,
+            1,
+            str,
+            **columns,
+        )
+
+
+class Store:
+    """What the kernel and the reader in Python have read of a chunk, as columns of a batch.
+
+    Args:
+        options: how names are hashed.
+        log, chained: as `JsonReader` takes them.
+        space: of features without a namespace.
+    """
+
+    def __init__(self, options: ParserOptions, log: bool, chained: bool, space: Space) -> None:
+        self._room = 0
+        self._options = options
+        self._others: list[tuple[int, Label, bytes]] = []  # rows read in Python
+        self.record = Record(
+            JSON,
+            seed=options.hash_seed,
+            hash_all=options.hash == "all",
+            by_letter=options.namespaces == "letter",
+            mask=(1 << options.bits) - 1,
+            log=log,
+            chained=chained,
+            anonymous=space.number,
+            anonymous_hash=space.hash,
+        )
+
+    def begin(self, size: int) -> None:
+        """Begin a chunk of so many bytes."""
+        if size > self._room:
+            self._room = size
+            many = size // 2 + 8  # two bytes make a number in a list
+            kinds = {"indices": "u4", "values": "f4", "numbers": "i4", "ends": "i8", "groups": "i8", "labeled": "i8"}
+            kinds |= {"actions": "u4", "costs": "f4", "probabilities": "f4"}
+            self.record.set(word=np.empty(size, np.uint8), **{name: np.empty(many, k) for name, k in kinds.items()})
+            self.record.targets["ends"][0] = self.record.targets["labeled"][0] = 0
+        self.record.set(features=0, rows=0, choices=0)
+        self._others = []
+
+    def count(self, name: str) -> int:
+        """How many features, rows, choices, lines there are."""
+        return int(self.record[name][0])
+
+    def read(self, start: int, stop: int, ids: list[int], groups: int) -> int:
+        """Let the kernel read from one address on to another; returns where it stopped."""
+        if self.count("id_count") != len(ids):
+            self.record.set(ids=np.array(ids, np.uint32), id_count=len(ids))
+        self.record.set(decisions=groups)
+        return int(read_lines(self.record.address, start, stop))
+
+    def add(self, rows: Rows) -> None:
+        """Add what was read in Python."""
+        columns = self.record.targets
+        for label, tag, group, size in zip(rows.labels, rows.tags, rows.groups, np.diff(rows.ends), strict=True):
+            features, row, choices = (self.count(name) for name in ("features", "rows", "choices"))
+            columns["groups"][row] = group
+            columns["ends"][row + 1] = features + size
+            for k, (action, cost, probability) in enumerate(label.choices, choices):
+                columns["actions"][k], columns["costs"][k], columns["probabilities"][k] = action, cost, probability
+            columns["labeled"][row + 1] = choices + len(label.choices)
+            self._others.append((row, label, tag))
+            self.record.set(features=features + size, rows=row + 1, choices=choices + len(label.choices))
+        start, stop = self.count("features") - len(rows.indices), self.count("features")
+        columns["indices"][start:stop], columns["values"][start:stop] = rows.indices, rows.values
+        columns["numbers"][start:stop] = rows.numbers
+
+    def batch(self, ids: list[int], source: str) -> Batch:
+        """The rows of the chunk."""
+        columns, n, choices = self.record.targets, self.count("rows"), self.count("choices")
+        features = self.count("features")
+        labels, importance, base = np.full(n, UNLABELED), np.ones(n, np.float32), np.zeros(n, np.float32)
+        sizes, tags = np.zeros(n + 1, np.int64), b""
+        for row, label, tag in self._others:
+            labels[row], importance[row], base[row] = label.label, label.importance, label.base
+            sizes[row + 1], tags = len(tag), tags + tag
+        return assemble(
+            columns["ends"][: n + 1],
+            columns["indices"][:features],
+            columns["values"][:features],
+            columns["numbers"][:features],
+            ids,
+            self._options,
+            source,
+            1,
+            str,
+            labels=labels,
+            importance=importance,
+            base=base,
+            group=columns["groups"][:n].copy(),
+            tag_ptr=np.cumsum(sizes),
+            tags=np.frombuffer(tags, np.uint8),
+            cost_ptr=columns["labeled"][: n + 1].copy(),
+            cost_classes=columns["actions"][:choices].copy(),
+            costs=columns["costs"][:choices].copy(),
+            probabilities=columns["probabilities"][:choices].copy(),
+        )
