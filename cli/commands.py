@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.lazy import LazyGroup, new_app
 from hutch.cli.outcome import one_message
+from hutch.cli.shell.lazy import LazyGroup, new_app
 
 
 class Commands(LazyGroup):

@@ -5,16 +5,20 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.lazy import new_app
+from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains
+from hutch.cli.shell.lazy import new_app
 from hutch.core.strict_json import dumps
 
 app = new_app(no_args_is_help=True, help="Check a chain, show it with its defaults, export its schema.")
 
 DEFAULT_CHAIN = {"chain": ["linear"]}
 
-File = Annotated[str | None, typer.Argument(help="A chain in YAML, or a model; without it one linear layer.")]
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain first. Repeatable.")
+File = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE", help="A chain in YAML, or a model; without it one linear layer.", autocompletion=chains
+    ),
 ]
 
 
@@ -82,7 +86,9 @@ def show(
 
 @app.command()
 def schema(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output file [default: standard output].")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Output file.", show_default="standard output")
+    ] = None,
 ) -> None:
     """Export the JSON Schema of chains, for editors.
 

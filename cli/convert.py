@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from hutch.cli.shell.complete import registered
+
 
 def convert(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A model that VW 9 has written.")],
@@ -14,6 +16,7 @@ def convert(
             "--loss_function",
             metavar="NAME",
             help="The loss it was learned with, which VW's models do not hold; squared without it.",
+            autocompletion=registered("losses"),
         ),
     ] = None,
 ) -> None:

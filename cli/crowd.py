@@ -6,6 +6,7 @@ import typer
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.options import ray_option
+from hutch.cli.shell.complete import crowd_models, names
 from hutch.core.errors import UsageError
 
 
@@ -18,12 +19,21 @@ def crowd(
         ),
     ],
     method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to infer: batch or online.",
+            show_default="batch",
+            autocompletion=names("batch", "online"),
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Name of the crowd model.", show_default="two_level, or mixed with a reference"
+            metavar="NAME",
+            help="Name of the crowd model.",
+            show_default="two_level, or mixed with a reference",
+            autocompletion=crowd_models,
         ),
     ] = None,
     gold: Annotated[

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.cli.lazy import new_app
+from hutch.cli.shell.complete import names, registered
+from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
 
@@ -31,28 +32,54 @@ Classes = Annotated[
 @app.command()
 def fit(
     data: Data,
-    model: Annotated[str, typer.Option(metavar="NAME", help="What to fit.")] = "ppca",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="What to fit.", autocompletion=registered("em_models"))
+    ] = "ppca",
     rank: Annotated[int, typer.Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
-        str, typer.Option(metavar="TEXT", help="exact (the natural step, solved), nat_oem, or none (plain online EM).")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="exact (the natural step, solved), nat_oem, or none (plain online EM).",
+            autocompletion=names("exact", "nat_oem", "none"),
+        ),
     ] = "exact",
     mode: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Anchor: step (before each step) or class (where a class ended).")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Anchor: step (before each step) or class (where a class ended).",
+            autocompletion=names("step", "class"),
+        ),
     ] = None,
-    form: Annotated[str | None, typer.Option(metavar="TEXT", help="With nat_oem: kl, implicit or literal.")] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With nat_oem: kl, implicit or literal.",
+            autocompletion=names("kl", "implicit", "literal"),
+        ),
+    ] = None,
     metric: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="With implicit or literal: complete, marginal or identity.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With implicit or literal: complete, marginal or identity.",
+            autocompletion=names("complete", "marginal", "identity"),
+        ),
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(metavar="X", help="Strength of nat_oem, 0 or more [default: 1].")
+        float | None, typer.Option(metavar="X", help="Strength of nat_oem, 0 or more.", show_default="1")
     ] = None,
     exponent: Annotated[
         float | None,
-        typer.Option(metavar="X", help="Steps fade as samples^-exponent [default: exact 1, nat_oem 0.6, none 0.8]."),
+        typer.Option(
+            metavar="X", help="Steps fade as samples^-exponent.", show_default="exact 1, nat_oem 0.6, none 0.8"
+        ),
     ] = None,
     scale: Annotated[float | None, typer.Option(metavar="X", help="Size of the first step, up to 1.")] = None,
     block: Annotated[
-        int | None, typer.Option(metavar="N", help="Rows per step [default: exact 256, missing 16, else 1].")
+        int | None, typer.Option(metavar="N", help="Rows per step.", show_default="exact 256, missing 16, else 1")
     ] = None,
     sketch: Annotated[int | None, typer.Option(metavar="N", help="With exact: keep N times the rank.")] = None,
     past: Annotated[
@@ -137,7 +164,10 @@ def transform(
     data: Data,
     initial: Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="What `hutch em fit` wrote.")],
     predictions: Annotated[
-        Path | None, typer.Option("-p", "--predictions", metavar="FILE", help=".npy or .csv [default: print CSV].")
+        Path | None,
+        typer.Option(
+            "-p", "--predictions", metavar="FILE", help="Write them here, .npy or .csv.", show_default="print CSV"
+        ),
     ] = None,
     classes: Classes = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object about it.")] = False,

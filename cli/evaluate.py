@@ -4,17 +4,22 @@ from typing import Annotated
 
 import typer
 
+from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains
+
 
 def evaluate(
     log: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
-    chain: Annotated[str | None, typer.Option("-C", "--chain", metavar="YAML", help="The chain to judge.")] = None,
+    chain: Annotated[
+        str | None, typer.Option("-C", "--chain", metavar="FILE", help="The chain to judge.", autocompletion=chains)
+    ] = None,
     model: Annotated[
         str | None, typer.Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a key of the chain.")
-    ] = None,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
+    overrides: Overrides = None,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.9999, metavar="P", help="Confidence of the intervals.")
+    ] = 0.95,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

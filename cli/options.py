@@ -3,12 +3,26 @@
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
+from keyword import iskeyword
 from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
 
+from hutch.cli.shell.complete import Completer, overrides, registered
+from hutch.cli.shell.complete import names as names_of
 from hutch.vw.table import LEARNER, NAMED, Option
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change the chain: weights.bits=20, dyadic.rank=3. Repeatable.",
+        autocompletion=overrides,
+    ),
+]
+"""The option `--set` of commands that take a chain."""
 
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 
@@ -40,7 +54,7 @@ def takes_vw_options(
 
         @wraps(command)
         def run(**given: Any) -> None:
-            vw = SimpleNamespace(**{name: given.pop(name) for name in names})
+            vw = SimpleNamespace(**{name: given.pop(_argument(name)) for name in names})
             command(**given, vw=vw)
 
         run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
@@ -48,6 +62,17 @@ def takes_vw_options(
         return run
 
     return decorate
+
+
+def _argument(name: str) -> str:
+    """What stands for an option in Python, where `lambda` is no name."""
+    return f"{name}_" if iskeyword(name) else name
+
+
+def _completer(option: Option) -> Completer | None:
+    if option.name == "loss_function":
+        return registered("losses")
+    return names_of(*option.choices) if option.choices else None
 
 
 def _words(info: Any) -> tuple[str, ...]:
@@ -60,8 +85,16 @@ def _parameter(option: Option, defaults: dict[str, Any], text: str | None, taken
     kind = _TYPES[option.kind]
     known = None if option.part in LEARNER else option.default  # the chain has its own
     default = defaults.get(option.name, False if kind is bool else known)
-    shown = typer.Option(*names, help=text or option.help, metavar=option.metavar or None, min=option.least)
+    shown = typer.Option(
+        *names,
+        help=text or option.help,
+        metavar=option.metavar or None,
+        min=option.least,
+        autocompletion=_completer(option),
+    )
     if default is ...:
         default = inspect.Parameter.empty
     annotation = Annotated[kind if default is not None else kind | None, shown]  # type: ignore[valid-type]
-    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return inspect.Parameter(
+        _argument(option.name), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )

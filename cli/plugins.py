@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.lazy import new_app
+from hutch.cli.shell.complete import registered
+from hutch.cli.shell.lazy import new_app
 from hutch.core.strict_json import dumps
 
 app = new_app(invoke_without_command=True, help="List what is installed, check a plugin.")
@@ -66,7 +67,14 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A distribution, a plugin, a reduction or a loss.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A distribution, a plugin, a reduction or a loss.",
+            autocompletion=registered("reductions", "losses"),
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Run the contract checks on a plugin.

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hutch.cli.lazy import new_app
+from hutch.cli.shell.lazy import new_app
 
 app = new_app(no_args_is_help=True, help="Rebuild the tables of the sources, on simulated or bundled data.")
 

@@ -16,7 +16,7 @@ def serve(
         list[str], typer.Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
     ],
     host: Annotated[
-        str, typer.Option(metavar="TEXT", help="Address; any but this machine's own needs --token.")
+        str, typer.Option(metavar="ADDRESS", help="Address; any but this machine's own needs --token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
     vw_port: Annotated[
@@ -27,7 +27,12 @@ def serve(
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="FILE", help="The log, and the label store [default: the first MODEL.log.db]."),
+        typer.Option(
+            "--store",
+            metavar="FILE",
+            help="The log, and the label store.",
+            show_default="MODEL.log.db of the first model",
+        ),
     ] = None,
     save_every: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
     remember: Annotated[

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.options import ray_option, takes_vw_options
+from hutch.cli.options import Overrides, ray_option, takes_vw_options
+from hutch.cli.shell.complete import chains
 from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (
@@ -30,14 +31,12 @@ def train(
     ],
     vw: Any,
     config: Annotated[
-        str | None, typer.Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer.")
-    ] = None,
-    overrides: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
-            "--set", metavar="PATH=VALUE", help="Change the chain: weights.bits=20, dyadic.rank=3. Repeatable."
+            "-C", "--config", metavar="FILE", help="The chain; without it one linear layer.", autocompletion=chains
         ),
     ] = None,
+    overrides: Overrides = None,
     events: Annotated[
         str | None, typer.Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
     ] = None,

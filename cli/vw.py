@@ -1,19 +1,41 @@
-"""`hutch vw` among the other commands: its name for help and completion; the words after it are VW's."""
+"""`hutch vw` among the other commands: its name for help, its options for completion; what is given to it VW reads."""
+
+from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.lazy import new_app
+from hutch.cli.options import takes_vw_options
+from hutch.cli.shell.help import Command
+from hutch.cli.shell.lazy import new_app
 from hutch.vw.main import vw as run
+from hutch.vw.table import OPTIONS
 
 vw = new_app()
 
-_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+class _Passed(Command):
+    """A command that knows its options only while a shell completes them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        ctx.args = list(args)
+        return list(args)
+
+    def invoke(self, ctx: Any) -> Any:
+        raise typer.Exit(run(list(ctx.args)))
 
 
-@vw.command("vw", context_settings=_PASSED_ON)
-def command(context: typer.Context) -> None:
+@vw.command("vw", cls=_Passed, context_settings={"help_option_names": []})
+@takes_vw_options([option.name for option in OPTIONS if option.supported])
+def command(
+    vw: Any,
+    files: Annotated[list[str] | None, typer.Argument(metavar="DATA", help="Files of examples.")] = None,
+    to_yaml: Annotated[
+        bool, typer.Option("--to-yaml", help="Print the chain that the options stand for; read no data.")
+    ] = False,
+) -> None:
     """Run a Vowpal Wabbit command line.
 
     Example: hutch vw -d train.vw --loss_function logistic -q ab -f model
     """
-    raise typer.Exit(run(list(context.args)))

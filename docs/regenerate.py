@@ -12,10 +12,13 @@ A page is a session in an empty folder. Its fenced blocks are taken in order, by
 - anything else is not run, nor is a block below the line `<!-- not run: reason -->`.
 
 A block between `<!--` and `-->` runs but is not seen: it makes the data that a page speaks of.
+
+A notebook, `notebooks/NAME.ipynb`, is run cell by cell (`docs/cells.py`).
 """
 
 import argparse
 import doctest
+import json
 import os
 import re
 import subprocess
@@ -27,6 +30,9 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+import cells  # noqa: E402
+
 README = "../README.md"
 FENCE = re.compile(
     r"^(?P<skip><!-- not run: [^\n]*-->\n)?(?:<!--\s)?"
@@ -54,6 +60,11 @@ class Block:
     start: int
     stop: int
     line: int
+
+
+def notebooks() -> list[str]:
+    """All notebooks, as paths below the folder of the documentation."""
+    return sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.ipynb"))
 
 
 def pages() -> list[str]:
@@ -255,10 +266,23 @@ GENERATED = {"commands.md": commands_page, "reductions/index.md": reductions_pag
 
 
 def regenerate(path: Path) -> tuple[str, list[str]]:
-    """What a page should be now, and what failed."""
+    """What a page or a notebook should be now, and what failed."""
+    if path.suffix == ".ipynb":
+        return _notebook(path)
     make = GENERATED.get(os.path.relpath(path, DOCS))
     with tempfile.TemporaryDirectory() as folder:
         return run_page(make() if make else path.read_text(), Path(folder))
+
+
+def _notebook(path: Path) -> tuple[str, list[str]]:
+    """A notebook, its file as it is if only its images differ."""
+    before = path.read_text(encoding="utf-8")
+    try:
+        after = cells.execute(path)
+    except RuntimeError as error:
+        return before, [str(error)]
+    alike = cells.without_images(json.loads(after)) == cells.without_images(json.loads(before))
+    return before if alike else after, []
 
 
 def main() -> int:
@@ -267,7 +291,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 if anything would change")
     parser.add_argument("pages", nargs="*", help="such as tutorial.md or reductions/linear.md; all by default")
     options = parser.parse_args()
-    names = options.pages or [*pages(), README]
+    names = options.pages or [*pages(), *notebooks(), README]
     status = 0
     for name in names:
         path = DOCS / name

@@ -1,9 +1,17 @@
 """Hooks of the documentation's site, which `mkdocs build` calls."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
-REDUCTIONS = Path(__file__).parent / "reductions"
+import cells
+from mkdocs.structure.files import File
+
+DOCS = Path(__file__).parent
+REDUCTIONS = DOCS / "reductions"
+TO_NOTEBOOK = re.compile(r"\]\(((?:\.\./|\w+/)[\w/.-]*)\.ipynb\)")
+"""A link to a notebook in another folder: the page of a notebook itself links to the file that can be downloaded."""
 
 
 def on_config(config: Any) -> Any:
@@ -14,6 +22,22 @@ def on_config(config: Any) -> Any:
     pages = (path.relative_to(REDUCTIONS.parent).as_posix() for path in found)
     section += [{Path(page).stem: page} for page in pages if page not in listed]
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add a page for every notebook, with its images beside it."""
+    for path in sorted(DOCS.rglob("*.ipynb")):
+        place = path.relative_to(DOCS).with_suffix(".md")
+        page, images = cells.as_page(json.loads(path.read_text(encoding="utf-8")), path.stem)
+        files.append(File.generated(config, place.as_posix(), content=page))
+        for name, image in images.items():
+            files.append(File.generated(config, (place.parent / name).as_posix(), content=image))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Let links to notebooks lead to their pages."""
+    return TO_NOTEBOOK.sub(r"](\1.md)", markdown)
 
 
 def _pages(entry: Any) -> list[str]:

@@ -1,86 +1,160 @@
-"""The options of Vowpal Wabbit that Hutch does not have, with what to use instead where something is."""
+"""The options of Vowpal Wabbit that Hutch does not have, part by part, with what to use instead.
 
-_BANDITS = "use --cb_adf, --cb_explore_adf, --cb, --cb_explore or --cbify"
-_OTHER_BASE = "use the default learner, --sgd, or the `dyadic` layer"
-_OTHER_TREES = "use --oaa, --ect or the `filter_tree` layer"
-_SERVER = "use `hutch active serve`"
-_READERS = "read files with `hutch train`, which knows CSV, Parquet and svmlight by their ending"
-_DONE_BEFORE = "make the features before Hutch reads them"
-_NOTHING = ""
+What is named as a way instead is never refused itself; a test reads the options of the installed peer and tries.
+"""
 
-_GROUPS: tuple[tuple[str, str], ...] = (
-    ("rank", "use the `dyadic` layer, `hutch train -C`, whose steps are importance-aware; or --lrq"),
-    ("new_mf", "use the `dyadic` layer, `hutch train -C`, or --lrq"),
-    ("lrqfa", "use --lrq"),
-    ("sendto active_cover cs_active oracular range_c min_labels max_labels csa_debug domination", _SERVER),
-    ("oaa_subsample", "one_against_all learns every class; filter_tree needs only log2 of them"),
-    ("wap wap_ldf ldf_override cs_absolute_loss", "use --csoaa or --csoaa_ldf"),
-    ("recall_tree log_multi plt boosting memory_tree emt_tree max_depth max_candidates bern_hyper", _OTHER_TREES),
-    ("node_only randomized_routing kary_tree swap_resistance no_progress", _OTHER_TREES),
-    ("multilabel_oaa", "train one chain per label"),
-    ("ksvm bfgs conjugate_gradient cbzo freegrad svrg gamma alpha_inverse", _OTHER_BASE),
-    ("mem termination hessian_on kernel reprocess ", _OTHER_BASE),
-    ("nn inpass multitask dropout meanfield", "use -q, --cubic or --lrq for what a linear model cannot say"),
-    ("stage_poly sched_exponent batch_sz", "name the interactions with -q, --cubic or --interactions"),
-    ("bootstrap bs_type autolink audit_regressor", "look into a model with `hutch inspect`"),
-    ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math", _NOTHING),
-    ("search search_task search_history_length search_rollout search_rollin search_neighbor_features", _NOTHING),
-    ("cb_explore_pdf cb_dro baseline", _BANDITS),
-    ("cbify_ldf cbify_reg warm_cb warm_cb_cs ccb_explore_adf slates cats cats_pdf cats_tree", _BANDITS),
-    ("eval", "use `hutch evaluate`, which judges a chain on a log"),
-    ("automl explore_eval multiworld_test large_action_space experimental_igl get_pmf sample_pdf", _BANDITS),
-    ("affix spelling dictionary dictionary_path", _DONE_BEFORE),
+_CONTINUOUS = "cut the range of actions into N classes, and use --cb_explore N"
+_TREES = "use --oaa, --ect or the `filter_tree` layer"
+_NOT_LINEAR = "use -q, --cubic, --lrq or the `dyadic` layer for what a linear model cannot say"
+_OTHER_BASE = "use the default learner, with --passes"
+_FEATURES = "make the features before Hutch reads them"
+_COMPARE = "compare chains on one log with `hutch evaluate`"
+_SIMULATE = "train with --cbify N on the labels, save with -f, and continue with -i"
+
+_PARTS: tuple[tuple[str, str], ...] = (
+    ("version", "use `hutch --version`"),
+    ("dry_run", "use --to-yaml, which checks the options and reads no data"),
+    ("initial_pass_length", "use --passes"),
+    ("examples", "cut the data with `head`"),
+    ("sort_features", "leave it out: features are used in the order of the line"),
+    ("ignore_features_dsjson_experimental", "use --ignore, which leaves out a namespace"),
     ("feature_limit", "leave features out before Hutch reads them"),
-    ("flatbuffer csv csv_header csv_separator csv_no_file_header csv_ns_value", _READERS),
+    ("affix spelling dictionary dictionary_path", _FEATURES),
+    (
+        "flatbuffer csv csv_header csv_separator csv_no_file_header csv_ns_value",
+        "use `hutch train`, which reads CSV, Parquet, JSON lines and svmlight by their ending",
+    ),
+    (
+        "dump_json_weights_experimental dump_json_weights_include_feature_names_experimental "
+        "dump_json_weights_include_extra_online_state_experimental",
+        "use --invert_hash, or `hutch inspect MODEL --readable FILE`",
+    ),
+    ("save_per_pass", "train pass by pass: save with -f and continue with -i"),
+    (
+        "input_feature_regularizer output_feature_regularizer_binary output_feature_regularizer_text",
+        "use --l1 or --l2, one strength for all features",
+    ),
+    (
+        "span_server span_server_port unique_id total node",
+        "use `hutch train --shards N`, on a cluster `hutch train --shards N --ray ADDRESS`",
+    ),
+    ("feature_mask", "train with --ignore or --keep"),
     (
         "random_weights normal_weights truncated_normal_weights",
         "use --initial_weight; --lrq begins at random by itself",
     ),
-    ("feature_mask", "train with --ignore or --keep"),
-    ("span_server span_server_port unique_id total node", "run on one machine"),
-    ("save_per_pass", "save between runs with -f and continue with -i"),
-    ("examples", "cut the data with `head`"),
-    ("initial_pass_length", "use --passes"),
-    ("l1_state l2_state", "a model continued with -i keeps both"),
-    ("dry_run", "use --to-yaml, which checks the options and reads no data"),
-    ("sort_features", "features are used in the order of the line"),
     ("sparse_weights", "use fewer bits: -b"),
     ("classweight", "write importances into the data"),
-    ("marginal", _DONE_BEFORE),
-    ("replay_b replay_c replay_m", "use --passes, or the `replay` of the `active` layer"),
-    ("metrics extra_metrics verbose_metrics", "use `hutch train --events`, which writes JSON lines"),
-    ("version", "use `hutch --version`"),
-    ("dump_json_weights_experimental", "use `hutch inspect --readable`"),
-    ("input_feature_regularizer output_feature_regularizer_binary output_feature_regularizer_text", "use --l1 or --l2"),
-    ("print noop baseline_challenger_cb", _NOTHING),
+    ("active_cover oracular alpha beta_scale", "use --active, or the `active` layer of `hutch train -C`"),
+    (
+        "cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline",
+        "use --active with --oaa, or the `active` layer of `hutch train -C`",
+    ),
+    ("audit_regressor", "use --audit, or look into a model with `hutch inspect`"),
+    ("autolink", "use --link, or -q for products of features"),
+    (
+        "automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type "
+        "oracle_type debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x "
+        "opt_func",
+        _COMPARE,
+    ),
+    ("baseline lr_multiplier global_only check_enabled", "leave it out: every learner has a constant of its own"),
+    ("baseline_challenger_cb cb_c_alpha cb_c_tau", _COMPARE),
+    ("boosting gamma alg", _NOT_LINEAR),
+    (
+        "bootstrap bs_type",
+        "use the `bayesian_linear` layer of `hutch train -C`, which keeps the variance of its weights",
+    ),
+    (
+        "confidence confidence_after_training",
+        "use --loss_function logistic --link logistic, which predicts probabilities",
+    ),
+    (
+        "cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf "
+        "sample_pdf cbzo policy radius",
+        _CONTINUOUS,
+    ),
+    ("cbify_reg cb_discrete loss_option loss_report loss_01_ratio", "cut the labels into N classes, and use --cbify N"),
+    ("cbify_ldf", "use --cb_explore_adf, one line for each action"),
+    ("cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax", "use --cb_type dr or mtr"),
+    ("ccb_explore_adf all_slots_loss ccb_no_slot_index", "write each slot as a decision, and use --cb_explore_adf"),
+    ("slates", "write each slot as a decision, and use --cb_explore_adf"),
+    ("eval", "use `hutch evaluate`, which judges a chain on a log"),
+    ("cb_force_legacy", "leave it out: --cb and --cb_explore N go by actions with features"),
+    ("cb_to_cbadf", "use --cb, which goes by actions with features"),
+    ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
+    ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
+    ("metrics extra_metrics", "use `hutch train --events FILE`, which writes JSON lines"),
+    (
+        "memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas "
+        "dream_at_update",
+        _TREES,
+    ),
+    ("emt emt_tree emt_leaf emt_scorer emt_initial emt_router online", _TREES),
+    ("recall_tree max_candidates bern_hyper max_depth node_only randomized_routing", _TREES),
+    ("log_multi no_progress swap_resistance", _TREES),
+    ("plt kary_tree threshold top_k plt_force_load_legacy_model", "train a model for each label, or use --oaa"),
+    ("multilabel_oaa", "train a model for each label"),
+    ("oaa_subsample", "use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them"),
+    (
+        "epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon "
+        "bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon",
+        "use --cb_explore_adf --squarecb, which explores less as it learns",
+    ),
+    ("explore_eval multiplier target_rate", _COMPARE),
+    ("multiworld_test learn exclude_eval", _COMPARE),
+    ("replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count", "use --passes"),
+    ("graph_feedback", "use --cb_explore_adf with --squarecb"),
+    (
+        "large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack",
+        "use --cb_explore_adf with --squarecb, however many actions there are",
+    ),
+    ("freegrad restart project fepsilon flipschitz_const", "use --coin or --pistol, which need no learning rate"),
+    ("rank new_mf lrqfa", "use the `dyadic` layer of `hutch train -C`, whose steps are importance-aware, or --lrq"),
+    ("adax", "use --adaptive"),
+    ("l1_state l2_state", "leave it out: a model continued with -i keeps both"),
+    ("interact", "use -q, which multiplies every pair of features"),
+    ("experimental_igl", "use --cb_explore_adf, with the costs of what was chosen"),
+    (
+        "ksvm reprocess pool_greedy para_active pool_size subsample kernel degree",
+        "use --loss_function hinge, with -q for products of features",
+    ),
+    ("bfgs conjugate_gradient hessian_on mem termination", _OTHER_BASE),
+    ("OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init", _OTHER_BASE),
+    ("svrg stage_size", _OTHER_BASE),
+    ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math", "Hutch has no topic models"),
+    (
+        "marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay",
+        _FEATURES,
+    ),
+    ("nn inpass multitask dropout meanfield", _NOT_LINEAR),
+    ("noop", "use --testonly, which learns nothing"),
+    ("print", "use --audit, which shows every example"),
+    ("ot", "use --cb N or --cb_explore N"),
+    ("sendto", "use `hutch serve`, which predicts and learns over HTTP"),
+    (
+        "search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy "
+        "search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions "
+        "search_subsample_time search_neighbor_features search_rollout_num_steps search_history_length "
+        "search_no_caching search_xv search_perturb_oracle search_linear_ordering search_active_verify "
+        "search_save_every_k_runs",
+        "Hutch has no structured prediction",
+    ),
+    (
+        "stage_poly sched_exponent batch_sz batch_sz_no_doubling",
+        "name the products of features with -q, --cubic or --interactions",
+    ),
+    ("top", "keep the best of the predictions that -p writes"),
+    (
+        "warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start "
+        "corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit",
+        _SIMULATE,
+    ),
 )
+"""Options by part, its main ones first, with what to use instead. An option of several parts stands with the first."""
 
-_OF_OTHERS = """
-    OjaNewton action_cache_slack adax alg all_slots_loss alpha automl_significance_level bandwidth
-    batch_sz_no_doubling beta_scale block_size bonferroni_denominator cb_c_alpha cb_c_tau cb_discrete
-    cb_dro_alpha cb_dro_tau cb_dro_wmax cb_force_legacy cb_to_cbadf ccb_no_slot_index challenger_epsilon
-    check_enabled choices_lambda compete confidence confidence_after_training constant_epsilon
-    corrupt_prob_warm_start corrupt_type_warm_start cost_max cost_min csv_trace debug_reversed_learn decay
-    default_lease degree dream_at_update dream_repeats dump_json_weights_include_extra_online_state_experimental
-    dump_json_weights_include_feature_names_experimental emt emt_initial emt_leaf emt_router emt_scorer
-    epoch_size epsilon_decay epsilon_decay_audit epsilon_decay_significance_level exclude_eval fepsilon
-     fixed_significance_level flipschitz_const global_only
-    graph_feedback ignore_features_dsjson_experimental initial_denominator initial_epsilon
-    initial_numerator interact interaction interaction_type interaction_update lambda_scheme
-    las_hint_explicit_simd leaf_example_multiplier learn learn_at_leaf learning_rate_cnt
-    loss_01_ratio loss_option loss_report lr_multiplier max_actions max_number_of_labels max_value
-    min_champ_examples min_scope min_value model_count multiplier normalize oas online
-    opt_func oracle_type ot overwrite_label para_active plt_force_load_legacy_model pmf_to_pdf policy
-    pool_greedy pool_size priority_challengers priority_type project radius random_init replay_b_count
-    replay_c_count replay_m_count restart reward_as_cost search_active_verify
-    search_allowed_transitions search_alpha search_beta search_interpolation search_linear_ordering
-    search_metatask search_no_caching search_passes_per_policy search_perturb_oracle search_rollout_num_steps
-    search_save_every_k_runs search_subsample_time search_total_nb_policies search_trained_nb_policies search_xv
-    shift_model_bounds sim_bandit sketch_size spanner_c stage_size subsample  
-    target_rate threshold tol_x top top_K top_k tree_bandwidth two_pass_svd unweighted_marginals
-    update_before_learn warm_start warm_start_update
-"""
-
-ABSENT: dict[str, str] = {name: "it belongs to a part of VW that Hutch does not have" for name in _OF_OTHERS.split()}
-ABSENT |= {name: advice for names, advice in _GROUPS for name in names.split()}
-"""What to use instead, by option; empty where nothing is."""
+ABSENT: dict[str, str] = {}
+"""What to use instead, by option."""
+for _names, _instead in _PARTS:
+    for _name in _names.split():
+        ABSENT.setdefault(_name, _instead)

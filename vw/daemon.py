@@ -19,8 +19,9 @@ from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
 from hutch.vw.outputs import prediction_lines
 from hutch.vw.run import build_chain
+from hutch.vw.table import NAMED
 
-PORT = 26542
+PORT: int = NAMED["port"].default
 HOST = "127.0.0.1"
 _SAVE = re.compile(rb"^[^|\n]*?'?(save(?:_[^ |\n]*)?) ?\|.*\n", re.MULTILINE)
 

@@ -11,7 +11,6 @@ _METHODS = {
     "mc": "classification",
     "multiline-classifier": "classification",
 }
-_TYPES = ("mtr", "ips", "dm", "dr", "sm")
 _EXPLORERS = ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd", "synthcover")
 _EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
 _BANDITS = ("cb_adf", "cb", *_EXPLORING)
@@ -110,8 +109,6 @@ def _method(options: Namespace) -> str | None:
 
 
 def _cb_type(options: Namespace) -> str | None:
-    if options.cb_type not in (None, *_TYPES):
-        raise UsageError(f"--cb_type: got {options.cb_type!r}, wanted one of {', '.join(_TYPES)}")
     return None if options.cb_type == "mtr" else options.cb_type
 
 

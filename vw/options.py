@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hutch.core.config.override import layer_name
+from hutch.core.config.override import OptionOverride, layer_name
 from hutch.core.config.read import read_chain
 from hutch.core.errors import ConfigError, UsageError
 from hutch.vw.table import LEARNER_OPTIONS, Option
@@ -47,7 +47,7 @@ def vw_overrides(values: Any, source: Any) -> list[str]:
     if name is None:
         raise ConfigError(document.place(("chain",)).says("chain: wanted a list of layers such as '- linear'"))
     by_letter = (document.value.get("input") or {}).get("namespaces") == "letter"
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[str, Any]] = {}
     for option, value in given.items():
         place = f"chain.{len(layers) - 1}.{name}.{option.key}" if option.part == "base" else option.sets
         if option.reads == "loss":
@@ -61,5 +61,5 @@ def vw_overrides(values: Any, source: Any) -> list[str]:
                 )
         elif option.reads == "letters" and by_letter:
             value = letters(value)
-        found[place] = value
-    return [f"{place}={json.dumps(value)}" for place, value in found.items()]
+        found[place] = (option.name, value)
+    return [OptionOverride(f"{place}={json.dumps(value)}", f"--{name}") for place, (name, value) in found.items()]

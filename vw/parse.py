@@ -1,12 +1,12 @@
 """Reads Vowpal Wabbit's command line by the table of its options."""
 
 import argparse
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
 from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
 from hutch.vw.table import GROUPS, OPTIONS, Option
 
@@ -43,6 +43,8 @@ def _reader(option: Option) -> Any:
         except ValueError:
             wanted = "a whole number" if option.kind == "int" else "a number"
             raise UsageError(f"--{option.name}: got {text!r}, wanted {wanted}") from None
+        if option.choices and text not in option.choices:
+            raise UsageError(f"--{option.name}: got {text!r}, wanted one of {', '.join(option.choices)}")
         if option.least is not None and not value >= option.least:
             raise UsageError(f"--{option.name}: got {text}, wanted at least {option.least:g}")
         return value
@@ -65,7 +67,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     >>> parse(["--bfgs"])
     Traceback (most recent call last):
     ...
-    hutch.core.errors.UsageError: --bfgs is not supported: use the default learner, --sgd, or the `dyadic` layer
+    hutch.core.errors.UsageError: --bfgs is not supported: use the default learner, with --passes
     """
     width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
     parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
@@ -94,44 +96,56 @@ def refuse(words: Sequence[str]) -> None:
         UsageError: there is one; it says what to use instead.
     """
     if words:
-        raise UsageError("\n".join(map(_refusal, dict.fromkeys(words))))
+        raise UsageError("\n".join(_refusals(dict.fromkeys(words))))
 
 
-def _refusal(word: str) -> str:
-    name = word.lstrip("-").partition("=")[0]
-    if name in ABSENT:
-        return f"--{name} is not supported" + (f": {ABSENT[name]}" if ABSENT[name] else " by Hutch")
+def _refusals(words: Iterable[str]) -> Iterator[str]:
+    """What is said of each word; options for which the same is to be used stand together."""
+    absent: dict[str, list[str]] = {}
+    unknown = []
+    for word in words:
+        name = word.lstrip("-").partition("=")[0]
+        if name in ABSENT:
+            absent.setdefault(ABSENT[name], []).append(f"--{name}")
+        else:
+            unknown.append(word)
+    for instead, names in absent.items():
+        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not supported: {instead}"
     valid = [f"--{option.name}" for option in OPTIONS if option.supported]
-    nearest = did_you_mean(word, valid)
-    hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the available options"
-    return f"unknown option {word!r}; {hint}"
+    for word in unknown:
+        nearest = did_you_mean(word, valid)
+        hint = nearest if nearest.startswith("did") else "see `hutch vw --help` for the available options"
+        yield f"unknown option {word!r}; {hint}"
 
 
-_WIDTH, _COLUMN = 80, 32
+_COLUMN = 32
 
 
 def help_text() -> str:
-    """What `hutch vw --help` prints, 80 columns wide."""
+    """What `hutch vw --help` prints."""
+    columns = width()
     lines = ["Usage: hutch vw [--to-yaml] ARGS...", "", "  Run a Vowpal Wabbit command line.", ""]
-    lines += ["  Example: hutch vw -d train.vw --loss_function logistic -q ab -f model", "", "Options:"]
-    lines += _entry("--to-yaml", "Print the chain that the options stand for; read no data.")
-    lines += _entry("-h, --help", "Show this message and exit.")
+    example = "Example: hutch vw -d train.vw --loss_function logistic -q ab -f model"
+    lines += [*paragraph(example, columns), "", "Options:"]
+    own = [
+        ("--to-yaml", "Print the chain that the options stand for; read no data."),
+        ("-h, --help", "Show this message and exit."),
+    ]
+    lines += entries(own, columns, _COLUMN)
     for heading, group in GROUPS:
-        lines += ["", f"{heading}:"]
-        for option in group:
-            names = f"{f'-{option.short}, ' if option.short else ''}--{option.name} {option.metavar}"
-            lines += _entry(names.rstrip() + ("..." if option.kind == "words" else ""), _described(option))
+        lines += [
+            "",
+            f"{heading}:",
+            *entries(((_named(option), _described(option)) for option in group), columns, _COLUMN),
+        ]
     return "\n".join(lines)
 
 
+def _named(option: Option) -> str:
+    short = f"-{option.short}, " if option.short else ""
+    more = "..." if option.kind == "words" and not option.metavar.endswith("...") else ""
+    return f"{short}--{option.name} {option.metavar}".rstrip() + more
+
+
 def _described(option: Option) -> str:
-    return option.help if option.default is None else f"{option.help.removesuffix('.')} (default: {option.default})."
-
-
-def _entry(names: str, text: str) -> list[str]:
-    wrap = partial(textwrap.wrap, width=_WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
-    first, *rest = wrap(text)
-    rest = [" " * _COLUMN + line for line in rest]
-    if len(names) + 4 > _COLUMN:
-        return [f"  {names}", " " * _COLUMN + first, *rest]
-    return [f"  {names}".ljust(_COLUMN) + first, *rest]
+    return noted(option.help, [] if option.default is None else [f"default: {option.default}"])

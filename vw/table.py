@@ -27,6 +27,7 @@ class Option:
         help: what it does.
         metavar: what stands for its value in help texts.
         default: what holds if it is not given, None for none.
+        choices: the values that there are; empty for any.
         least: the smallest value, None for any.
         sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
             learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none.
@@ -43,6 +44,7 @@ class Option:
     help: str = ""
     metavar: str = ""
     default: Any = None
+    choices: tuple[str, ...] = ()
     least: float | None = None
     sets: str = ""
     reads: Reads = "value"
@@ -105,6 +107,8 @@ def _words(name: str, metavar: str, help: str, **more: Any) -> Option:
 
 
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
+_ALWAYS_ON = "Accepted for compatibility; always on."
+_BAD_LINE = "a bad line is reported and passed over"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
 _NOT_NEEDED = "accepted, and changes nothing"
 
@@ -126,7 +130,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 short="c",
                 note=f"writes FILE.hutch-cache; {_CACHE}",
             ),
-            _words("cache_file", "FILE", "The same, in this file.", note=_CACHE),
+            _words(
+                "cache_file",
+                "FILE",
+                "Keep the parsed data in this file, and use it while it is up to date.",
+                note=_CACHE,
+            ),
             _flag("kill_cache", "Write the cache anew.", short="k"),
             _int(
                 "passes",
@@ -136,12 +145,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="works without a cache; data that fits stays in memory",
             ),
             _flag("holdout_off", "With several passes, hold out no examples."),
-            _int(
-                "holdout_period",
-                "With several passes, hold out every Nth example for testing.",
-                default=10,
-                least=1,
-            ),
+            _int("holdout_period", "With several passes, hold out every Nth example for testing.", default=10, least=1),
             _int("holdout_after", "Hold out all examples after the first N; 0: none.", default=0, least=0),
             _int("early_terminate", "Stop after N passes without improvement.", default=3, least=1),
             _flag(
@@ -149,11 +153,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Stop at the first malformed line.",
                 note="the message begins with file:line:column, and the exit status is 1",
             ),
-            _flag(
-                "json",
-                "Read lines of JSON, an example each, or a decision.",
-                note="a bad line is reported and passed over",
-            ),
+            _flag("json", "Read lines of JSON, an example each, or a decision.", note=_BAD_LINE),
             _flag(
                 "dsjson",
                 "Read logged decisions, a line of JSON each.",
@@ -181,11 +181,9 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="reads Hutch's own format and that of VW 9; the chain comes from the model",
             ),
             _flag("testonly", "Predict only; do not learn.", short="t"),
-            _flag("save_resume", "Always on.", note="always on: resuming is exact"),
+            _flag("save_resume", _ALWAYS_ON, note="always on: resuming is exact"),
             _flag(
-                "preserve_performance_counters",
-                "Always on.",
-                note="the model keeps all counters; a run shows its own",
+                "preserve_performance_counters", _ALWAYS_ON, note="the model keeps all counters; a run shows its own"
             ),
             _text("predictions", "FILE", "Write predictions to this file; - is standard output.", short="p"),
             _text(
@@ -195,15 +193,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 short="r",
             ),
             _text(
-                "readable_model",
-                "FILE",
-                "Write the weights as text.",
-                note="ends where the weights end; no checksum",
+                "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"
             ),
             _text(
                 "invert_hash",
                 "FILE",
-                "The same, with the names of the features.",
+                "Write the weights as text, with the names of the features.",
                 note="ends where the weights end; no checksum",
             ),
             _flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
@@ -226,7 +221,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 short="P",
             ),
             _flag("quiet", "Print no progress table."),
-            _text("driver_output", "stdout|stderr", "Where the progress table goes."),
+            _text("driver_output", "stdout|stderr", "Where the progress table goes.", choices=("stdout", "stderr")),
             _flag("driver_output_off", "Print no progress table."),
             _flag("dont_output_best_constant", "Leave the best constant out of the report."),
             _text("id", "NAME", "Name of the model.", note="appears in the readable model"),
@@ -247,6 +242,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "hash",
                 "strings|all",
                 "Hash only names that are not numbers, or all names.",
+                choices=("strings", "all"),
                 default="strings",
                 sets="input.hash",
             ),
@@ -268,7 +264,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _float("l1", "Strength of L1 regularization.", sets="base.l1"),
             _float("l2", "Strength of L2 regularization.", sets="base.l2"),
             _float("sparse_l2", "Strength of L2 regularization of the features present.", sets="base.sparse_l2"),
-            _flag("no_bias_regularization", "Accepted for compatibility."),
+            _flag("no_bias_regularization", _NO_EFFECT),
             _float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
             _flag("sgd", "Plain stochastic gradient descent."),
             _flag("adaptive", "Adaptive learning rates, one per feature."),
@@ -358,10 +354,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="is kept in the model"),
             _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             _int(
-                "error",
-                "Errors that the tournament survives.",
-                sets="error_correcting_tournament.errors",
-                needs="ect",
+                "error", "Errors that the tournament survives.", sets="error_correcting_tournament.errors", needs="ect"
             ),
             _int(
                 "csoaa",
@@ -376,7 +369,13 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 sets="low_rank_quadratic.dropout",
                 needs="lrq",
             ),
-            _text("link", "NAME", "Link function: identity, logistic, glf1 or poisson.", sets="link.function"),
+            _text(
+                "link",
+                "NAME",
+                "Link function: identity, logistic, glf1 or poisson.",
+                choices=("identity", "logistic", "glf1", "poisson"),
+                sets="link.function",
+            ),
             _flag(
                 "active",
                 "Active learning: decide which labels to ask for.",
@@ -386,7 +385,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("simulation", "All labels are known; count those asked for.", needs="active"),
             _float(
                 "mellowness",
-                "Higher asks for more labels, or widens the ranges of costs.",
+                "With --active: higher asks for more labels. With --regcb and --squarecb: wider ranges of costs.",
             ),
             _flag("direct", "Answer lines with the tag query? with an importance.", needs="active"),
         ),
@@ -394,56 +393,67 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
     (
         "Decisions and bandits",
         (
-            _text("csoaa_ldf", "m|mc", "Costs of actions that have features of their own, one line each."),
+            _text(
+                "csoaa_ldf",
+                "m|mc",
+                "Costs of actions that have features of their own, one line each.",
+                choices=("m", "multiline", "mc", "multiline-classifier"),
+            ),
             _flag("csoaa_rank", "Write all actions with their scores."),
             _flag("cb_adf", "Learn from the cost of the action that was chosen."),
-            _text("cb_type", "TYPE", "How: mtr, ips, dm, dr or sm.", default="mtr"),
+            _text(
+                "cb_type",
+                "TYPE",
+                "How costs are estimated: mtr, ips, dm, dr or sm.",
+                choices=("mtr", "ips", "dm", "dr", "sm"),
+                default="mtr",
+            ),
             _float("clip_p", "Probabilities below X count as X.", default=0),
-            _flag("rank_all", "Write all actions with their scores."),
+            _flag("rank_all", "With --cb_adf: write all actions with their scores."),
             _flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
-            _int("cb", "The same for single lines with classes 1 to N."),
+            _int("cb", "Learn from the cost of the class that was chosen, out of 1 to N."),
             _flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
-            _int("cb_explore", "The same for single lines with classes 1 to N."),
+            _int("cb_explore", "Predict probabilities with which to choose each class, 1 to N."),
             _int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
-            _flag("cbify_cs", "Labels are costs by class instead of classes."),
-            _float("loss0", "Cost of the right class.", default=0),
-            _float("loss1", "Cost of every other class.", default=1),
-            _flag("flip_loss_sign", "Let costs be rewards."),
+            _flag("cbify_cs", "With --cbify: labels are costs by class instead of classes."),
+            _float("loss0", "With --cbify: cost of the right class.", default=0),
+            _float("loss1", "With --cbify: cost of every other class.", default=1),
+            _flag("flip_loss_sign", "With --cbify: let costs be rewards."),
             _flag("cb_sample", "Draw an action and list it first."),
             _float("epsilon", "Probability of choosing at random."),
             _int("first", "Choose at random for the first N decisions."),
             _flag("first_only", "Of equally good actions prefer the first."),
             _flag("softmax", "Prefer actions by the exponential of their scores."),
-            _float("lambda", "How sharply softmax prefers the best action.", default=1),
+            _float("lambda", "With --softmax: how sharply it prefers the best action.", default=1),
             _flag("squarecb", "Prefer actions by the gap of their scores."),
-            _float("gamma_scale", "SquareCB: gamma after one decision.", default=10),
-            _float("gamma_exponent", "SquareCB: exponent of gamma's growth.", default=0.5),
-            _flag("elim", "SquareCB: leave out actions that cannot be the best."),
+            _float("gamma_scale", "With --squarecb: gamma after one decision.", default=10),
+            _float("gamma_exponent", "With --squarecb: exponent of gamma's growth.", default=0.5),
+            _flag("elim", "With --squarecb: leave out actions that cannot be the best."),
             _flag("regcb", "Choose among actions that may be the best."),
             _flag("regcbopt", "Choose the most promising action."),
-            _float("cb_min_cost", "Lowest possible cost.", default=0),
-            _float("cb_max_cost", "Highest possible cost.", default=1),
+            _float("cb_min_cost", "With --regcb and --squarecb: lowest possible cost.", default=0),
+            _float("cb_max_cost", "With --regcb and --squarecb: highest possible cost.", default=1),
             _int("bag", "N policies that have seen different data vote."),
-            _flag("greedify", "The first of them learns every decision once."),
+            _flag("greedify", "With --bag: the first policy learns every decision once."),
             _int("cover", "N policies that are taught to disagree."),
-            _float("psi", "How strongly they disagree.", default=1),
-            _flag("nounif", "Do not choose what no policy prefers."),
+            _float("psi", "With --cover: how strongly the policies disagree.", default=1),
+            _flag("nounif", "With --cover: do not choose what no policy prefers."),
             _int("rnd", "Prefer actions of which N models of noise know little."),
-            _float("rnd_alpha", "Size of the noise.", default=0.1),
-            _float("rnd_invlambda", "Variance of what they learn.", default=0.1),
+            _float("rnd_alpha", "With --rnd: size of the noise.", default=0.1),
+            _float("rnd_invlambda", "With --rnd: variance of what the models of noise learn.", default=0.1),
             _flag("synthcover", "Give probability to the cheapest action in small steps."),
-            _int("synthcoversize", "Number of steps.", default=100),
-            _float("synthcoverpsi", "What all steps add to a score.", default=0.1),
+            _int("synthcoversize", "With --synthcover: number of steps.", default=100),
+            _float("synthcoverpsi", "With --synthcover: what all steps add to a score.", default=0.1),
         ),
     ),
     (
         "Learners without rates",
         (
-            _flag("ftrl", "FTRL-Proximal."),
-            _flag("pistol", "PiSTOL."),
-            _flag("coin", "Coin betting."),
-            _float("ftrl_alpha", "Their parameter alpha."),
-            _float("ftrl_beta", "Their parameter beta."),
+            _flag("ftrl", "Learn with FTRL-Proximal."),
+            _flag("pistol", "Learn with PiSTOL."),
+            _flag("coin", "Learn with coin betting."),
+            _float("ftrl_alpha", "Parameter alpha of --ftrl, --pistol and --coin."),
+            _float("ftrl_beta", "Parameter beta of --ftrl, --pistol and --coin."),
         ),
     ),
     (
@@ -454,19 +464,19 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Answer lines over TCP instead of reading data.",
                 note="one process answers all connections in turn, here only; `save_FILE` takes no directory",
             ),
-            _int("port", "Listen on this port; 26542 by default."),
+            _int("port", "With --daemon: listen on this port.", default=26542),
             _text("pid_file", "FILE", "Write the process's number to this file."),
             _text("port_file", "FILE", "Write the port to this file."),
             _int("num_children", _NO_EFFECT, note=_NOT_NEEDED),
-            _flag("foreground", "Stay in the foreground."),
+            _flag("foreground", "With --daemon: stay in the foreground."),
         ),
     ),
     (
         "Accepted for compatibility",
         (
-            _flag("per_model_save_load", "Always on.", note="always on: every sub-model keeps all of its state"),
+            _flag("per_model_save_load", _ALWAYS_ON, note="always on: every sub-model keeps all of its state"),
             _flag("no_daemon", "Read data, whatever --daemon says."),
-            _flag("compressed", "Always on.", note="always so: compressed data is known by its ending"),
+            _flag("compressed", _ALWAYS_ON, note="always so: compressed data is known by its ending"),
             *(_text(name, "X", _NO_EFFECT, note=_NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
             *(
                 _int(name, _NO_EFFECT, note=_NOT_NEEDED)

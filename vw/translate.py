@@ -11,7 +11,6 @@ from hutch.vw.decisions import base_layer, decision_layers
 from hutch.vw.table import OPTIONS
 
 _MULTICLASS = ("oaa", "ect", "csoaa")
-_LINKS = ("identity", "logistic", "glf1", "poisson")
 
 
 def decode(text: str) -> str:
@@ -278,8 +277,6 @@ def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
 
 def _link(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     link = parameters["function"]
-    if link not in _LINKS:
-        raise UsageError(f"--link: got {link!r}, wanted one of {', '.join(_LINKS)}")
     return [] if link == "identity" or options.probabilities else [{"link": parameters}]
 
 

@@ -10,7 +10,9 @@ import typer
 
 from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
 from hutch.cli.active.run import export, run
-from hutch.cli.lazy import new_app
+from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains
+from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 
@@ -29,14 +31,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @app.command()
 def simulate(
     data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled examples; - is standard input.")],
-    config: Annotated[str, typer.Option("-C", "--config", metavar="FILE", help="The chain.")],
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain. Repeatable.")
-    ] = None,
+    config: Annotated[str, typer.Option("-C", "--config", metavar="FILE", help="The chain.", autocompletion=chains)],
+    overrides: Overrides = None,
     test: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled examples to test on.")] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number [default: 0.1]."),
+        typer.Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number.", show_default="0.1"),
     ] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
     as_json: AsJson = False,

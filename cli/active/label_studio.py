@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hutch.cli.active.label_names import label_names
-from hutch.cli.lazy import new_app
+from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 

@@ -10,6 +10,8 @@ import typer
 
 from hutch.cli.active.label_names import label_names
 from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
+from hutch.cli.options import Overrides
+from hutch.cli.shell.complete import chains, names
 
 
 def run(
@@ -17,11 +19,10 @@ def run(
     store: StoreFile,
     final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
-        str | None, typer.Option("-C", "--config", metavar="FILE", help="The chain; `active` is on top.")
+        str | None,
+        typer.Option("-C", "--config", metavar="FILE", help="The chain; `active` is on top.", autocompletion=chains),
     ] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change the chain. Repeatable.")
-    ] = None,
+    overrides: Overrides = None,
     initial: Annotated[
         Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Begin with this model.")
     ] = None,
@@ -100,7 +101,13 @@ def export(
         str, typer.Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
     ] = "-",
     form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="csv, crowd (labels for `hutch crowd`) or label-studio.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="csv, crowd (labels for `hutch crowd`) or label-studio.",
+            autocompletion=names("csv", "crowd", "label-studio"),
+        ),
     ] = "csv",
     name: Names = None,
     show: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of a table that are written.")] = None,
@@ -114,7 +121,7 @@ def export(
     from hutch.core.run.output import open_output
 
     with Store(store) as opened:
-        names = label_names(name or [], opened.labels_allowed)
-        text = exported(opened, form, names, [field for field in (show or "").split(",") if field])
+        said = label_names(name or [], opened.labels_allowed)
+        text = exported(opened, form, said, [field for field in (show or "").split(",") if field])
     with open_output(output) as file:
         file.write(text.encode())

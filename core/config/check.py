@@ -78,7 +78,9 @@ class Checker:
             raise ConfigError("\n".join(place.says(text) for place, text in self._mistakes))
 
     def _complain(self, path: Path, text: str, *, key: bool = False, subject: str | None = None) -> None:
-        """Note a mistake at `path`, which the text begins with unless another subject is given."""
+        """Note a mistake at `path`, which the text begins with unless its place or another subject says it."""
+        if self._document.is_overridden(path):
+            subject = ""
         subject = config_path(path) if subject is None else subject
         self._mistakes.append((self._document.place(path, key=key), f"{subject}: {text}" if subject else text))
 

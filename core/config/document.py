@@ -58,6 +58,11 @@ class Document:
                 return table[path]
         return self.place(path[:-1]) if path else Place(self.name)
 
+    def is_overridden(self, path: Path) -> bool:
+        """Whether the value at `path` is what an override says: itself, or as part of what an option stands for."""
+        place = self.place(path)
+        return place.line is None and (path in self.values or place.source.startswith("--"))
+
     def written_at(self, path: Path, place: Place) -> None:
         """Note that everything at and below `path` is now written at `place`."""
         for table in (self.keys, self.values):

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 from hutch.core.config.document import Document, Place, shown
 from hutch.core.config.limits import MOST_DIGITS
@@ -13,6 +13,22 @@ from hutch.core.errors import ConfigError, did_you_mean
 _NESTED_OR_ESCAPED = frozenset("[{\\")
 _POSITION = re.compile("[0-9]{1,9}")
 _SHOWN = 200
+
+
+class OptionOverride(str):
+    """A `path=value` that an option of a command stands for; messages name the option.
+
+    Args:
+        override: the path and the value.
+        option: as users write it, such as `--learning_rate`.
+    """
+
+    option: str
+
+    def __new__(cls, override: str, option: str) -> Self:
+        made = super().__new__(cls, override)
+        made.option = option
+        return made
 
 
 def layer_name(entry: Any) -> str | None:
@@ -40,7 +56,8 @@ def apply_override(document: Document, override: str, sections: Collection[str])
     {'chain': [{'linear': {'learning_rate': 0.01}}]}
     """
     path_text, equals, value = override.partition("=")
-    place = Place(override if len(override) <= _SHOWN else f"{override[:_SHOWN]}...")
+    said = override.option if isinstance(override, OptionOverride) else override
+    place = Place(said if len(said) <= _SHOWN else f"{said[:_SHOWN]}...")
     parts = [part for part in re.split(r"[.\[\]]+", path_text.strip()) if part]
     if not equals or not parts:
         raise ConfigError(place.says("got no path=value, wanted one such as weights.bits=20"))

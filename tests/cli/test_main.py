@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hutch.cli import lazy
 from hutch.cli.commands import Commands
+from hutch.cli.shell import lazy
 from hutch.core.errors import HutchError
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]

@@ -118,7 +118,7 @@ def test_hexfloat(value, text):
         ("--redefine xy:=b", "--redefine: got 'xy:=b'"),
         ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
         ("--direct", "needs --active"),
-        ("--cats 3", "--cats is not supported: use"),
+        ("--cats 3", "--cats is not supported: cut the range of actions into N classes"),
         ("--mellowness 1", "needs --active"),
         ("--passes 0", "--passes: got 0"),
         ("-b 99", "bits"),

@@ -243,10 +243,10 @@ def test_overrides(override: str, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("weights.bit=22", "weights.bit: unknown key; did you mean 'bits'?"),
-        ("weights.bits=many", "weights.bits: got 'many', wanted an integer"),
+        ("weights.bit=22", "unknown key; did you mean 'bits'?"),
+        ("weights.bits=many", "got 'many', wanted an integer"),
         ("bace.names=3", "unknown path 'bace'; did you mean 'base'?"),
-        ("base.lerning_rate=3", "chain[1].base.lerning_rate: unknown key; did you mean 'learning_rate'?"),
+        ("base.lerning_rate=3", "unknown key; did you mean 'learning_rate'?"),
         ("chain.2.base.text=3", "got 2, wanted a position below 2, counted from 0"),
         ("chain.x.base.text=3", "got 'x', wanted a position below 2, counted from 0"),
         ("chain.0.base.text=3", "chain[0] is 'tree', got 'base'"),

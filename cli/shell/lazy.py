@@ -1,17 +1,18 @@
 """Groups of commands that import a command's module only when it runs or its help is asked for."""
 
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
+from hutch.cli.shell.help import Command, Group
 from hutch.core.errors import did_you_mean
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(Group):
     """A group that knows only its commands' names, places and one-line helps.
 
     Attributes:
@@ -41,20 +42,26 @@ class LazyGroup(TyperGroup):
             ctx.fail(f"no command {args[0]!r}; {did_you_mean(args[0], names)}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.table[name][1]) for name in self.names()])
+    def purposes(self, ctx: Any) -> Iterator[tuple[str, str]]:
+        yield from ((name, self.table[name][1]) for name in self.names())
 
 
-def new_app(cls: type[TyperGroup] = TyperGroup, **options: Any) -> typer.Typer:
-    """A Typer app as all of ours are: plain help, plain tracebacks, no completion options of its own.
+class _App(typer.Typer):
+    """A Typer app whose commands are ours."""
+
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        return super().command(name, **({"cls": Command} | options))
+
+
+def new_app(cls: type[Group] = Group, **options: Any) -> typer.Typer:
+    """A Typer app as all of ours are: our help, plain tracebacks, no completion options of its own.
 
     Args:
         cls: the kind of group.
         options: further arguments of `typer.Typer`.
     """
     plain = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
-    return typer.Typer(cls=cls, **(plain | options))
+    return _App(cls=cls, **(plain | options))
 
 
 def as_command(target: Any, name: str) -> Any:
