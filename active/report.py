@@ -6,6 +6,7 @@ from typing import Any
 
 from hutch.active.estimate import LossSums
 from hutch.active.simulate import stopping
+from hutch.active.stopping import LEAST, expected_gains
 from hutch.active.store import Counts, Store
 
 
@@ -18,11 +19,13 @@ class Report:
         estimate: as `hutch.active.simulate.stopping` returns it; the loss is that of the predictions at the time of
             asking, over all lines the requests were drawn from.
         classes: label -> answers with it.
+        gain: by how much the next label is expected to lower the loss; None before there are enough to say.
     """
 
     counts: Counts
     estimate: dict[str, Any]
     classes: dict[str, int]
+    gain: float | None
 
 
 def report_of(store: Store) -> Report:
@@ -35,12 +38,25 @@ def report_of(store: Store) -> Report:
     answered = {number: (done, all_) for number, done, all_ in store.progress_by_round()}
     share = {number: done / all_ for number, (done, all_) in answered.items() if done}
     sums, mistakes = LossSums(float(sum(rounds[number].examples for number in share))), 0.0
+    probabilities, errors, parts = [], [], []
     for number, probability, prediction, label, part in outcomes:
         threshold, truth = rounds[number].threshold, float(label)
         wrong = prediction != truth if threshold is None else (prediction > threshold) != (truth > threshold)
         sums = sums.add(probability * share[number], float(wrong), part)
+        probabilities.append(probability * share[number])
+        errors.append(float(wrong))
+        parts.append(part)
         mistakes += part * wrong
     bought = sum(done for done, _ in answered.values())
     classes = Counter(label for _, _, _, label, _ in outcomes)
     estimate = stopping(sums, mistakes, bought, int(sums.covered))
-    return Report(counts, estimate, dict(sorted(classes.items(), key=lambda item: float(item[0]))))
+    gains = expected_gains(probabilities, errors, parts)
+    enough = len(gains.labels) > 0 and gains.labels[-1] >= LEAST
+    gain = float(gains.gain[-1]) if enough else None
+    return Report(counts, estimate, dict(sorted(classes.items(), key=lambda item: float(item[0]))), gain)
+
+
+def is_enough(store: Store, predictions: float) -> bool:
+    """Whether the next label is expected to save less than one mistake in so many predictions to come."""
+    gain = report_of(store).gain
+    return gain is not None and gain * predictions < 1.0

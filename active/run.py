@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.active.loop import ask, labels_of, learn, model_version
+from hutch.active.report import is_enough
 from hutch.active.store import Store
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class Loop:
         source: name of the pool.
         wanted: answers wanted per request, from different workers.
         documents: what people see of each line.
+        stop: ask for no more once the next label is expected to save less than one mistake in so many predictions to
+            come; None: never.
         tell: takes what happened, a line at a time.
     """
 
@@ -38,11 +41,12 @@ class Loop:
         source: str,
         wanted: int = 1,
         documents: Sequence[Mapping[str, Any]] | None = None,
+        stop: float | None = None,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.chain, self.model, self.store, self.lines = chain, model, store, lines
         self.batch, self.source, self.wanted, self.documents, self.tell = batch, source, wanted, documents, tell
-        self._learned = 0
+        self._learned, self._stop, self._stopped = 0, stop, False
         self._exhausted = False
         store.allow_labels(labels_of(chain))
 
@@ -56,7 +60,7 @@ class Loop:
         """Learn if a batch of answers has come, or all there can be; then ask for more.
 
         Returns:
-            Whether there is more to do; not once all lines of the pool are answered and learned.
+            Whether there is more to do; not once all that is asked for is answered and learned, and no more will be.
         """
         counts = self.store.counts()
         new = counts.answers - self._learned
@@ -70,7 +74,8 @@ class Loop:
         """Step until told to stop, or nothing is left; what came last is learned."""
         while not stop.wait(seconds):
             if not self.step():
-                self.tell("all of the pool is labelled")
+                if not self._stopped:
+                    self.tell("all of the pool is labelled")
                 break
         if self.store.counts().answers > self._learned:
             self._learn()
@@ -83,6 +88,10 @@ class Loop:
             self.tell(f"learned {examples}, model {model_version(self.model)}")
 
     def _ask(self) -> None:
+        if self._stop is not None and is_enough(self.store, self._stop):
+            self._exhausted = self._stopped = True
+            self.tell(f"stopped: another label is expected to save less than one mistake in {self._stop:g} predictions")
+            return
         found = ask(
             self.chain, self.lines, self.store, self.batch, source=self.source, model=model_version(self.model),
             wanted=self.wanted, documents=self.documents,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.active.estimate import LossSums, score_interval
 from hutch.active.records import canonical_label
+from hutch.active.stopping import expected_gains, stop_after
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError
@@ -52,6 +53,7 @@ class Run:
         sums: of its loss estimate.
         classes: label -> labels bought.
         mistakes: importance of the bought examples that it had predicted wrongly.
+        probabilities, errors: of the labels bought, in their order.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Run:
     sums: LossSums
     classes: Mapping[str, int]
     mistakes: float
+    probabilities: NDArray[np.float64]
+    errors: NDArray[np.float32]
 
     @property
     def end(self) -> Point:
@@ -114,7 +118,8 @@ def run(name: str, chain: "Chain", data: Batches, test: Batches | None, examples
     bought = trace[trace["asked"] == 1]
     classes = Counter(canonical_label(float(label)) or "?" for label in bought["label"])
     mistakes = float((bought["importance"] * bought["error"]).sum())
-    return Run(name, tuple(curve), LossSums(*layer.loss_sums()), dict(classes), mistakes)
+    sums, errors = LossSums(*layer.loss_sums()), bought["error"].copy()
+    return Run(name, tuple(curve), sums, dict(classes), mistakes, bought["probability"].copy(), errors)
 
 
 def _stand(chain: "Chain", trace: NDArray[Any], test: Batches | None, threshold: float) -> Point:
@@ -207,8 +212,35 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
     }
 
 
-def to_json(runs: Mapping[str, Run]) -> dict[str, Any]:
-    """The runs as one JSON object; the keys at the top are those of the active run."""
+def stop_of(run: Run, predictions: float) -> dict[str, Any]:
+    """Where a run would have stopped, if a label costs as much as one mistake in so many predictions to come.
+
+    Returns:
+        `predictions`; `labels`, None if it would have gone on; `gain`: mistakes in so many predictions that the label
+        after the last one is expected to save; and, where there are test examples, `cost`: labels and mistakes in so
+        many predictions, at the stop or else the end, and the least cost of any point of the curve, `best_cost` at
+        `best_labels`. None where nothing can be said.
+    """
+    gains = expected_gains(run.probabilities, run.errors)
+    labels = stop_after(gains, predictions)
+    found = {"predictions": predictions, "labels": labels, "gain": None, "cost": None, "best_cost": None}
+    if len(gains.gain):
+        found["gain"] = predictions * float(gains.gain[-1])
+    if not math.isnan(run.end.test_loss):
+        queries, losses = (np.array([getattr(p, name) for p in run.curve], float) for name in ("queries", "test_loss"))
+        costs, stop = queries + predictions * losses, run.end.queries if labels is None else labels
+        found["cost"] = stop + predictions * float(np.interp(stop, queries, losses))
+        found["best_cost"], found["best_labels"] = float(costs.min()), int(queries[np.argmin(costs)])
+    return found
+
+
+def to_json(runs: Mapping[str, Run], stop: float | None = None) -> dict[str, Any]:
+    """The runs as one JSON object; the keys at the top are those of the active run.
+
+    Args:
+        runs: by name.
+        stop: predictions to come in which one mistake costs as much as a label; None leaves `stop` out.
+    """
 
     def plain(point: Point) -> dict[str, Any]:
         values = asdict(point).items()
@@ -218,6 +250,8 @@ def to_json(runs: Mapping[str, Run]) -> dict[str, Any]:
     active = runs["active"]
     found["estimate"] = stopping(active.sums, active.mistakes, active.end.queries, active.end.seen)
     found["classes"] = dict(sorted(active.classes.items()))
+    if stop is not None:
+        found["stop"] = stop_of(active, stop)
     for name, one in runs.items():
         found[name] = {**plain(one.end), "curve": [plain(point) for point in one.curve]}
     return found

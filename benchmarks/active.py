@@ -1,12 +1,13 @@
 """Labels that active learning saves: the tables of docs/reductions/active.md.
 
-    python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check] [--settle]
+    python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check] [--settle] [--stop]
 
 Digits and breast cancer come with scikit-learn, the text is simulated. The SMS Spam Collection is not shipped: `--sms`
 is its file (River's `datasets.SMSSpam` downloads it), which then is all that is measured. VW is a wheel: `--peers`
 names a Python that has it. A seed is another order and another split into 80% train and 20% test; with `--orders`
 another order of one split of the digits. `--check` instead measures the interval of the loss estimate and how exactly a
-budget is spent. `--settle` measures floors and replays on seven tasks, against as many random labels.
+budget is spent. `--settle` measures floors and replays on seven tasks, against as many random labels; `--stop` how much
+more the rule that says when to stop costs than the best number of labels on each.
 """
 
 import argparse
@@ -22,7 +23,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.kernel_approximation import RBFSampler
 
 from hutch.active.estimate import LossSums, score_interval
+from hutch.active.simulate import run as follow
+from hutch.active.stopping import LEAST, expected_gains, stop_after
 from hutch.chain import Chain
+from hutch.core.text.parser import TextParser
 
 STREAMS = 1000
 BUDGETS = (0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.50, 0.60, 0.80)
@@ -129,6 +133,35 @@ def settle(seeds):
                     spread = gaps.std(ddof=1) / np.sqrt(len(gaps))
                     cells.append(f"{1e4 * gaps.mean():+.0f} ({1e4 * spread:.0f})")
             print(f"| {budget:.0%} | {' | '.join(cells)} |", flush=True)
+
+
+def stop(seeds):
+    """Print labels at which the rule stops, and their cost beside the least cost of the mean curve over all seeds."""
+    print("| task | predictions | best labels | stop | least, most | cost / least cost | greatest |")
+    print("|---|---|---|---|---|---|---|")
+    for name, lines in settling_tasks().items():
+        runs = []
+        for seed in seeds:
+            train, test = split(lines, seed)
+            chain = build({"budget": 0.5, "horizon": len(train)}, seed=seed)
+            data, kept = (TextParser(chain.parser).parse(("\n".join(part) + "\n").encode()) for part in (train, test))
+            runs.append(follow("active", chain, lambda data=data: [data], lambda kept=kept: [kept], len(train)))
+        labels = np.arange(LEAST, min(one.end.queries for one in runs) + 1)
+        errors = np.mean([curve_at(one, labels) for one in runs], axis=0)
+        for predictions in (1000, 3000, 10000):
+            costs = labels + predictions * errors
+            found = [stop_after(expected_gains(one.probabilities, one.errors), predictions) for one in runs]
+            stops = np.array([labels[-1] if n is None else min(n, labels[-1]) for n in found])
+            ratios = costs[stops - LEAST] / costs.min()
+            cells = [f"{labels[costs.argmin()]}", f"{np.median(stops):.0f}", f"{stops.min()}, {stops.max()}"]
+            cells += [f"{ratios.mean():.3f}", f"{ratios.max():.2f}"]
+            print(f"| {name} | {predictions:,} | {' | '.join(cells)} |", flush=True)
+
+
+def curve_at(one, labels):
+    """Test errors of a run after so many labels; half before the first."""
+    points = [(0, 0.5), *((point.queries, point.test_loss) for point in one.curve)]
+    return np.interp(labels, *zip(*points, strict=True))
 
 
 def build(active, linear=LINEAR, seed=0):
@@ -301,11 +334,15 @@ def main():
     parser.add_argument("--sms", metavar="FILE", help="SMSSpamCollection: ham or spam, TAB, message")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--settle", action="store_true")
+    parser.add_argument("--stop", action="store_true")
     options = parser.parse_args()
     if options.check:
         check()
         return
     seeds = range(100, 100 + options.seeds)
+    if options.stop:
+        stop(seeds)
+        return
     if options.settle:
         settle(seeds)
         return

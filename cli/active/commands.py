@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
-from hutch.cli.active.run import export, run
+from hutch.cli.active.run import Stop, check_stop, export, run
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains
 from hutch.cli.shell.lazy import new_app
@@ -39,6 +39,12 @@ def simulate(
         typer.Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number.", show_default="0.1"),
     ] = None,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
+    stop: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N", help="Say where to stop if a label costs as much as one mistake in N predictions to come."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate active learning on data with all labels.
@@ -58,6 +64,7 @@ def simulate(
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
+    check_stop(stop)
     if plots is not None:
         prepare_plots(plots)
     check_sources([source for source in (data, test) if source])
@@ -79,7 +86,7 @@ def simulate(
         from hutch.active.plot import draw
 
         draw(runs, plots)
-    found = to_json(runs)
+    found = to_json(runs, stop)
     print(dumps(found) if as_json else _simulation_text(runs, found))
 
 
@@ -89,7 +96,21 @@ def _simulation_text(runs: dict[str, Run], found: dict[str, Any]) -> str:
         end = one.end
         tested = "n.a." if end.test_loss != end.test_loss else f"{end.test_loss:.4f}"
         lines.append(f"{name:9} {end.queries:9} {end.seen:9} {end.progressive_loss:17.4f} {tested:>10}")
-    return "\n".join([*lines, "", *_stopping_text(found["estimate"], found["classes"])])
+    stop = _stop_text(found["stop"], found["queries"]) if "stop" in found else []
+    return "\n".join([*lines, "", *_stopping_text(found["estimate"], found["classes"]), *stop])
+
+
+def _stop_text(stop: dict[str, Any], bought: int) -> Iterator[str]:
+    labels, predictions = stop["labels"], f"{stop['predictions']:g} predictions"
+    if labels is None:
+        gain = f"the next is expected to save {stop['gain'] or 0:.1f} mistakes in {predictions}"
+        yield f"go on after {counted(bought, 'label')}: {gain}"
+    else:
+        gain = f"the next is expected to save less than one mistake in {predictions}"
+        yield f"stop after {counted(labels, 'label')}: {gain}"
+    if stop["cost"] is not None:
+        best = f"the least is {stop['best_cost']:.0f}, with {counted(stop['best_labels'], 'label')}"
+        yield f"labels and mistakes in {predictions} to come: {stop['cost']:.0f}; {best}"
 
 
 def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterator[str]:
@@ -116,6 +137,7 @@ def ask(
     wanted: Annotated[
         int, typer.Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")
     ] = 1,
+    stop: Stop = None,
 ) -> None:
     """Choose what to ask for and put it in the store.
 
@@ -126,15 +148,21 @@ def ask(
     from hutch.active.loop import ask as ask_for
     from hutch.active.loop import model_version
     from hutch.active.records import write_requests
+    from hutch.active.report import is_enough
     from hutch.active.store import Store
     from hutch.chain import Chain
     from hutch.core.data.files import check_sources
 
+    check_stop(stop)
     check_sources([pool])
     version, chain = model_version(model), Chain.load(model)
     lines, documents = pool_of(pool, chain)
     source = "<stdin>" if pool == "-" else pool
     with Store(store, create=True) as opened:
+        if stop is not None and is_enough(opened, stop):
+            text = f"asked for nothing: a label is expected to save less than one mistake in {stop:g} predictions"
+            print(text, file=sys.stderr)
+            return
         found = ask_for(chain, lines, opened, count, source=source, model=version, wanted=wanted, documents=documents)
     write_requests(found, sys.stdout)
     if len(found) < count:

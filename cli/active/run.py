@@ -13,6 +13,27 @@ from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreF
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains, names
 
+Stop = Annotated[
+    float | None,
+    typer.Option(
+        "--stop",
+        metavar="N",
+        help="Ask no more once a label is expected to save less than one mistake in N predictions to come.",
+    ),
+]
+
+
+def check_stop(predictions: float | None) -> None:
+    """Refuse a number of predictions that is none.
+
+    Raises:
+        UsageError: it is not above 0, or not finite.
+    """
+    from hutch.core.errors import UsageError
+
+    if predictions is not None and not 0 < predictions < float("inf"):
+        raise UsageError(f"--stop: got {predictions:g}, wanted a number of predictions above 0")
+
 
 def run(
     pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table; labels are ignored.")],
@@ -44,6 +65,7 @@ def run(
     name: Names = None,
     instructions: Instructions = None,
     show: Show = None,
+    stop: Stop = None,
 ) -> None:
     """Ask, serve the page, learn and ask again, by itself.
 
@@ -62,6 +84,7 @@ def run(
     from hutch.core.errors import UsageError
 
     require_web()
+    check_stop(stop)
     check_sources([pool])
     check_writable(final)
     if pool == "-":
@@ -81,17 +104,26 @@ def run(
 
     with Store(store, create=True) as opened:
         loop = Loop(
-            chain, final, opened, list(lines), count, source=pool, wanted=wanted, documents=documents, tell=tell
+            chain,
+            final,
+            opened,
+            list(lines),
+            count,
+            source=pool,
+            wanted=wanted,
+            documents=documents,
+            stop=stop,
+            tell=tell,
         )
         look = look_of(name, opened, instructions, show)
         loop.start()
-        stop = threading.Event()
-        thread = threading.Thread(target=loop.run, args=(stop,))
+        ended = threading.Event()
+        thread = threading.Thread(target=loop.run, args=(ended,))
         thread.start()
         try:
             serve_page_of(opened, look, host, port, token, lease)
         finally:
-            stop.set()
+            ended.set()
             thread.join()
 
 

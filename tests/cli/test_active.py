@@ -78,6 +78,45 @@ def test_simulate_puts_the_layer_on_top_and_reads_pipes(folder, budget, least, m
     assert least <= found["queries"] <= most and found["test_loss"] is None
 
 
+@pytest.mark.parametrize(("predictions", "stops"), [(100, True), (1e6, False)])
+def test_simulate_says_where_to_stop(folder, predictions, stops):
+    arguments = [
+        "active",
+        "simulate",
+        "train.vw",
+        "-C",
+        "chain.yaml",
+        "--test",
+        "test.vw",
+        "--stop",
+        f"{predictions:g}",
+    ]
+    found = json.loads(hutch(*arguments, "--json").output)
+    stop, curve = found["stop"], found["active"]["curve"]
+    assert (stop["labels"] is not None) == stops and (stop["gain"] < 1) == stops
+    costs = [point["queries"] + predictions * point["test_loss"] for point in curve]
+    assert stop["best_cost"] == pytest.approx(min(costs))
+    assert stop["best_labels"] == curve[costs.index(min(costs))]["queries"]
+    last = stop["labels"] or found["queries"]
+    losses = np.interp(last, [point["queries"] for point in curve], [point["test_loss"] for point in curve])
+    assert stop["cost"] == pytest.approx(last + predictions * losses)
+    output = hutch(*arguments).output
+    assert (f"stop after {last} labels" if stops else f"go on after {last} labels") in output
+
+
+def test_ask_asks_for_nothing_where_a_label_is_not_worth_its_price(folder):
+    pool = "\n".join(line.split(" ", 1)[1] for line in make_lines(200, 4))
+    arguments = ["active", "ask", "-", "-i", "model", "--store", "s.db", "-n", 40, "--stop"]
+    asked = [json.loads(line) for line in hutch(*arguments, 1, stdin=pool).stdout.splitlines()]
+    answers = [json.dumps({"id": request["id"], "worker": "ada", "label": 1}) for request in asked]
+    (folder / "answers.jsonl").write_text("\n".join(answers) + "\n")
+    hutch("active", "answer", "answers.jsonl", "--store", "s.db")
+    found = hutch(*arguments, 1, stdin=pool)
+    assert len(asked) == 40 and found.stdout == "" and "asked for nothing" in found.stderr
+    assert len(hutch(*arguments, 1e9, stdin=pool).stdout.splitlines()) == 40
+    assert "--stop: got -1, wanted" in hutch(*arguments, -1, stdin=pool, status=2).stderr
+
+
 def test_simulate_draws_and_prints(folder):
     output = hutch("active", "simulate", "train.vw", "-C", "chain.yaml", "--plots", "plots").output
     assert (folder / "plots" / "active.png").read_bytes().startswith(b"\x89PNG")

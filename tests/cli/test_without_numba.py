@@ -40,6 +40,17 @@ def hutch(folder: Path, *words: str, store: bool = True) -> tuple[bytes, set[str
     return done.stdout, set(done.stderr.decode().splitlines()[-1].split())
 
 
+OTHER_DATA = {
+    "data.vw": LINES,
+    "pool.vw": "|f x\n|g z\n",
+    "table.csv": "label,number,word\n1,0.5,x\n0,2,y\n",
+    "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
+    "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n",
+    "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(40)),
+    "asking.yaml": "chain: [{active: {}}, {linear: {loss: logistic}}]\n",
+    "crowd.yaml": "chain:\n- crowd_em: {classes: 2, worker: worker, passes: 1}\n- one_against_all: {classes: 2}\n"
+    "- linear: {loss: logistic}\n",
+}
 COMMANDS = {
     "vw": ("vw", "-d", "data.vw", "--loss_function", "logistic", "-q", "fg", "-f", "made.model", "-p", "made.txt"),
     "train": ("train", "data.vw", "-C", "chain.yaml", "-f", "made.model", "-p", "made.txt", "-P", "1"),
@@ -64,6 +75,29 @@ def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) ->
     )
     assert hutch(folder, *command)[1] <= allowed
     assert hutch(folder, *command, "-f", "other.model")[1] <= allowed | {"safetensors", "importlib.metadata"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train table.csv --quiet",
+        "train data.vw --quiet -C asking.yaml -f asking.model",
+        "active ask pool.vw -i known.model --store made.store -n 1",
+        "crowd labels.tsv --quiet -p made.tsv --workers workers.tsv",
+        "crowd labels.tsv --quiet --method online",
+        "train blocks.vw --quiet -C crowd.yaml",
+        "em fit rows.csv --rank 1",
+    ],
+)
+def test_a_warm_run_on_other_data_or_of_other_commands_imports_no_numba(command: str, tmp_path: Path) -> None:
+    for name, text in OTHER_DATA.items():
+        (tmp_path / name).write_text(text)
+    words = command.split()
+    if words[0] == "active":
+        hutch(tmp_path, "train", "data.vw", "--quiet", "-C", "asking.yaml", "-f", "known.model")
+    hutch(tmp_path, *words)
+    (tmp_path / "made.store").unlink(missing_ok=True)
+    assert not hutch(tmp_path, *words)[1] & ({"numba"} | ({"llvmlite.binding"} if X86_64 else set()))
 
 
 def made(folder: Path) -> dict[str, bytes]:

@@ -1,0 +1,70 @@
+"""When another label is no longer worth its price: what one more is expected to save, from the labels bought so far.
+
+Each bought label counts 1/P times, so the errors of the predictions made before the labels came, weighted so, say how
+the loss over everything has fallen with the number n of labels. A curve a + b / √n, a and b at least 0, is fitted to
+them by least squares; the next label is expected to lower the loss by b / √n - b / √(n + 1). Few labels cannot tell a
+floor a from bad luck, so it is drawn to 0 with the weight of 100 labels: the rule stops too late rather than too early.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+LEAST = 30
+"""Labels before which nothing is said."""
+_WEIGHT_OF_NO_FLOOR = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """What was expected of another label, after each label bought; one entry per label.
+
+    Attributes:
+        labels: labels bought.
+        loss: the fitted loss over everything.
+        gain: by how much the next label lowers it.
+    """
+
+    labels: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    gain: NDArray[np.float64]
+
+
+def expected_gains(probabilities: ArrayLike, errors: ArrayLike, shares: ArrayLike = 1.0) -> Gains:
+    """What was expected of another label, after each of those bought, in their order.
+
+    Args:
+        probabilities: with which each label was asked for, above 0 to 1; the rule must ask for everything with some.
+        errors: of the prediction made before the label came, 0 to 1.
+        shares: of a label in the answers to its request, above 0 to 1.
+
+    >>> gains = expected_gains([0.5] * 200, [1.0, 0.0] * 100)  # half of all predictions wrong, and no better with time
+    >>> round(float(gains.loss[-1]), 2), bool(gains.gain[-1] < 1e-3)
+    (0.49, False)
+    """
+    inverse, error = 1.0 / np.asarray(probabilities, np.float64), np.asarray(errors, np.float64)
+    share = np.broadcast_to(np.asarray(shares, np.float64), inverse.shape)
+    n, weight = np.cumsum(share), share * inverse
+    scale = n / np.cumsum(weight)  # weights of one on average
+    x = 1.0 / np.sqrt(n)
+    sum_x, sum_xx, sum_e, sum_xe = (scale * np.cumsum(weight * value) for value in (x, x * x, error, x * error))
+    total = n + _WEIGHT_OF_NO_FLOOR
+    floor = np.maximum((sum_xx * sum_e - sum_x * sum_xe) / (total * sum_xx - sum_x**2), 0.0)
+    slope = np.maximum((sum_xe - floor * sum_x) / sum_xx, 0.0)
+    return Gains(n, floor + slope * x, slope * (x - 1.0 / np.sqrt(n + 1.0)))
+
+
+def stop_after(gains: Gains, predictions: float) -> int | None:
+    """After how many labels to stop, if a label costs as much as one mistake in so many predictions to come.
+
+    Args:
+        gains: as `expected_gains` returns them.
+        predictions: above 0.
+
+    Returns:
+        The first place from `LEAST` labels on where the next label was expected to save less than one mistake; None if
+        there was none.
+    """
+    enough = (gains.labels >= LEAST) & (gains.gain * predictions < 1.0)
+    return int(np.argmax(enough)) + 1 if enough.any() else None
