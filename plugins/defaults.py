@@ -38,27 +38,6 @@ def _registers(file: str) -> bool:
         return b"\ndef hutch_register_reductions(" in source.read()
 
 
-_FAMILIES = {
-    "bandits": (
-        "action_per_class",
-        "contextual_bandit",
-        "cost_sensitive_with_features",
-        "explore_bag",
-        "explore_cover",
-        "explore_epsilon",
-        "explore_first",
-        "explore_regcb",
-        "explore_rnd",
-        "explore_softmax",
-        "explore_squarecb",
-        "explore_synthetic_cover",
-        "sample_action",
-        "simulate_bandit",
-    ),
-    "ftrl": ("coin_betting", "ftrl_proximal", "pistol"),
-}
-"""Folders with several reductions, one per file."""
-
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {
         "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson", "probit"),
@@ -69,10 +48,5 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.em.models": {"em_models": ("ppca",)},
     **{module: {"reductions": (name,)} for name, module in reduction_modules().items()},
-    **{
-        f"hutch.reductions.{family}.{name}": {"reductions": (name,)}
-        for family, names in _FAMILIES.items()
-        for name in names
-    },
 }
 """Module -> kind of the registry -> names."""

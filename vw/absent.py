@@ -75,15 +75,12 @@ _PARTS: tuple[tuple[str, str], ...] = (
         _CONTINUOUS,
     ),
     ("cbify_reg cb_discrete loss_option loss_report loss_01_ratio", "cut the labels into N classes, and use --cbify N"),
-    ("cbify_ldf", "use --cb_explore_adf, one line for each action"),
     ("cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax", "use --cb_type dr or mtr"),
     ("ccb_explore_adf all_slots_loss ccb_no_slot_index", "write each slot as a decision, and use --cb_explore_adf"),
     ("slates", "write each slot as a decision, and use --cb_explore_adf"),
-    ("eval", "use `hutch evaluate`, which judges a chain on a log"),
-    ("cb_force_legacy", "leave it out: --cb and --cb_explore N go by actions with features"),
     ("cb_to_cbadf", "use --cb, which goes by actions with features"),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
-    ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
+    ("wap ldf_override", "use --csoaa or --csoaa_ldf"),
     ("metrics extra_metrics", "use `hutch train --events FILE`, which writes JSON lines"),
     (
         "memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas "

@@ -5,26 +5,56 @@ import numpy as np
 from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.reduction import Labels
-from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.run.decisions import classes_of, decision_at, decisions_of, lines_of, number_text, tail
 from hutch.core.run.output import Lines
+from hutch.core.run.progress import PlainCells
+
+_SHARED_LABEL = "357971040:0"
+"""What VW makes of the word `shared`: its hash, and the prediction 0."""
 
 
 def decision_prediction_lines(chain: Chain) -> Lines:
     """What `-p` writes."""
     if chain.takes is not Labels.ACTION_COSTS:
         return lines_of(chain)
+    if chain.layers[0].name == "action_probabilities":
+        return probabilities
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        return drawn_places
     return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
 
 
 def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:
-    """A line for each action: its class if that is the one chosen, else 0."""
+    """A line for each action: its class, as a float32, if that is the one chosen, else 0."""
     found, classes = [], classes_of(batch)
     for _, first, stop in decisions_of(batch):
         best = classes[first + int(outputs.ranked[first])] if stop > first else 0
-        rows = range(first, stop)
-        found += [(b"%d" % best if classes[row] == best else b"0") + tail(batch, row) for row in rows]
+        chosen, rows = b"%d" % int(np.float32(best)), range(first, stop)
+        found += [(chosen if classes[row] == best else b"0") + tail(batch, row) for row in rows]
         found.append(b"\n")
+    return b"".join(found)
+
+
+def probabilities(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each action: its probability, and the tag of the decision."""
+    found = []
+    for start, first, stop in decisions_of(batch):
+        end = tail(batch, start)
+        values = outputs.predictions[first:stop].tolist()
+        found += [(f"{v:.0f}" if v.is_integer() else f"{v:f}").encode() + end for v in values]
+        found.append(b"\n")
+    return b"".join(found)
+
+
+def drawn_places(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each action: its place, counted from 1, if it is the one drawn, else 0."""
+    found = []
+    for _, first, stop in decisions_of(batch):
+        for row in range(first, stop):
+            drawn = stop > first and row == first + int(outputs.ranked[first])
+            found.append((b"%d" % (row - first + 1) if drawn else b"0") + tail(batch, row))
     return b"".join(found)
 
 
@@ -38,8 +68,113 @@ def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def raw_decision_lines(chain: Chain) -> Lines:
+    """What `-r` writes: scores where costs are predicted, otherwise nothing, and zeros of a simulation, as VW does."""
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        return raw_zeros
+    if chain.predicts is Predictions.ACTION_SCORES and chain.takes is Labels.ACTION_COSTS:
+        return raw_lines
+    if chain.takes is Labels.LOGGED_ACTION and chain.predicts is Predictions.ACTION_PROBABILITIES:
+        return raw_labels
+    if chain.takes is Labels.LOGGED_CLASS and chain.layers[0].name == "action_per_class" and not _is_best(chain):
+        return lambda batch, outputs: b"".join(2 * tail(batch, row) for row in range(len(batch)))
+    return lambda batch, outputs: b""
+
+
+def _is_best(chain: Chain) -> bool:
+    """Whether only the best class is written."""
+    return getattr(chain.layers[1].parameters, "lists", "all") == "best"
+
+
+def raw_labels(batch: Batch, outputs: Outputs) -> bytes:
+    """Of each decision the label of the first line, with zeros, and a line of nothing but the tag, as VW does."""
+    found = []
+    for start, first, _ in decisions_of(batch):
+        low, high = batch.cost_ptr[start : start + 2].tolist()
+        words = [_SHARED_LABEL] if first > start else [f"{number}:0" for number in batch.cost_classes[low:high]]
+        end = tail(batch, start)
+        found.append(" ".join(words).encode() + end + end)
+    return b"".join(found)
+
+
+def raw_zeros(batch: Batch, outputs: Outputs) -> bytes:
+    """The class of each line with 0, and an empty line."""
+    found, classes = [], classes_of(batch)
+    for _, first, stop in decisions_of(batch):
+        found += [b"%d:0" % classes[row] + tail(batch, row) for row in range(first, stop)]
+        found.append(b"\n")
+    return b"".join(found)
+
+
 def raw_lines(batch: Batch, outputs: Outputs) -> bytes:
     """`-r` of costs with features: class and score of each line, 0 of a shared one."""
     scores = np.where(shared_rows(batch), 0, outputs.predictions).tolist()
     pairs = zip(classes_of(batch), scores, strict=True)
     return b"".join(b"%d:%s%s" % (c, f"{score:g}".encode(), tail(batch, k)) for k, (c, score) in enumerate(pairs))
+
+
+class DrawnCells(PlainCells):
+    """In place of the action drawn, what VW shows: 1 if it is the first one, else 0."""
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> int:
+        """See `hutch.core.run.progress.Cells`."""
+        _, first, stop = decision_at(batch, i)
+        return int(stop > first and outputs.ranked[first] == 0)
+
+
+def class_probabilities(batch: Batch, outputs: Outputs) -> bytes:
+    """The probability of each class, and a blank behind each."""
+    found = []
+    for row, scores in enumerate(outputs.scores.tolist()):
+        found.append("".join(f"{score:f} " for score in scores).encode() + tail(batch, row))
+    return b"".join(found)
+
+
+def raw_class_lines(chain: Chain) -> Lines:
+    """`-r`: the classes of the label, each with the score of the class that VW learned in its place."""
+    top = chain.layers[0]
+    scored = top.name == "class_bandit" and top.parameters.type != "dm"
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        found = []
+        for row in range(len(batch)):
+            low, high = int(batch.cost_ptr[row]), int(batch.cost_ptr[row + 1])
+            low += top.name == "evaluate_class_policy"  # the first one is the policy's
+            classes, costs = batch.cost_classes[low:high].tolist(), batch.costs[low:high]
+            alone = len(classes) == 1 and costs[0] != UNLABELED
+            scores = outputs.scores[row]
+            words = []
+            for number in classes:
+                place = 0 if alone else number - 1
+                known = scored and 0 <= place < len(scores) and scores[place] != UNLABELED
+                words.append(f"{number}:{float(scores[place]) if known else 0:g}")
+            found.append(" ".join(words).encode() + tail(batch, row))
+        return b"".join(found)
+
+    return lines
+
+
+def raw_costs(batch: Batch, outputs: Outputs) -> bytes:
+    """`-r` of `--cbify_cs`: the classes of the label, each with 0."""
+    found = []
+    for row in range(len(batch)):
+        classes = batch.cost_classes[int(batch.cost_ptr[row]) : int(batch.cost_ptr[row + 1])].tolist()
+        found.append(" ".join(f"{number}:0" for number in classes).encode() + tail(batch, row))
+    return b"".join(found)
+
+
+class ClassCells(PlainCells):
+    """Labels as they stand in the data, and the likeliest class, counted from 1, with its probability."""
+
+    def label(self, batch: Batch, i: int) -> str | None:
+        """See `hutch.core.run.progress.Cells`."""
+        first, last = int(batch.cost_ptr[i]), int(batch.cost_ptr[i + 1])
+        known = (batch.costs[first:last] != UNLABELED) & (batch.probabilities[first:last] > 0)
+        if not known.any():
+            return None
+        return f"{batch.cost_classes[first]}:{batch.costs[first]:g}:{batch.probabilities[first]:g}"
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> str:
+        """See `hutch.core.run.progress.Cells`."""
+        best = int(np.argmax(outputs.scores[i]))
+        return f"{best + 1}:{outputs.scores[i, best]:f}"

@@ -12,7 +12,7 @@ _METHODS = {
     "multiline-classifier": "classification",
 }
 _EXPLORERS = ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd", "synthcover")
-_EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
+_EXPLORING = ("cb_explore_adf", "cb_explore", "cbify", "cbify_ldf")
 _BANDITS = ("cb_adf", "cb", *_EXPLORING)
 _BELONGS = {
     "mellowness": ("active", "regcb", "regcbopt", "squarecb"),
@@ -23,10 +23,12 @@ _BELONGS = {
     "clip_p": _BANDITS,
     "cb_sample": ("cb_explore_adf",),
     **dict.fromkeys(("epsilon", *_EXPLORERS, "regcbopt", "first_only"), _EXPLORING),
-    "loss0": ("cbify",),
-    "loss1": ("cbify",),
+    "loss0": ("cbify", "cbify_ldf"),
+    "loss1": ("cbify", "cbify_ldf"),
     "flip_loss_sign": ("cbify",),
     "cbify_cs": ("cbify",),
+    "eval": ("cb",),
+    "cb_force_legacy": ("cb", "cb_explore", "cbify"),
     "lambda": ("softmax",),
     "gamma_scale": ("squarecb",),
     "gamma_exponent": ("squarecb",),
@@ -43,6 +45,14 @@ _BELONGS = {
 }
 """Options that mean something beside one of others only."""
 
+EXPLORES = "explore_class_"
+_CLASS_TYPES = {"ips": "ips", "dm": "dm", "dr": None, "mtr": None, "sm": None, None: None}
+_NOT_BY_CLASS = (
+    "softmax", "squarecb", "regcb", "regcbopt", "rnd", "synthcover", "first_only", "greedify", "clip_p", "cb_sample",
+    "cb_explore_adf", "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank",
+)  # fmt: skip
+"""What VW has for actions with features alone."""
+
 
 def _is_given(options: Namespace, name: str) -> bool:
     return getattr(options, name, None) not in (None, False)
@@ -58,32 +68,72 @@ def decision_layers(options: Namespace) -> list[Any]:
     for name, owners in _BELONGS.items():
         if _is_given(options, name) and not loaded and not any(_is_given(options, owner) for owner in owners):
             raise UsageError(f"--{name} needs " + " or ".join(f"--{owner}" for owner in owners))
+    if options.cb_force_legacy or options.eval:
+        return _simulation_by_class(options) + _class_layers(options)
     exploring = any(_is_given(options, name) for name in _EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
-    if options.csoaa_ldf is None and not bandit:
+    if options.csoaa_ldf is None and options.wap_ldf is None and not bandit:
         return []
+    if options.wap_ldf is not None:
+        return [_all_pairs(options)]
     layers = _classes(options) + (_explorer(options) if exploring else [])
     if bandit:
         lists = None if exploring or options.rank_all else "best"
         layers.append(_layer("contextual_bandit", type=_cb_type(options), clip=options.clip_p, lists=lists))
-    lists = None if bandit or options.csoaa_rank else "best"
+    probable = bool(options.probabilities)
+    if probable and bandit:
+        raise UsageError("--probabilities needs --oaa or --csoaa_ldf alone, got a bandit, which predicts its own")
+    if probable and options.csoaa_rank:
+        raise UsageError("got --csoaa_rank and --probabilities, wanted one of them")
+    layers += ["action_probabilities"] if probable else []
+    lists = None if bandit or options.csoaa_rank or probable else "best"
     return [*layers, _layer("cost_sensitive_with_features", method=_method(options), lists=lists)]
+
+
+def _all_pairs(options: Namespace) -> Any:
+    """The layer of `--wap_ldf`, whose modes all do the same, as in VW.
+
+    Raises:
+        UsageError: a mode that there is not, or an option that it does not have.
+    """
+    for name in ("csoaa_ldf", "csoaa_rank", "probabilities", *_BANDITS):
+        if _is_given(options, name):
+            raise UsageError(f"--{name}: --wap_ldf does not have it")
+    if options.wap_ldf not in _METHODS:
+        raise UsageError(f"--wap_ldf: got {options.wap_ldf!r}, wanted one of {', '.join(_METHODS)}")
+    return {"weighted_all_pairs": {"lists": "best"}}
 
 
 def _classes(options: Namespace) -> list[Any]:
     """The layer that makes actions of classes."""
-    asked = [name for name in ("cb", "cb_explore", "cbify") if _is_given(options, name)]
+    asked = [name for name in ("cb", "cb_explore", "cbify", "cbify_ldf") if _is_given(options, name)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
     classes = getattr(options, asked[0])
+    if asked == ["cbify_ldf"]:
+        if options.csoaa_ldf is not None:
+            raise UsageError("--csoaa_ldf: --cbify_ldf does not have it")
+        return [_simulation(options, "simulate_bandit_with_features")]
     if asked != ["cbify"]:
         return [{"action_per_class": {"classes": classes}}]
+    return [_simulation(options, "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit")]
+
+
+def _simulation(options: Namespace, layer: str) -> Any:
+    """The layer that makes a bandit's test of data with classes or costs."""
     right, wrong = _losses(options)
-    given = {"right": right} if right != 0 else {}
-    layer = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
-    return [{layer: {"classes": classes} | given | ({"wrong": wrong} if wrong != 1 else {})}]
+    given: dict[str, Any] = {} if options.cbify is None else {"classes": options.cbify}
+    given |= ({"right": right} if right != 0 else {}) | ({"wrong": wrong} if wrong != 1 else {})
+    return {layer: given} if given else layer
+
+
+def _simulation_by_class(options: Namespace) -> list[Any]:
+    if options.cbify is None:
+        return []
+    costs = "cost_sensitive_" if options.cbify_cs else ""
+    return [_simulation(options, f"simulate_{costs}class_bandit")]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
@@ -128,7 +178,7 @@ def _explorer(options: Namespace) -> list[Any]:
 
 def _costs(options: Namespace) -> dict[str, Any]:
     low, high = options.cb_min_cost, options.cb_max_cost
-    if options.cbify is not None:
+    if options.cbify is not None or options.cbify_ldf:
         low, high = options.loss0, options.loss1
     return {"mellowness": options.mellowness, "lowest_cost": low, "highest_cost": high}
 
@@ -248,3 +298,52 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
             raise UsageError(f"--{name}: --{asked[0]} does not have it")
     parameters = {name: value for name, value in linear.items() if name in known} | sums
     return {_SUMS[asked[0]]: parameters} if parameters else _SUMS[asked[0]]
+
+
+def _class_layers(options: Namespace) -> list[Any]:
+    """The layers of `--cb`, `--cb_explore` or `--cbify` with `--cb_force_legacy`, or of `--cb` with `--eval`.
+
+    Raises:
+        UsageError: options that contradict each other.
+    """
+    why = "eval" if options.eval else "cb_force_legacy"
+    asked = [name for name in ("cb", "cb_explore", "cbify") if getattr(options, name) is not None]
+    if len(asked) != 1:
+        raise UsageError(f"--{why} needs one of --cb, --cb_explore and --cbify")
+    if options.eval and asked != ["cb"]:
+        raise UsageError(f"--eval needs --cb, got --{asked[0]}")
+    for name in _NOT_BY_CLASS:
+        if getattr(options, name, None) not in (None, False):
+            raise UsageError(f"--{name}: --{why} does not have it")
+    classes = getattr(options, asked[0])
+    if options.cb_type not in _CLASS_TYPES:
+        raise UsageError(
+            f"--cb_type: got {options.cb_type!r}, wanted one of {', '.join(map(str, list(_CLASS_TYPES)[:-1]))}"
+        )
+    kind = _CLASS_TYPES[options.cb_type]
+    learner: dict[str, Any] = {"classes": classes} | ({"type": kind} if kind else {})
+    costs = {"cost_sensitive_one_against_all": {"classes": classes, "first_class": 1}}
+    if options.eval:
+        if kind == "dm":
+            raise UsageError("--eval: got --cb_type dm, whose estimates are biased, wanted ips or dr")
+        return [{"evaluate_class_policy": learner}, costs]
+    explorer = [] if asked == ["cb"] else [_class_explorer(options)]
+    return [*explorer, {"class_bandit": learner}, costs]
+
+
+def _class_explorer(options: Namespace) -> Any:
+    asked = [name for name in ("cover", "bag", "first") if getattr(options, name) is not None]
+    if len(asked) > 1:
+        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+    if options.epsilon is not None and not 0 <= options.epsilon <= 1:
+        raise UsageError(f"--epsilon: got {options.epsilon}, wanted a number from 0 to 1")
+    epsilon = {} if options.epsilon is None else {"epsilon": options.epsilon}
+    if asked == ["cover"]:
+        given: dict[str, Any] = {"policies": options.cover} | epsilon
+        given |= {"psi": options.psi} if options.psi is not None else {}
+        return {f"{EXPLORES}cover": given | ({"uniform": False} if options.nounif else {})}
+    if asked == ["bag"]:
+        return {f"{EXPLORES}bag": {"policies": options.bag}}
+    if asked == ["first"]:
+        return {f"{EXPLORES}first": {"examples": options.first}}
+    return {f"{EXPLORES}epsilon": epsilon} if epsilon else f"{EXPLORES}epsilon"

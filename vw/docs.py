@@ -117,9 +117,34 @@ _RARE = (
     ),
     (
         "unlabelled decisions with `--csoaa_ldf`",
-        "Hutch adds nothing to the loss and learns on; VW adds 3.4e38, and with `--sgd` stops learning",
+        "both add 3.4e38 to the loss, and Hutch says so; it learns on where VW stops learning, with `--sgd`",
     ),
-    ("several passes over decisions with holdout", "Hutch does not learn from what it holds out; VW does"),
+    (
+        "several passes over decisions with holdout",
+        "both learn from what they hold out, and Hutch says so; `hutch train` only tests it",
+    ),
+    (
+        "`--cb`, `--cb_explore` and `--cbify` with interactions of a namespace that a line lacks",
+        "VW uses the features that an earlier line had in it; Hutch makes none",
+    ),
+    ("`--rnd` with `--cb_explore`", "the random functions are others: probabilities differ from the first example on"),
+    (
+        "`--coin` with `--cb_type dr`",
+        "estimates of costs are `--coin`'s predictions as reported; VW takes others, which it makes while it learns",
+    ),
+    ("`--wap_ldf` with wildcards (`-q ::`)", "what is subtracted has no interactions; VW makes some of it"),
+    ("`--cbify_ldf` with shared lines", "Hutch gives their features to every action; VW takes them for actions"),
+    (
+        "`--csoaa_ldf --probabilities` with shared lines",
+        "the loss is that of the likeliest action; VW tells that of the line before it",
+    ),
+    ("`--csoaa_ldf --probabilities` with `-r`", "an empty file; VW writes scores"),
+    ("`--coin` with `-r`", "the prediction as reported; VW writes one made while it learns"),
+    ("`--cb_force_legacy` with `-t` and `--first`", "predictions do not use up the uniform ones; VW's do"),
+    (
+        "`--cb_force_legacy` with holdout and `--cover`",
+        "the loss on what is held out is estimated by inverse propensities; VW uses estimates of the example before",
+    ),
     (
         "continuing with `--bag`, `--cover` or `--rnd`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
@@ -137,7 +162,6 @@ _RARE = (
         "the feature count at the end of `--cb_adf`",
         "VW counts shared features once per decision, Hutch with every action",
     ),
-    ("`-r` of `--cb_adf` and `--cb_explore_adf`", "an empty file; VW writes the label of the first line"),
     ("decisions below `--ngram` and `--redefine`", "made of the action's own and the shared features together"),
 )
 """Where Hutch and VW differ though neither says so, and how."""
@@ -180,6 +204,8 @@ def _reductions() -> Iterator[str]:
             layers.setdefault(option.layer, []).append(f"`--{option.name}`")
     layers |= {
         "cost_sensitive_with_features": ["`--csoaa_ldf`"],
+        "weighted_all_pairs": ["`--wap_ldf`"],
+        "action_probabilities": ["`--csoaa_ldf --probabilities`"],
         "contextual_bandit": ["`--cb_adf`"],
         "explore_epsilon": ["`--cb_explore_adf`"],
         **{
@@ -191,6 +217,15 @@ def _reductions() -> Iterator[str]:
         "action_per_class": ["`--cb`", "`--cb_explore`"],
         "simulate_bandit": ["`--cbify`"],
         "simulate_cost_sensitive_bandit": ["`--cbify --cbify_cs`"],
+        "simulate_bandit_with_features": ["`--cbify_ldf`"],
+        "class_bandit": ["`--cb --cb_force_legacy`"],
+        "evaluate_class_policy": ["`--cb --eval`"],
+        **{
+            f"explore_class_{layer}": [f"`--cb_explore --cb_force_legacy{option}`"]
+            for layer, option in (("epsilon", ""), ("first", " --first"), ("bag", " --bag"), ("cover", " --cover"))
+        },
+        "simulate_class_bandit": ["`--cbify --cb_force_legacy`"],
+        "simulate_cost_sensitive_class_bandit": ["`--cbify --cbify_cs --cb_force_legacy`"],
         "ftrl_proximal": ["`--ftrl`"],
         "pistol": ["`--pistol`"],
         "coin_betting": ["`--coin`"],

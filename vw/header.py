@@ -21,6 +21,8 @@ _LEARNERS |= {
     "ftrl_proximal": "ftrl-Proximal-FTRL",
     "pistol": "ftrl-PiSTOL",
     "cost_sensitive_with_features": "csoaa_ldf",
+    "weighted_all_pairs": "csoaa_ldf",
+    "simulate_bandit_with_features": "cbify_ldf",
     "contextual_bandit": "cb_adf",
     "explore_epsilon": "cb_explore_adf_greedy",
     "explore_first": "cb_explore_adf_first",
@@ -32,12 +34,23 @@ _LEARNERS |= {
     "explore_rnd": "cb_explore_adf_rnd",
     "explore_synthetic_cover": "cb_explore_adf_synthcover",
     "sample_action": "cb_sample",
+    "class_bandit": "cb",
+    "evaluate_class_policy": "cb-eval",
+    "explore_class_epsilon": "cb_explore-greedy",
+    "explore_class_first": "cb_explore-first",
+    "explore_class_bag": "cb_explore-bag",
+    "explore_class_cover": "cb_explore-cover",
+    "simulate_class_bandit": "cbify",
+    "simulate_cost_sensitive_class_bandit": "cbify-cs",
     "action_per_class": "cb_to_cbadf",
     "simulate_bandit": "cbify-adf",
     "simulate_cost_sensitive_bandit": "cbify-adf",
 }
-_DECIDES = "cost_sensitive_with_features"
+_DECIDES = ("cost_sensitive_with_features", "weighted_all_pairs")
 _MERGER = "shared_feature_merger"
+_MERGED = ("action_per_class", "simulate_bandit", "simulate_cost_sensitive_bandit", "simulate_bandit_with_features")
+"""Layers that VW has above the one that merges features."""
+_BANDITS = ("contextual_bandit", "class_bandit", "evaluate_class_policy")
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
@@ -74,13 +87,19 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"initial_t = {float(chain.shared[0]['time']):g}",
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
-        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
+        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name in _BANDITS),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
-        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
+        f"Input label = {_label_kind(chain)}",
         f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _label_kind(chain: Chain) -> str:
+    if chain.layers[0].name == "evaluate_class_policy":
+        return "CB_EVAL"
+    return _LABELS.get(chain.takes.value, chain.takes.value.upper())
 
 
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
@@ -118,7 +137,7 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     if given.scores or given.probabilities:
         return "SCALARS"
     top = chain.layers[0]
-    if top.name == _DECIDES and top.parameters.lists == "best":
+    if top.name in _DECIDES and top.parameters.lists == "best" or top.name == "simulate_bandit_with_features":
         return "MULTICLASS"
     if top.name == "action_per_class" and chain.layers[1].name == "contextual_bandit":
         return "MULTICLASS"
@@ -133,17 +152,17 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         name = layer.name
         if name not in _LEARNERS:
             continue
-        if name in ("action_per_class", "simulate_bandit", "simulate_cost_sensitive_bandit"):
+        if name in _MERGED:
             yield _MERGER
         above = layer.takes is not None and layer.takes.value != "simple"
-        if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
+        if name in _DECIDES or (above and not any(each.name in _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"
         yield _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"
-    if chain.takes.of_decisions:
+    if chain.takes.of_decisions and chain.layers[0].name not in _MERGED:
         yield _MERGER
     if chain.takes.value == "simple":
         yield scorer
@@ -156,8 +175,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
 def _suffix(layer: Any, given: Namespace) -> str:
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
-    if layer.name == _DECIDES:
-        return "-rank" if layer.parameters.lists == "all" else ""
+    if layer.name in _DECIDES:
+        return "-prob" if given.probabilities else "-rank" if layer.parameters.lists == "all" else ""
     if layer.name != "one_against_all":
         return ""
     return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""

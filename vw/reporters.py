@@ -10,6 +10,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.run.decisions import decisions_of
 from hutch.core.run.output import number_lines, predictions_of
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.progress import PlainCells
@@ -41,6 +42,42 @@ class LogLoss(Reporter):
         weight = done.statistics.weighted_labeled
         mark = " h" if run.options.holdout else ""
         return [f"average multiclass log loss = {self._sum / weight:.6f}{mark}"] if weight else []
+
+
+class NoCosts(Reporter):
+    """Says at the end how often an action without a cost was chosen: VW's average loss tells nothing then."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        self._count += int((outputs.losses == UNLABELED).sum())
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        if self._count:
+            run.notes.say(f"{self._count} x choice without a cost: each adds 3.4e38 to the sum of losses, as in VW")
+
+
+class DecisionLogLoss(Reporter):
+    """Sums the log loss of `--csoaa_ldf --probabilities`: -log of the probability of the cheapest action."""
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        for _, first, stop in decisions_of(batch):
+            ends = batch.cost_ptr[first : stop + 1]
+            if stop > first and (np.diff(ends) == 1).all() and (batch.costs[ends[0] : ends[-1]] != UNLABELED).all():
+                chance = outputs.predictions[first + int(np.argmin(batch.costs[ends[0] : ends[-1]]))]
+                self._sum += float(-np.log(chance)) if chance > 0 else 999.0
+
+    def footer(self, run: Run, done: PassesDone) -> list[str]:
+        """Its line of the footer."""
+        weight = done.statistics.weighted_labeled
+        return [f"average multiclass log loss = {self._sum / weight:.6f}"] if weight else []
 
 
 def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> NDArray[np.float64]:

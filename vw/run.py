@@ -13,9 +13,12 @@ from hutch.core.data.cache import CACHE_ENDING
 from hutch.core.errors import UsageError
 from hutch.core.run.output import Lines, number_lines, raw_of
 from hutch.core.run.passes import Holdout
+from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
+from hutch.vw.decision_lines import ClassCells, DrawnCells, raw_class_lines, raw_costs
+from hutch.vw.decisions import EXPLORES
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
@@ -23,7 +26,7 @@ from hutch.vw.outputs import (
     prediction_lines,
     raw_scores_of,
 )
-from hutch.vw.reporters import Audit, LogLoss, ReadableModels, VwCells
+from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, NoCosts, ReadableModels, VwCells
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
@@ -37,10 +40,13 @@ def build_chain(options: Namespace) -> Chain:
         HutchError: options that contradict each other or the model.
     """
     if options.initial_regressor is None:
-        return Chain.from_config(chain_of(options))
-    from hutch.vw.load import load_chain
+        chain = Chain.from_config(chain_of(options))
+    else:
+        from hutch.vw.load import load_chain
 
-    return load_chain(options)
+        chain = load_chain(options)
+    chain.count_as_vw()
+    return chain
 
 
 def run_options(options: Namespace) -> RunOptions:
@@ -95,6 +101,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
     notes = Notes()
+    if options.holdout and chain.takes.of_decisions:
+        notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
@@ -116,17 +124,23 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         reader.watchers += watchers
         how = {"read_text": reader}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
-    cells = None
-    if given.probabilities or labels or given.direct:
+    cells: Cells | None = None
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        cells = DrawnCells(chain)
+    elif (given.probabilities and not chain.predicts.of_actions) or labels or given.direct:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed, direct=given.direct)
+    if chain.layers[0].name.startswith(EXPLORES):
+        cells = ClassCells(chain)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 
 
 def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
     """What the command line asks for, in VW's order."""
-    log_loss = LogLoss(chain) if given.probabilities else None
+    log_loss = None
+    if given.probabilities:
+        log_loss = DecisionLogLoss() if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
         yield Audit(chain, direct=given.direct)
     if log_loss:
@@ -145,6 +159,8 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         )
         yield Bar()
     yield MalformedData()
+    if chain.takes is Labels.ACTION_COSTS:
+        yield NoCosts()
     if given.readable_model or given.invert_hash:
         yield ReadableModels(chain, given)
 
@@ -158,12 +174,16 @@ def _counted(chain: Chain, seen: Statistics) -> Statistics:
 
 
 def _raw_lines(chain: Chain, given: Namespace) -> Lines:
+    if chain.takes is Labels.LOGGED_CLASS and not chain.predicts.of_actions:
+        return raw_class_lines(chain)
     if chain.predicts.of_actions:
-        from hutch.vw.decision_lines import raw_lines
+        from hutch.vw.decision_lines import raw_decision_lines
 
-        return raw_lines if chain.takes.value == "action_costs" else lambda batch, outputs: b""
+        return raw_decision_lines(chain)
     if chain.predicts.value != "class":
         return number_lines(raw_of)
+    if chain.takes is Labels.COST_SENSITIVE and chain.layers[0].name.startswith("simulate_"):
+        return raw_costs
     if given.scores or given.probabilities or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)

@@ -110,6 +110,7 @@ _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while th
 _ALWAYS_ON = "Accepted for compatibility; always on."
 _BAD_LINE = "a bad line is reported and passed over"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
+_LEGACY = "--cb_type mtr and sm become dr, as in VW"
 _NOT_NEEDED = "accepted, and changes nothing"
 
 GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
@@ -337,12 +338,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _words("ngram", "N", "N-grams of all namespaces, or of one with a letter before N.", sets="ngrams.size"),
             _words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs="ngram"),
             _int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
-            _flag(
-                "probabilities",
-                "Predict the probability of each class.",
-                sets="one_against_all.probabilities",
-                needs="oaa",
-            ),
+            _flag("probabilities", "Predict probabilities instead.", sets="one_against_all.probabilities", needs="oaa"),
             _flag("scores", "Predict the score of each class.", needs="oaa"),
             _int(
                 "indexing",
@@ -399,6 +395,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Costs of actions that have features of their own, one line each.",
                 choices=("m", "multiline", "mc", "multiline-classifier"),
             ),
+            _text("wap_ldf", "m|mc", "The same, learned from pairs of actions."),
             _flag("csoaa_rank", "Write all actions with their scores."),
             _flag("cb_adf", "Learn from the cost of the action that was chosen."),
             _text(
@@ -412,9 +409,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("rank_all", "With --cb_adf: write all actions with their scores."),
             _flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
             _int("cb", "Learn from the cost of the class that was chosen, out of 1 to N."),
+            _flag("cb_force_legacy", "With --cb, --cb_explore or --cbify: weights for each class.", note=_LEGACY),
+            _flag("eval", "With --cb: what the class that begins each label would have cost."),
             _flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
             _int("cb_explore", "Predict probabilities with which to choose each class, 1 to N."),
             _int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
+            _flag("cbify_ldf", "Learn decisions with all costs known from guesses and their costs alone."),
             _flag("cbify_cs", "With --cbify: labels are costs by class instead of classes."),
             _float("loss0", "With --cbify: cost of the right class.", default=0),
             _float("loss1", "With --cbify: cost of every other class.", default=1),

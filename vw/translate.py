@@ -193,9 +193,10 @@ def _layers(options: Namespace) -> list[Any]:
         UsageError: an option without the one that it needs, or two that exclude each other.
     """
     _check_needs(options)
+    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # the layers that decide have it
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
-        if option.layer and (value := option.given(options)) is not None:
+        if option.layer and option.name not in elsewhere and (value := option.given(options)) is not None:
             parameters = asked.setdefault(option.layer, {})
             if option.key:
                 parameters[option.key] = value
@@ -209,6 +210,8 @@ def _layers(options: Namespace) -> list[Any]:
 def _check_needs(options: Namespace) -> None:
     missing: dict[str, list[str]] = {}
     for option in OPTIONS:
+        if option.name == "probabilities" and options.csoaa_ldf is not None:
+            continue
         if option.needs and option.given(options) is not None and getattr(options, option.needs) in (None, False, []):
             if options.initial_regressor is None or option.needs == "active":  # else the model may have it
                 missing.setdefault(option.needs, []).append(f"--{option.name}")

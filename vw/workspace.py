@@ -301,9 +301,10 @@ class Workspace:
     def _tell(self, examples: list[Example], batch: Batch, outputs: Outputs) -> None:
         """Give each line its prediction."""
         values: list[Prediction]
-        if self._kind is PredictionType.SCALARS:
+        lists = (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS, PredictionType.SCALARS)
+        if self._kind is PredictionType.SCALARS and not self._chain.predicts.of_actions:
             values = outputs.scores.tolist()
-        elif self._kind in (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS):
+        elif self._kind in lists:
             [(_, _, scores)] = ranked_actions(batch, outputs)
             values = [scores] * len(examples)
         elif self._chain.takes.value == "action_costs":

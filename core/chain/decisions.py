@@ -26,7 +26,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
 )
 from hutch.core.kernel.cache import entry
-from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, values_of
+from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 
@@ -38,6 +38,7 @@ DECISIONS = np.dtype(
         ("run", "u8"),  # address of the RUN record
         ("decision", "u8"),  # address of the DECISION record
         ("kind", "u8"),  # COSTS, CHOICE or CLASSES
+        ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
         ("probabilities", "u8"),  # address of the batch's probabilities
         (
             "ranked",
@@ -182,6 +183,16 @@ def _read_choice(s, r, d, row):
 
 
 @inlined
+def _show_class(s, r, d, e, row):
+    """Let the example be the one action that a class's example has, with all classes that its label names."""
+    show_action(r.example, d, 0, False)
+    ends = int64s_at(r.cost_ptr, uint64(0))
+    first, last = uint64(ends[row]), uint64(ends[row + uint64(1)])
+    e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
+    e.cost_count = last - first
+
+
+@inlined
 def _write_outputs(s, r, d, e, row, stop):
     """Write what the chain said of a decision; a shared line has no prediction."""
     predictions, raw = float32s_at(r.predictions, r.size), float32s_at(r.raw, r.size)
@@ -227,7 +238,9 @@ def drive_decisions(decisions, start):
         _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
         first = row + uint64(has_shared)
         labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
-        labeled = labeled and d.count > uint64(0)
+        labeled = labeled and (d.count > uint64(0) or s.as_vw == uint64(1))  # VW counts a shared line alone
+        if s.kind == uint64(CLASSES):
+            _show_class(s, r, d, e, row)
         d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
         e.line += uint64(1)
@@ -236,9 +249,13 @@ def drive_decisions(decisions, start):
         held_out = learning and ((r.period > 0 and r.counter % r.period == 0) or (r.after > 0 and r.counter > r.after))
         weight = e.importance
         if d.count > uint64(0):
-            learns = learning and labeled and weight > 0 and not held_out
+            learns = learning and labeled and weight > 0 and (s.as_vw == uint64(1) or not held_out)
             call(layer.learn if learns else layer.predict, top, example, e.label, weight, uint64(0))
+            if s.as_vw == uint64(1) and s.kind == uint64(COSTS):
+                if float32s_at(d.costs, d.count)[ranked_of(d)[0]] == UNLABELED:
+                    e.loss = np.float64(UNLABELED)
         _write_outputs(s, r, d, e, row, stop)
+        held_out = held_out and (s.as_vw == uint64(0) or s.kind != uint64(COSTS))
         if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
             shared.time += e.importance
         tally(e, shared, labeled, held_out)
@@ -266,6 +283,10 @@ class DecisionDriver:
         self._actions = np.zeros(0, ACTION)
         self._room: dict[str, NDArray[Any]] = {}
         self._living: tuple[NDArray[Any], ...] = ()  # arrays of the batch that kernels see
+
+    def count_as_vw(self) -> None:
+        """Learn decisions that are held out, too, and let a cost that is not known be 3.4e38, as VW does."""
+        self._record["as_vw"] = 1
 
     @property
     def address(self) -> int:

@@ -307,6 +307,11 @@ class Engine:
         """Whether examples reach the chain as decisions."""
         return self._decisions is not None
 
+    def count_as_vw(self) -> None:
+        """Learn decisions of several lines that are held out, too, and count 3.4e38 for no cost, as VW does."""
+        if self._decisions is not None and self.takes.of_decisions:
+            self._decisions.count_as_vw()
+
     @property
     def last_features(self) -> int:
         """Features used by the example run last, interactions and the constant included."""

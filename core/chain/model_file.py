@@ -20,7 +20,7 @@ from safetensors.numpy import save
 
 from hutch.core.atomic import write_bytes
 from hutch.core.chain.stored import Stored, dense, rows_in_use
-from hutch.core.errors import ModelError, at, shortened
+from hutch.core.errors import ModelError, at, counted, shortened, warn
 from hutch.core.version import version
 
 FORMAT_VERSION = 1
@@ -71,6 +71,19 @@ def save_model(
     }
     header["crc32"] = f"{_checksum(tensors, header):08x}"
     write_bytes(path, save(tensors, header))
+    tell_overflow(path, tensors.get("weights#values", tensors.get("weights")))
+
+
+def tell_overflow(path: str | Path, weights: NDArray[Any] | None) -> None:
+    """Warn of weights that are no numbers; they are kept, so that a run that goes on is the one that never stopped.
+
+    Args:
+        path: of the model.
+        weights: those in use; None if it has none.
+    """
+    if weights is not None and weights.dtype.kind == "f" and (wrong := weights.size - np.isfinite(weights).sum()):
+        why = "the learning rate was too high, or numbers of the data too large"
+        warn(at(str(path), None, None, f"{counted(int(wrong), 'weight')} overflowed to nan or infinity: {why}"))
 
 
 def _rows_in_use(array: NDArray[Any]) -> NDArray[np.uint32] | None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hutch.core.chain.model_file import load_compact, load_metadata
-from hutch.core.chain.stored import Stored
+from hutch.core.chain.model_file import load_compact, load_metadata, tell_overflow
+from hutch.core.chain.stored import Stored, parts_of
 from hutch.core.errors import ModelError, at
 
 _MOST_BITS = 62
@@ -22,6 +22,7 @@ def load_chain_model(path: str | Path) -> tuple[dict[str, Stored], dict[str, Any
     """
     arrays, metadata = load_compact(path)
     check_chain(arrays, metadata, str(path))
+    tell_overflow(path, parts_of(arrays["weights"]))
     return arrays, metadata
 
 

@@ -205,6 +205,7 @@ class Reduction(ABC):
         self.parameters = parameters
         self.context = context
         self.state = Record(_NO_STATE)
+        self._losses: list[tuple[str, NDArray[Any]]] = []
 
     @classmethod
     def width(cls, parameters: Any) -> int:
@@ -363,4 +364,11 @@ class Reduction(ABC):
 
     def loss(self, choice: LossChoice) -> NDArray[Any]:
         """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""
-        return choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)
+        record = choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)
+        self._losses.append((choice.name, record))
+        return record
+
+    @property
+    def loss_failures(self) -> dict[str, int]:
+        """How often the derivative of a plugin's loss raised, or was not finite, by the loss."""
+        return {name: int(record["failures"][0]) for name, record in self._losses if record["failures"][0]}

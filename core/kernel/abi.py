@@ -110,6 +110,7 @@ LOSS = np.dtype(
         ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
         ("upper", "f8"),
         ("shared", "u8"),  # address of the SHARED record (squared loss reads the label range)
+        ("failures", "u8"),  # how often a plugin's derivative raised, or was not finite
     ]
 )
 
@@ -226,8 +227,13 @@ float32s_at, float64s_at = array_at(np.float32), array_at(np.float64)
 uint32s_at, uint64s_at, int64s_at = array_at(np.uint32), array_at(np.uint64), array_at(np.int64)
 
 
-def caller_of(signature: str) -> Any:
-    """What an intrinsic that calls a function of this signature by its address returns to Numba."""
+def caller_of(signature: str, raised: float | None = None) -> Any:
+    """What an intrinsic that calls a function of this signature by its address returns to Numba.
+
+    Args:
+        signature: of the function.
+        raised: the result where the function raises; None for functions that never do.
+    """
     from numba.core import sigutils, types
 
     arguments, result = sigutils.normalize_signature(signature)
@@ -235,7 +241,10 @@ def caller_of(signature: str) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         pointer = context.call_conv.get_function_type(result, arguments).as_pointer()
         function = builder.inttoptr(values[0], pointer)
-        return context.call_conv.call_function(builder, function, result, arguments, values[1:])[1]
+        status, found = context.call_conv.call_function(builder, function, result, arguments, values[1:])
+        if raised is None:
+            return found
+        return builder.select(status.is_error, context.get_constant(result, raised), found)
 
     return result(types.uint64, *arguments), generate
 
@@ -254,8 +263,8 @@ def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, sc
 
 @intrinsic
 def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: Any, parameter: Any) -> Any:
-    """Call a plugin's plain loss function at `address`."""
-    return caller_of(PLAIN_LOSS_SIGNATURE)
+    """Call a plugin's plain loss function at `address`; NaN if it raises."""
+    return caller_of(PLAIN_LOSS_SIGNATURE, raised=float("nan"))
 
 
 @intrinsic

@@ -1,7 +1,22 @@
 """The five kernels of a loss that is given as two plain functions, its value and its derivative."""
 
+import math
+
+from numpy import uint64
+
 from hutch.core.kernel.abi import call_plain_loss, loss_kernel, loss_of
+from hutch.core.kernel.decorators import helper
 from hutch.core.loss.flow import flow_to
+
+
+@helper
+def _slope(prediction, label, record):
+    """The plugin's derivative; 0 where it raises or is not finite, so that nothing is learned there, and counted."""
+    slope = call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
+    if not math.isfinite(slope):
+        record.failures = record.failures + uint64(1)
+        return 0.0
+    return slope
 
 
 @loss_kernel
@@ -14,31 +29,27 @@ def plain_value(prediction, label, scale, norm, loss):
 @loss_kernel
 def plain_derivative(prediction, label, scale, norm, loss):
     """The plugin's derivative."""
-    record = loss_of(loss)
-    return call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
+    return _slope(prediction, label, loss_of(loss))
 
 
 @loss_kernel
 def plain_update(prediction, label, scale, norm, loss):
     """The step of the gradient flow, so that learning with importance 2 equals learning twice."""
     if not norm > 0.0:
-        record = loss_of(loss)
-        return -scale * call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
+        return -scale * _slope(prediction, label, loss_of(loss))
     return (flow_to(prediction, label, scale * norm, loss) - prediction) / norm
 
 
 @loss_kernel
 def plain_unsafe_update(prediction, label, scale, norm, loss):
     """The gradient step."""
-    record = loss_of(loss)
-    return -scale * call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
+    return -scale * _slope(prediction, label, loss_of(loss))
 
 
 @loss_kernel
 def plain_square_gradient(prediction, label, scale, norm, loss):
     """Square of the derivative."""
-    record = loss_of(loss)
-    derivative = call_plain_loss(record.plain_derivative, prediction, label, record.parameter)
+    derivative = _slope(prediction, label, loss_of(loss))
     return derivative * derivative
 
 

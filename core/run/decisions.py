@@ -84,8 +84,8 @@ def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
     return best_actions if getattr(layers[0].parameters, "lists", "all") == "best" else decision_lines
 
 
-def label_cell(batch: Batch, row: int, takes: Labels) -> str | None:
-    """What the table says of the label of the decision to which a row belongs."""
+def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> str | None:
+    """What the table says of the label of the decision to which a row belongs, classes counted from `first_class`."""
     _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
     low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
     known = np.flatnonzero(batch.costs[low:high] != UNLABELED) + low
@@ -97,7 +97,7 @@ def label_cell(batch: Batch, row: int, takes: Labels) -> str | None:
     at = int(known[0])
     action = int(np.searchsorted(batch.cost_ptr, at, "right")) - 1 - first
     if takes is Labels.LOGGED_CLASS:
-        action = int(batch.cost_classes[at]) - 1
+        action = int(batch.cost_classes[at]) - 1 + first_class
     return f"{action}:{batch.costs[at]:.2g}:{batch.probabilities[at]:.2g}"
 
 

@@ -76,6 +76,8 @@ class PlainCells:
         """See `Cells`."""
         if self._predicts.of_actions:
             return label_cell(batch, i, self._takes)
+        if self._takes == Labels.LOGGED_CLASS:
+            return label_cell(batch, i, self._takes, first_class=1)
         if self._takes == Labels.COST_SENSITIVE:
             return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
         label = batch.labels[i]

@@ -9,6 +9,7 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.namespaces import NamedNamespaces
 from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
+from hutch.core.errors import counted
 
 NO_LABELS = "no example had a label: nothing was learned"
 
@@ -38,6 +39,7 @@ class Unexpected:
         self.labels = 0
         self.first: float | None = None
         self._told = self._told_missing = self._doubted = self._told_loss = False
+        self._told_failures: set[str] = set()
         self._seen = self._example = 0
 
     @property
@@ -75,6 +77,12 @@ class Unexpected:
             choice = self._engine.layers[0].loss_choice
             whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
             yield f"{whose} gave nan for an example: the mean loss is unknown, and what was learned of it may be wrong"
+        for layer in self._engine.layers:
+            for name, times in layer.loss_failures.items():
+                if name not in self._told_failures:
+                    self._told_failures.add(name)
+                    why = f"its derivative raised, or was not finite, {counted(times, 'time')}"
+                    yield f"the loss {name!r} failed: {why}; nothing was learned there"
         doubt = self._engine.doubtful_labels()
         if doubt and not self._doubted:
             self._doubted = True

@@ -15,7 +15,7 @@ from hutch.core.text.problems import KEPT, Found
 from hutch.core.text.state import add_action, report
 
 BLANK, COLON = 32, 58
-_WORD = b"shared"
+_SHARED, _LABEL = b"shared", b"label"
 
 
 @helper
@@ -30,14 +30,14 @@ def next_word(at, stop):
 
 
 @helper
-def _is_word(start, stop):
-    """Whether a word is `shared`, perhaps between stars as VW's cost-sensitive examples write it."""
+def _is_word(start, stop, word):
+    """Whether a word is this one, perhaps between stars as VW's cost-sensitive examples write it."""
     while start < stop and byte_at(start) == 42 and byte_at(stop - 1) == 42:
         start, stop = start + 1, stop - 1
-    if stop - start != len(_WORD):
+    if stop - start != len(word):
         return False
-    for i in range(len(_WORD)):
-        if byte_at(start + i) != _WORD[i]:
+    for i in range(len(word)):
+        if byte_at(start + i) != word[i]:
             return False
     return True
 
@@ -68,6 +68,8 @@ def _read_action(state, start, stop, all_costs):
     second, cost_end = _next_part(name_end, stop)
     third, end = _next_part(cost_end, stop)
     action = hash_name(first, name_end, uint32(0), 0)
+    if all_costs and _is_word(first, name_end, _LABEL):
+        action = uint32(0)  # which is how VW reads `label:cost`
     cost, probability = UNLABELED, float32(0)
     if second < cost_end:
         cost = _read_number(second, cost_end)
@@ -87,7 +89,7 @@ def read_actions(state, start, end, all_costs):
     """`shared`, or words `action[:cost[:probability]]`; with `all_costs` `action[:cost]`."""
     at, stop = next_word(start, end)
     beyond, _ = next_word(stop, end)
-    if beyond == end and _is_word(at, stop):
+    if beyond == end and _is_word(at, stop, _SHARED):
         add_action(state, uint32(0), UNLABELED, SHARED_ROW)
         return
     while at < stop:

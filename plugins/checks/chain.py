@@ -215,7 +215,7 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Map
     return [*stacks, *([{base: {"loss": "logistic"}}] for base in bases[:1])]
 
 
-def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]]:
+def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...] = ()) -> Iterator[list[str]]:
     """Stacks of layers each of which is what the one above it asks for; a base learner where one is, `linear` first."""
     labels, predictions = reduction.asks or (None, None)
     fitting = [
@@ -226,8 +226,8 @@ def _asked(registry: Registry, reduction: type[Reduction]) -> Iterator[list[str]
     bases = sorted(([name] for name, cls in fitting if cls.is_base), key=lambda stack: stack != ["linear"])
     yield from bases
     for name, cls in fitting if not bases else []:
-        if cls.asks is not None and cls.asks != reduction.asks:
-            yield from ([name, *rest] for rest in _asked(registry, cls))
+        if cls.asks is not None and cls.asks != reduction.asks and name not in above:
+            yield from ([name, *rest] for rest in _asked(registry, cls, (*above, name)))
 
 
 def plausible(kind: type[Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
 
 _0, _1 = np.float32(0), np.float32(1)
+Lists = Literal["all", "best"]
 
 
 class CostSensitiveWithFeaturesParameters(Parameters):
@@ -41,7 +42,7 @@ class CostSensitiveWithFeaturesParameters(Parameters):
     """
 
     method: Literal["regression", "classification"] = "regression"
-    lists: Literal["all", "best"] = "all"
+    lists: Lists = "all"
 
 
 STATE = np.dtype([("classifies", "u8")])

@@ -161,6 +161,7 @@ class Sums(Reduction):
         self._set_range(context.shared)  # type: ignore[misc]
 
     begin_batch = Linear.begin_batch
+    features = Linear.features
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Sums that belong to no single feature."""

@@ -109,11 +109,42 @@ def slope(prediction: float, label: float, parameter: float) -> float:
     return 2.0 * (prediction - label)
 
 
-def test_a_loss_that_is_no_number_is_named() -> None:
-    plugins = Plugins(only=())
-    plugins.registry.losses["broken"] = Loss.plain("broken", value=broken, derivative=slope)
+def raising(prediction: float, label: float, parameter: float) -> float:
+    if label > 0.0:
+        raise ValueError
+    return 2.0 * (prediction - label)
+
+
+def endless(prediction: float, label: float, parameter: float) -> float:
+    return -np.inf if label > 0.0 else 2.0 * (prediction - label)
+
+
+def square(prediction: float, label: float, parameter: float) -> float:
+    return (prediction - label) ** 2
+
+
+def chain_of(loss: Loss) -> Chain:
     from hutch.core.config import read
 
-    config = read.validate(read.read_chain({"chain": [{"linear": {"loss": "broken"}}]}), plugins.registry)
+    plugins = Plugins(only=())
+    plugins.registry.losses[loss.name] = loss
+    config = read.validate(read.read_chain({"chain": [{"linear": {"loss": loss.name}}]}), plugins.registry)
+    return Chain(config, plugins)
+
+
+@pytest.mark.parametrize("value", [broken, raising])
+def test_a_loss_that_is_no_number_is_named(value: Any) -> None:
+    chain = chain_of(Loss.plain("broken", value=value, derivative=slope))
     with pytest.warns(UserWarning, match="the loss 'broken' gave nan for an example: the mean loss is unknown"):
-        Chain(config, plugins).learn(["1 |w a", "-1 |w b"] * 5)
+        chain.learn(["1 |w a", "-1 |w b"] * 5)
+
+
+@pytest.mark.parametrize("derivative", [raising, endless, broken])
+def test_a_derivative_that_fails_is_named_and_teaches_nothing(derivative: Any) -> None:
+    chain = chain_of(Loss.plain("failing", value=square, derivative=derivative))
+    with pytest.warns(
+        UserWarning, match=r"the loss 'failing' failed: .* raised, or was not finite, \d+ times; nothing"
+    ):
+        chain.learn(["1 |w a", "-1 |w b"] * 5)
+    assert np.isfinite(chain.arrays()["weights"]).all()
+    assert chain.predict(["|w a"])[0] <= 0.0

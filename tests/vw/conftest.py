@@ -82,7 +82,9 @@ def _same_weights(ours, theirs):
 
 def _table_of(text):
     """The progress table and the footer, without what names files."""
-    lines = [line for line in text.splitlines() if not re.match(r"\S+:\d+:\d+: |\d+ x .*, first at ", line)]
+    lines = [
+        line for line in text.splitlines() if not re.match(r"\S+:\d+:\d+: |\d+ x .*(, first at |, as in VW)", line)
+    ]
     start = next((i for i, line in enumerate(lines) if line.startswith("average  since")), None)
     return None if start is None else [line.rstrip() for line in lines[start:]]
 

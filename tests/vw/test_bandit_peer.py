@@ -17,10 +17,11 @@ def _decisions(seed, kind, count=60):
     found = []
     for _ in range(count):
         n = int(random.integers(1, 6))
-        lines = [f"shared |u u{random.integers(4)} v:{random.normal():.3f}"] if random.random() < 0.8 else []
+        has_shared = random.random() < 0.8 and kind != "alone"
+        lines = [f"shared |u u{random.integers(4)} v:{random.normal():.3f}"] if has_shared else []
         chosen = int(random.integers(n)) if random.random() < 0.9 else -1
         for k in range(n):
-            label = f"{k + 1}:{random.random():.3f} " if kind == "costs" else ""
+            label = f"{k + 1}:{random.random():.3f} " if kind in ("costs", "alone") else ""
             if kind == "bandit" and k == chosen:
                 label = f"{k}:{random.normal():.3f}:{random.uniform(0.05, 1):.3f} "
             words = " ".join(f"a{random.integers(9)}:{random.uniform(-1, 2):.3f}" for _ in range(3))
@@ -41,6 +42,20 @@ def _classes(seed, label, count=80):
 
 def _logged(random):
     return f"{random.integers(1, 4)}:{random.random():.3f}:{random.uniform(0.1, 1):.3f}"
+
+
+def _judged(random):
+    return f"{random.integers(1, 4)} {_logged(random)}"
+
+
+def _some(random):
+    """Not all classes are there to choose from."""
+    first, second = (random.permutation(3) + 1)[:2]
+    return f"{first} {second}:{random.random():.3f}:{random.uniform(0.1, 1):.3f}"
+
+
+def _costs(random):
+    return " ".join(f"{k}:{random.random():.3f}" for k in (1, 2, 3))
 
 
 def _class(random):
@@ -81,6 +96,20 @@ EXPLORERS = [
         ("--cb_explore 3 --cover 2 -q xx", (_logged, 36)),
         ("--cbify 3 --bag 2", (_class, 37)),
         ("--cbify 3 --cb_explore_adf --squarecb --loss0 -1 --loss1 2 -q xx", (_class, 38)),
+        ("--wap_ldf m -q ua --noconstant", ("costs", 39)),
+        ("--wap_ldf mc --loss_function hinge --ignore_linear a -q ab", ("costs", 40)),
+        ("--csoaa_ldf mc --probabilities --loss_function logistic", ("costs", 41)),
+        ("--cbify_ldf --softmax --lambda 4 --cb_type dr", ("alone", 42)),
+        ("--cb 3 --cb_force_legacy -q xx --l1 1e-4", (_some, 43)),
+        ("--cb 3 --cb_force_legacy --cb_type dm --sgd -l 0.1", (_logged, 44)),
+        ("--cb_explore 3 --cb_force_legacy --cover 3 --psi 0.4 --nounif", (_logged, 45)),
+        ("--cb_explore 3 --cb_force_legacy --cover 2 --cb_type ips --epsilon 0.2", (_logged, 46)),
+        ("--cb_explore 3 --cb_force_legacy --bag 3 --random_seed 5 -q ::", (_some, 47)),
+        ("--cb_explore 3 --cb_force_legacy --first 9", (_logged, 48)),
+        ("--cbify 3 --cb_force_legacy --bag 2 --flip_loss_sign", (_class, 49)),
+        ("--cbify 3 --cbify_cs --cb_force_legacy --cover 2", (_costs, 50)),
+        ("--cb 3 --eval -q xx", (_judged, 51)),
+        ("--cb 3 --eval --cb_type ips", (_judged, 52)),
     ],
 )
 def test_same_lines(arguments, text, tmp_path, monkeypatch, capfd):

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from hutch.chain import Chain
 from hutch.core.chain.model_file import FORMAT_VERSION, check_plugins, is_model, load_metadata, load_model, save_model
 from hutch.core.errors import HutchError, ModelError
 
@@ -178,3 +179,16 @@ def test_plugins_are_compared() -> None:
     assert check_plugins("m", {"a": "1"}, {"a": "2"}) == ["m: made with a 1, now 2: predictions may differ"]
     with pytest.raises(ModelError, match="m: the model needs plugins that are not loaded: pip install a==1 b==2"):
         check_plugins("m", {"a": "1", "b": "2", "hutch": "0"}, {"hutch": "0"})
+
+
+def test_weights_that_overflowed_are_kept_and_told(tmp_path: Path) -> None:
+    chain = Chain.from_config({"chain": ["linear"]})
+    chain.learn(["1 |f a b", "-1 |f c"])
+    weights = chain.arrays()["weights"]
+    weights[np.flatnonzero(weights.any(axis=1))[0], 0] = np.nan
+    for do in (chain.save, Chain.load):
+        with pytest.warns(UserWarning, match="model: 1 weight overflowed to nan or infinity: the learning rate"):
+            do(tmp_path / "model")
+    with pytest.warns(UserWarning, match="overflowed"):
+        again = Chain.load(tmp_path / "model")
+    assert np.array_equal(again.arrays()["weights"], weights, equal_nan=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain
+from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.plugins.checks import check_reduction
 from hutch.plugins.manager import installed
@@ -22,9 +23,9 @@ LAYERS = (
     "explore_rnd",
     "explore_synthetic_cover",
     "sample_action",
-    "action_per_class",
-    "simulate_bandit",
-    "simulate_cost_sensitive_bandit",
+    "weighted_all_pairs",
+    "action_probabilities",
+    "simulate_bandit_with_features",
 )
 CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 
@@ -151,3 +152,64 @@ def test_layers_that_do_not_fit_are_refused(layers, text):
     names = [{"ngrams": {"size": 2}} if layer == "ngrams" else layer for layer in layers]
     with pytest.raises(ConfigError, match=text):
         Chain.from_config({"chain": [*names, "cost_sensitive_with_features", "linear"]})
+
+
+def _linear(**more):
+    return {"linear": {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0, **more}}
+
+
+def test_all_pairs_learn_differences_as_by_hand():
+    """Pairs (i, j), i before j, of x_i - x_j with the weights |v_i - v_j| of the paper; plain gradient steps."""
+    random, weights = np.random.default_rng(5), np.zeros(8)
+    chain = Chain.from_config(
+        {"chain": ["weighted_all_pairs", _linear(learning_rate=0.05)], "input": {"constant": False}}
+    )
+    for _ in range(40):
+        x, costs = random.normal(size=(4, 8)).astype(np.float32), random.integers(0, 4, 4).astype(float)
+        record = {"actions": [{"f": {f"f{k}": float(v) for k, v in enumerate(row)}} for row in x], "costs": list(costs)}
+        np.testing.assert_allclose(chain.learn([record]), x @ weights, rtol=2e-4, atol=2e-5)
+        order = np.argsort(costs, kind="stable")
+        v = np.zeros(4)
+        for k in range(1, 4):
+            v[order[k]] = v[order[k - 1]] + (costs[order[k]] - costs[order[k - 1]]) / k
+        for i in range(4):
+            for j in range(i + 1, 4):
+                if v[i] != v[j]:
+                    difference, label = x[i] - x[j], -1.0 if costs[i] < costs[j] else 1.0
+                    error = label - np.clip(difference @ weights, -1, 1)
+                    weights += 2 * 0.05 * abs(v[i] - v[j]) * error * difference
+
+
+def test_all_pairs_need_features():
+    below = {"bayesian_linear": {"namespace": "a", "dimension": 2}}
+    with pytest.raises(ConfigError, match="needs a learner of hashed features below it: got 'bayesian_linear'"):
+        Chain.from_config({"chain": ["weighted_all_pairs", below]})
+
+
+def test_probabilities_of_actions_are_sigmoids_of_scores():
+    classifies = {"cost_sensitive_with_features": {"method": "classification"}}
+    logistic = {"linear": {"loss": "logistic"}}
+    chain = Chain.from_config({"chain": ["action_probabilities", classifies, logistic]})
+    scored = Chain.from_config({"chain": [classifies, logistic]})
+    for record, features, *_ in _decisions(60):
+        decision = {key: record[key] for key in ("shared", "actions")} | {"costs": [float(k % 2) for k in features]}
+        sigmoids = 1 / (1 + np.exp(scored.predict([decision]).astype(float)))
+        np.testing.assert_allclose(chain.predict([decision]), sigmoids / sigmoids.sum(), rtol=1e-5)
+        assert chain.learn([decision]).shape == scored.learn([decision]).shape
+
+
+def test_a_simulated_decision_learns_from_its_draw_alone():
+    lower = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    simulated = Chain.from_config({"chain": [{"simulate_bandit_with_features": {"right": -1.0, "wrong": 1.0}}, *lower]})
+    logged = Chain.from_config({"chain": lower})
+    for record, features, *_ in _decisions(50):
+        costs = [float(k % 3) for k in features]
+        decision = {key: record[key] for key in ("shared", "actions")} | {"costs": costs}
+        [batch] = to_batches([decision], simulated.parser)
+        outputs, _ = simulated.run_batch(batch)
+        drawn = int(outputs.ranked[1])
+        assert outputs.losses[0] == costs[drawn]
+        chances = logged.predict([decision | {"costs": None}])
+        np.testing.assert_allclose(outputs.predictions[1:], chances / chances.sum(), rtol=1e-5)
+        told = {"chosen": drawn, "cost": 2 * costs[drawn] - 1, "probability": float(outputs.predictions[1 + drawn])}
+        logged.learn([{key: record[key] for key in ("shared", "actions")} | told])

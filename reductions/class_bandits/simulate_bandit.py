@@ -25,9 +25,9 @@ from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
-from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 from hutch.reductions.bandits.explorer import Finite
 from hutch.reductions.bandits.random import draw_action
+from hutch.reductions.class_bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 
 
 class SimulateBanditParameters(Parameters):

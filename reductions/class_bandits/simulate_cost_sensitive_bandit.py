@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numpy import int64, uint64
+from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Labels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, learn_next, uint32s_at
+from hutch.core.kernel.abi import kernel, learn_next
 from hutch.core.kernel.decision import decision_at
-from hutch.core.kernel.decorators import helper
-from hutch.reductions.bandits.copies import copies_of, end_copies, make_copies
-from hutch.reductions.bandits.simulate_bandit import SimulateBandit, SimulateBanditParameters, choose, own_of
+from hutch.reductions.class_bandits.copies import copies_of, end_copies, make_copies
+from hutch.reductions.class_bandits.labels import judge_costs
+from hutch.reductions.class_bandits.simulate_bandit import SimulateBandit, SimulateBanditParameters, choose, own_of
 
 
 class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
@@ -30,22 +30,6 @@ class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
     """
 
 
-@helper
-def _judge(example, importance, action):
-    """The cost of the class chosen; writes what it costs above the cheapest as the loss."""
-    e, cost, least = example_of(example), np.float32(0), UNLABELED
-    classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
-    known = False
-    for j in range(len(costs)):
-        if costs[j] != UNLABELED:
-            least, known = min(least, costs[j]), True
-            if int64(classes[j]) == action + 1:
-                cost = costs[j]
-    e.features = e.length
-    e.loss = np.float64(cost - least) * np.float64(importance) if known else 0.0
-    return cost
-
-
 @kernel
 def predict(layer, example, label, importance, offset):
     """The class drawn."""
@@ -55,7 +39,7 @@ def predict(layer, example, label, importance, offset):
     action, _ = choose(layer, example, importance, offset)
     state.draws += uint64(1)
     end_copies(state.copies, example)
-    _judge(example, importance, action)
+    judge_costs(example, importance, action)
     return np.float32(action + 1)
 
 
@@ -68,11 +52,11 @@ def learn(layer, example, label, importance, offset):
     action, probability = choose(layer, example, importance, offset)
     state.draws += uint64(1)
     d = decision_at(copies_of(state.copies).decision)
-    cost = state.right + (state.wrong - state.right) * _judge(example, importance, action)
+    cost = state.right + (state.wrong - state.right) * judge_costs(example, importance, action)
     d.chosen, d.cost, d.probability = action, cost, probability
     learn_next(layer, example, d.cost, importance, offset)
     end_copies(state.copies, example)
-    _judge(example, importance, action)
+    judge_costs(example, importance, action)
     return np.float32(action + 1)
 
 

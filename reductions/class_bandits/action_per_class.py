@@ -16,11 +16,11 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Red
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of, uint32s_at
-from hutch.core.kernel.decision import decision_at, decision_of, show_action
+from hutch.core.kernel.decision import decision_at, decision_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
-from hutch.reductions.bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
+from hutch.reductions.class_bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 
 
 class ActionPerClassParameters(Parameters):
@@ -40,7 +40,6 @@ own_of = state_of(STATE)
 @helper
 def _run(layer, example, label, importance, offset, learns):
     copies, known = own_of(layer).copies, decision_of(example)
-    show_action(example, known, 0, False)
     if not make_copies(copies, example):
         return np.float32(0)
     d = decision_at(copies_of(copies).decision)

@@ -1,0 +1,83 @@
+"""Probabilities of actions from their scores: each score through a sigmoid, divided by their sum.
+
+    p(a) = s(a) / Σ s,   s(a) = 1 / (1 + exp(score of a))
+
+The lower the score, the likelier the action is the cheapest; scores mean that where the layer below classifies, with
+logistic loss.
+
+Source: VW 9.11.9, `--csoaa_ldf mc --probabilities`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+
+from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of
+from hutch.core.kernel.decision import decision_of, place_of, values_of
+from hutch.core.kernel.decorators import helper
+
+_0, _1 = np.float32(0), np.float32(1)
+
+
+class ActionProbabilitiesParameters(Parameters):
+    """Parameters of `action_probabilities`: none."""
+
+
+STATE = np.dtype([("unused", "u8")])
+own_of = state_of(STATE)
+
+
+@helper
+def _normalise(example):
+    """Turn the scores of all actions into probabilities, summed in the order of the actions."""
+    d, total = decision_of(example), _0
+    values = values_of(d)
+    for k in range(len(values)):
+        values[k] = _1 / (_1 + math.exp(values[k]))
+    for action in range(int64(d.count)):
+        total += values[place_of(d, action)]
+    for k in range(len(values)):
+        values[k] = values[k] / total if total > _0 else _1 / np.float32(len(values))
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Probabilities of the actions, the likeliest first."""
+    best = predict_next(layer, example, label, importance, offset)
+    _normalise(example)
+    return best
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """The same, and let the layer below learn."""
+    best = learn_next(layer, example, label, importance, offset)
+    if decision_of(example).only_learns == uint64(0):
+        _normalise(example)
+    return best
+
+
+class ActionProbabilities(Reduction):
+    """Turns scores of actions into probabilities of being the cheapest."""
+
+    name: ClassVar[str] = "action_probabilities"
+    Parameters: ClassVar[type[Parameters]] = ActionProbabilitiesParameters
+    takes = Labels.ACTION_COSTS
+    predicts = Predictions.ACTION_PROBABILITIES
+    asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register probabilities of actions."""
+    register(ActionProbabilities)

@@ -1,0 +1,149 @@
+"""What a policy would have cost that chooses a class for each example, from a log of what others chose.
+
+A label names the class that the policy chooses, and then the logged one with its cost and probability: `2 1:0.5:0.25`.
+The loss is an estimate of what the policy's class costs, unbiased if the probabilities are right:
+
+* `ips` (inverse propensity scores): c / p if the policy's class is the logged one, else 0.
+* `dr` (doubly robust): the x of a regressor for each class, in addition (c - x) / p if the classes are the same; the
+  regressors learn c with importance 1 / p afterwards.
+
+No policy is learned; the prediction is the class that the label names.
+
+Source: M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML 2011; VW 9.11.9,
+`--cb K --eval`.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy import int64, uint64
+
+from hutch.core.batch import Batch
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import DataError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, layer_of, state_of, uint32s_at
+from hutch.core.kernel.decision import decision_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.parameters import ExampleValue, Within
+from hutch.reductions.bandits.scratch import numbers
+from hutch.reductions.class_bandits.class_bandit import DR, TYPES
+from hutch.reductions.class_bandits.classes import require_models_of_classes
+from hutch.reductions.class_bandits.labels import estimated_cost, known_class, list_classes, regress_class
+from hutch.reductions.linear.memory import Buffer
+
+_0, _1 = np.float32(0), np.float32(1)
+
+
+class EvaluateClassPolicyParameters(Parameters):
+    """Parameters of `evaluate_class_policy`.
+
+    Attributes:
+        classes: how many, counted from 1; as many as the layer below has.
+        type: how costs are estimated.
+    """
+
+    classes: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(3)]
+    type: Literal["ips", "dr"] = "dr"
+
+
+_WITH_LABELS = (
+    "predictions_in_range", "learns", "predict_changes_nothing", "seeded", "batch_borders", "resume", "save_and_load",
+    "shuffled_features", "unseen_features", "empty_examples", "unlabeled_examples", "importance", "zero_importance",
+    "huge_importance", "magnitudes", "not_a_number", "loss", "loss_while_learning", "scores", "submodels",
+    "submodels_saved", "forged",
+)  # fmt: skip
+STATE = np.dtype([("classes", "u8"), ("scratch", "u8"), ("type", "i8")])
+own_of = state_of(STATE)
+
+
+@helper
+def _run(layer, example, importance, offset, learns):
+    state, e, d = own_of(layer), example_of(example), decision_of(example)
+    columns, room, count = list_classes(state.scratch, example, state.classes, uint64(1))
+    if columns == uint64(0) or e.cost_count == uint64(0):
+        return _1
+    chosen = int64(uint32s_at(e.cost_classes, e.cost_count)[0])
+    known, at, found, any_x = known_class(d, state.classes), offset + layer_of(layer).step, _0, False
+    listed, features = numbers(columns, room, 0), e.length
+    for j in range(count if known > 0 else uint64(0)):
+        number, x = int64(listed[j]), _0
+        if state.type == DR and (learns or number == chosen):
+            x = regress_class(layer, example, number, at, known if learns else int64(0), d, importance)
+            if not any_x:
+                features, any_x = e.features, True
+        if number == chosen:
+            found = estimated_cost(d, known, chosen, x)
+    ranked, values = uint32s_at(d.ranked, state.classes), float32s_at(d.values, state.classes)
+    for k in range(state.classes):
+        ranked[k] = (k + uint64(chosen) - uint64(1)) % state.classes
+        values[k] = _0
+    e.features, e.raw, e.loss = features, _0, np.float64(found * importance)
+    return np.float32(chosen)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """The class that the label names; the loss estimates its cost."""
+    return _run(layer, example, importance, offset, False)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """The same; the regressors learn."""
+    return _run(layer, example, importance, offset, True)
+
+
+class EvaluateClassPolicy(Reduction):
+    """Estimates what the classes that the labels name would have cost."""
+
+    name: ClassVar[str] = "evaluate_class_policy"
+    Parameters: ClassVar[type[Parameters]] = EvaluateClassPolicyParameters
+    takes = Labels.LOGGED_CLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.COST_SENSITIVE, Predictions.CLASS)
+    known_failures = dict.fromkeys(_WITH_LABELS, "its labels begin with the policy's class, which those of checks lack")
+
+    def __init__(self, parameters: EvaluateClassPolicyParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        require_models_of_classes(self.name, parameters.classes, context)
+        self.state = Record(STATE, classes=parameters.classes, type=TYPES[parameters.type], scratch=Buffer())
+
+    @classmethod
+    def width(cls, parameters: EvaluateClassPolicyParameters) -> int:
+        """As `class_bandit`: the regressors, beside a policy that is not there."""
+        return 2 if parameters.type == "dr" else 1
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    @property
+    def score_count(self) -> int:
+        """As many as classes, all 0."""
+        return int(self.parameters.classes)
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Check that each label names the policy's class.
+
+        Raises:
+            DataError: one does not.
+        """
+        pointers, classes = batch.cost_ptr, self.parameters.classes
+        for i in range(len(batch)):
+            first, end = (int(pointers[i]), int(pointers[i + 1])) if len(pointers) > 1 else (0, 0)
+            named = int(batch.cost_classes[first]) if first < end else 0
+            if not 1 <= named <= classes or batch.costs[first] != UNLABELED:
+                raise DataError(
+                    f"{self.name}: got a label that does not begin with a class alone (example {i + 1} of its batch), "
+                    f"wanted the policy's class from 1 to {classes} and the logged one, such as 2 1:0.5:0.25"
+                )
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the evaluation of policies on logged classes."""
+    register(EvaluateClassPolicy)
