@@ -28,7 +28,6 @@ from hutch.active.stopping import LEAST, expected_gains, stop_after
 from hutch.chain import Chain
 from hutch.core.text.parser import TextParser
 
-STREAMS = 1000
 BUDGETS = (0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.50, 0.60, 0.80)
 LINEAR = {"loss": "logistic", "normalized": False, "learning_rate": 0.5}
 _VW = """
@@ -301,22 +300,50 @@ def stream(seed, n, noise, change_at=None):
     return lines
 
 
-def check():
+def wilson(estimate, labels, examples, z=1.6449):
+    """Half-width of the 90% interval that a random sample gives, at a loss found among `labels` of `examples`."""
+    part = z**2 * (1 - labels / examples) / labels
+    return np.sqrt(part * estimate * (1 - estimate) + part**2 / 4) / (1 + part)
+
+
+def loss_interval(name, lines_of_seed, budget, floor, streams):
+    """Coverage, bias and width of the loss estimate, beside a random sample of as many labels."""
+    inside, errors, widths, bought = 0, [], [], []
+    for seed in range(streams):
+        lines = lines_of_seed(seed)
+        chain = build({"budget": budget, "floor": floor * budget}, seed=seed)
+        trace = chain.layers[0].trace(len(lines))
+        chain.learn(lines)
+        low, estimate, high = score_interval(LossSums(*chain.layers[0].loss_sums()))
+        truth, labels = float(trace["error"].mean()), int(trace["asked"].sum())
+        inside += low <= truth <= high
+        errors.append(estimate - truth)
+        widths.append([(high - low) / 2, wilson(truth, labels, len(lines))])
+        bought.append(labels)
+    bias, deviation = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
+    ours, random_ones = np.mean(widths, axis=0)
+    print(
+        f"| {name} | {floor} b | {np.mean(bought):.0f} | {inside / streams:.3f} | {bias:+.4f} ({deviation:.4f}) "
+        f"| {ours:.3f} | {random_ones:.3f} |",
+        flush=True,
+    )
+
+
+def check(streams):
     """Coverage and bias of the loss estimate, and how exactly budgets are spent."""
-    for noise in (0.05, 0.005):
-        inside, errors = 0, []
-        for seed in range(STREAMS):
-            chain = build({"budget": 0.1}, seed=seed)
-            trace = chain.layers[0].trace(5000)
-            chain.learn(stream(seed, 5000, noise))
-            low, estimate, high = score_interval(LossSums(*chain.layers[0].loss_sums()))
-            truth = float(trace["error"].mean())
-            inside += low <= truth <= high
-            errors.append(estimate - truth)
-        bias, deviation = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
-        print(
-            f"5,000 lines, 10%, noise {noise}: covers {inside / STREAMS:.3f}, bias {bias:+.4f} (s.e. {deviation:.4f})"
-        )
+    images, sick, words = digits(), cancer(), text()[:2000]
+
+    def shuffled(lines):
+        return lambda seed: [lines[i] for i in np.random.default_rng(seed).permutation(len(lines))]
+
+    print("| stream | floor | labels | covers | bias (standard error) | half-width | random sample's |")
+    print("|---|---|---|---|---|---|---|")
+    for floor in (0.4, 0.7):
+        for noise in (0.05, 0.005):
+            loss_interval(f"2,000 lines, noise {noise}", lambda s, n=noise: stream(s, 2000, n), 0.1, floor, streams)
+        loss_interval("digits", shuffled(images), 0.14, floor, streams)
+        loss_interval("breast cancer", shuffled(sick), 0.3, floor, streams)
+        loss_interval("simulated text", shuffled(words), 0.1, floor, streams)
     for change in (None, 25_000):
         parts = []
         for seed in range(3):
@@ -333,11 +360,12 @@ def main():
     parser.add_argument("--peers", metavar="PYTHON", help="has vowpalwabbit")
     parser.add_argument("--sms", metavar="FILE", help="SMSSpamCollection: ham or spam, TAB, message")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--streams", type=int, default=1000, help="of --check")
     parser.add_argument("--settle", action="store_true")
     parser.add_argument("--stop", action="store_true")
     options = parser.parse_args()
     if options.check:
-        check()
+        check(options.streams)
         return
     seeds = range(100, 100 + options.seeds)
     if options.stop:

@@ -12,6 +12,8 @@ from hutch.estimate.questions import Items
 
 SEVERAL = 1.5
 """Labels per item from which a crowd model can tell how noisy people are."""
+PEOPLE = DawidSkene(right=3.0, wrong=1.0)
+"""What noisy people mean: rows of few labels are held for less sure than by default, or intervals are too narrow."""
 
 
 def read_items(
@@ -66,7 +68,7 @@ def _noisy(said: Labels) -> np.ndarray:
         raise UsageError(
             f"--noisy: got {got:.2f} labels per item, wanted at least {SEVERAL} to tell how noisy people are"
         )
-    return aggregate(said, DawidSkene()).fit.posterior  # not calibrated: that moves rates towards the middle
+    return aggregate(said, PEOPLE).fit.posterior  # not calibrated: that moves rates towards the middle
 
 
 def _chances(path: str | Path) -> dict[str, float]:

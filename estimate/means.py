@@ -100,7 +100,6 @@ def mean_of_all(
     probability: Array | None = None,
     confidence: float = 0.95,
     doubt: Array | None = None,
-    fitted: int = 0,
 ) -> Interval:
     """The mean of these very items, of which some have outcomes: the difference estimator.
 
@@ -115,7 +114,6 @@ def mean_of_all(
         probability: P with which each labelled item was drawn (n), one by one; None: any n items were as likely.
         confidence: between 0 and 1.
         doubt: variance of each outcome (n) that is itself only an expectation; it adds to the interval.
-        fitted: how many numbers the predictions were fitted with to these outcomes: degrees of freedom spent.
 
     >>> found = mean_of_all(np.array([0.0, 1, 1]), np.array([0, 1, 2]), np.array([0.1, 0.8, 0.9, 0.9, 0.1, 0.8]))
     >>> round(found.estimate, 2)
@@ -133,7 +131,7 @@ def mean_of_all(
     if probability is None:
         error = outcomes - power * f
         estimate = float(power * predicted.mean() + error.mean())
-        freedom = max(float(n - 1 - (fitted if power > 0 else 0)), 1.0)
+        freedom = max(float(n - 1 - (power > 0)), 1.0)
         variance = float(np.var(error)) / freedom * (1 - n / total) + float(np.mean(unsure)) / n
         reach = quantile(confidence, freedom) * math.sqrt(variance)
     else:

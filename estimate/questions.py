@@ -155,10 +155,8 @@ def ask(items: Items, question: Question, confidence: float = 0.95, always: int 
     weight = None if chance is None else 1 / chance
     predicted = cross_fitted(question.features[question.inside], outcomes, labelled, weight, seed)
 
-    fitted = min(question.features.shape[1], len(outcomes) // 10)
-
     def interval(forecast: Array) -> Interval:
-        found = mean_of_all(outcomes, labelled, forecast, chance, confidence, doubt, fitted)
+        found = mean_of_all(outcomes, labelled, forecast, chance, confidence, doubt)
         if always is not None and found.labelled:
             drawn = 1.0 if chance is not None else max(1 - found.labelled / total, 1e-9)
             spread = found.deviation * np.sqrt(found.labelled / drawn)

@@ -18,8 +18,8 @@ import numpy as np
 
 from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_codes, read_gold, read_labels
-from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.estimate import questions
+from hutch.estimate.files import PEOPLE
 from hutch.estimate.questions import Answer, Items, Question
 
 ITEMS, CLASSES, LABELS = 2000, 3, 200
@@ -81,7 +81,7 @@ def noisy(world: World, places: np.ndarray, random: np.random.Generator) -> np.n
     labels = np.where(right, world.truth[places][:, None], random.integers(0, CLASSES, people.shape))
     codes = np.stack([people.ravel(), np.repeat(np.arange(len(places)), 5), labels.ravel()], axis=1).astype(np.int32)
     rows = from_codes(codes, [f"w{k}" for k in range(20)], [str(k) for k in range(len(places))], NAMES, NAMES)
-    return aggregate(rows, DawidSkene()).fit.posterior
+    return aggregate(rows, PEOPLE).fit.posterior
 
 
 def runs(count: int) -> Iterator[tuple[str, float, list[Answer]]]:

@@ -21,6 +21,7 @@ CLARITIES = (0.15, 1.0, 0.4, 0.05)
 _TRIAL, _START = 3, 6  # iterations after which one of them is chosen, and then one of two ways to start
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
+_SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that came of it
 
 
 class TwoLevelParameters(Parameters):
@@ -88,7 +89,9 @@ class TwoLevel(CrowdModel):
 
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
         against the truth, so the posteriors of `DawidSkene` are tried as well; the start that predicts labels better
-        is continued. A history settles both.
+        is continued. If that is Dawid-Skene's, its posteriors are averaged with those that EM makes of them: both
+        explain the labels, and where a small crowd cannot tell them apart the average errs less. A history settles
+        clarity and start.
         """
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:
@@ -97,8 +100,19 @@ class TwoLevel(CrowdModel):
         other = DawidSkene(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
         rival = other.fit(labels, None, over).posterior
         trials = [self._try(labels, clarity, _START, start, over) for start in (None, rival)]
-        _, state = max(trials, key=lambda trial: trial[0])
-        return self.improve(labels, state, _START, over)
+        from_votes = trials[0][0] >= trials[1][0]
+        found = self.improve(labels, trials[0 if from_votes else 1][1], _START, over)
+        return found if from_votes else self._average(labels, found, rival, over)
+
+    def _average(self, labels: Labels, found: Fit, rival: Array, over: Over) -> Fit:
+        """The run with `rival` averaged into its posteriors, and what the workers' labels are worth under these."""
+        state = found.state
+        q, ours = state.items["posterior"].reshape(labels.items, 2, -1), found.posterior[:, None]
+        levels = np.where(ours > 0, q / np.where(ours > 0, ours, 1.0), level_prior(state)[:, None])
+        kept = 1 / (_SHARE + labels.items / _ITEMS)
+        q[...] = (1 - kept) * q + kept * rival[:, None] * levels
+        self.settle(state, over(self, labels, state).count())
+        return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
     def _try(
         self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = Whole
@@ -110,6 +124,7 @@ class TwoLevel(CrowdModel):
         if start is not None:
             levels = np.array([_CLEAR_START, 1 - _CLEAR_START])
             state.items["posterior"][...] = (levels[None, :, None] * start[:, None]).reshape(labels.items, -1)
+            state.scratch["class_counts"][...] = self.parameters.class_anchor * start.sum(axis=0)
         model.improve(labels, state, 1, over)
         steps = over(model, labels, state)
         model.settle(state, steps.count())

@@ -5,7 +5,7 @@ importance of a label that would change the prediction (for `margin` the distanc
 never falls as the cutoff rises, so `solve_cutoff` sets the cutoff from a label budget whatever the rule is. Nothing
 here sees a label.
 
-    budget   max(floor, min(1, (cutoff / score)^4)): the loss estimate is unbiased, every probability is at least floor
+    budget   max(floor, min(1, (cutoff / score)^4)): the loss estimate holds for any model, no P is below floor
     iwal     Beygelzimer, Hsu, Langford, Zhang, "Agnostic active learning without constraints", NIPS 2010, with
              G = score / seen (Karampatziakis, Langford, UAI 2011): trained with importance 1 / P it is consistent
     margin   1 if score ≤ cutoff: no guarantees, nothing can be estimated

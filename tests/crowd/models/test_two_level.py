@@ -129,6 +129,33 @@ def test_a_start_that_predicts_better_is_taken():
     assert best > accuracy(alone.posterior, crowd.truth)
 
 
+def test_the_start_that_was_taken_keeps_a_part():
+    crowd = simulate(924, 7, 2, 4.93, seed=43)
+    labels = replace(crowd.labels, gold=np.where(np.arange(924) < 5, crowd.truth, -1).astype(np.int32))
+    model = TwoLevel()
+    fit = model.fit(labels)
+    rival = DawidSkene(iterations=20).fit(labels).posterior
+    _, state = model._try(labels, fit.state.shared["strengths"][kernels.CLARITY], 6, rival)
+    alone, kept = model.improve(labels, state, 6).posterior, 1 / (4 + 0.924)
+    assert np.allclose(fit.posterior, (1 - kept) * alone + kept * rival, atol=1e-12)
+    assert (fit.posterior[np.arange(5), crowd.truth[:5]] > 1 - 1e-12).all()
+    expected = model.count(labels, fit.state)
+    assert np.allclose(fit.state.workers["counts"].sum(), expected["counts"].sum(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("seed", [41, 43, 146])
+def test_a_crowd_whose_votes_are_biased_is_not_drawn_to_them(seed):
+    """The class prior is anchored at the class shares of the start, not at the votes', if these are not the start."""
+    items, workers, classes, ratings = {41: (488, 12, 3, 2.3), 43: (924, 7, 2, 4.9), 146: (1683, 9, 4, 3.3)}[seed]
+    gaps = []
+    for again in range(10):
+        crowd = simulate(items, workers, classes, ratings, seed=1000 * again + seed)
+        found = [model.fit(crowd.labels).posterior for model in (TwoLevel(), DawidSkene())]
+        gaps.append(accuracy(found[0], crowd.truth) - accuracy(found[1], crowd.truth))
+    assert np.mean(gaps) > -0.003
+    assert min(gaps) > -0.025
+
+
 def test_murky_items_are_told_from_clear_ones():
     clear = [(f"w{w}", f"c{i}", str(i % 2)) for i in range(40) for w in range(8)]
     murky = [(f"w{w}", f"m{i}", str((w + i) % 2)) for i in range(10) for w in range(8)]
