@@ -97,7 +97,9 @@ def _parameter(dice: random.Random, config: dict[str, Any]) -> None:
         return
     name, given = dice.choice(layers)
     if name in (known := installed().registry.reductions) and isinstance(given, dict):
-        given[dice.choice([field.name for field in fields(known[name].Parameters)] or ["x"])] = dice.choice(_VALUES)
+        given[dice.choice([field.name for field in fields(known[name].Parameters)] or ["x"])] = copy.deepcopy(
+            dice.choice(_VALUES)
+        )
 
 
 def made(number: int, seed: int, names: list[str]) -> tuple[str, list[str]]:
@@ -117,7 +119,7 @@ def made(number: int, seed: int, names: list[str]) -> tuple[str, list[str]]:
             if isinstance(node, dict) and dice.random() < 0.2:
                 node[dice.choice(["x", "", "linear", "bits", 1, None])] = node.pop(key)
             else:
-                node[key] = dice.choice(_VALUES)
+                node[key] = copy.deepcopy(dice.choice(_VALUES))
         elif isinstance(config.get("chain"), list):
             other = dice.choice(CHAINS[dice.choice(names)][0])
             place = dice.randrange(len(config["chain"]) + 1)

@@ -141,8 +141,8 @@ def _never_killed(job: Job, folder: Path) -> list[_Whole]:
         done = run(step, folder, environment=job.variables)
         if wrong := done.wrong(0):
             raise RuntimeError(f"{' '.join(step)}: {wrong}")
-        job.after(folder, number)
         found.append(_Whole(_seen(job, folder), _names(job, folder), done.seconds))
+        job.after(folder, number)
     return found
 
 

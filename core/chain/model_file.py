@@ -9,7 +9,7 @@ its shape in `sparse`.
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save_model(
-    path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any], *, kind: str = "chain"
+    path: str | Path,
+    arrays: Mapping[str, NDArray[Any]],
+    metadata: Mapping[str, Any],
+    *,
+    kind: str = "chain",
+    whole: Collection[str] = (),
 ) -> None:
     """Write a model in one step: a crash leaves the old file or the new one, never half of one.
 
@@ -39,6 +44,8 @@ def save_model(
         arrays: everything to keep, by name; numbers of any width, bit for bit.
         metadata: what JSON can hold; comes back from `load_model`.
         kind: what the model is of (`chain`, `crowd`, `em`); loading as another kind is refused.
+        whole: names of arrays that are stored with all their rows, however few are in use: those whose size only the
+            file knows.
 
     Raises:
         HutchError: the file cannot be written.
@@ -54,7 +61,7 @@ def save_model(
     shapes: dict[str, tuple[int, ...]] = {}
     for name, array in arrays.items():
         array = np.asarray(array, order="C")
-        rows = _rows_in_use(array)
+        rows = None if name in whole else _rows_in_use(array)
         if rows is None:
             tensors[name] = array
         else:

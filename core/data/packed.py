@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 from hutch.core.data.ahead import ahead
 from hutch.core.errors import DataError, at
 
-_COMPRESSED_BYTES = 1 << 14  # a piece this small cannot unpack to more than some hundred megabytes
 _PIECE_BYTES, _PIECES_AHEAD = 1 << 19, 4
 
 
@@ -24,21 +23,26 @@ class _Decoder(Protocol):
 
 
 class _Format(NamedTuple):
-    """A format's name, what makes a decoder, and the error of corrupt data."""
+    """A format's name, what makes a decoder, the error of corrupt data, and how much is unpacked at once.
+
+    A piece of that many bytes cannot unpack to much more than 16 MiB: deflate makes 1 byte of up to 1032, and Zstandard
+    makes a block of 4 bytes of 128 KiB that are all the same.
+    """
 
     name: str
     decoder: Callable[[], _Decoder]
     error: type[Exception]
+    piece: int
 
 
 def _gzip() -> _Format:
-    return _Format("gzip", lambda: zlib.decompressobj(wbits=31), zlib.error)
+    return _Format("gzip", lambda: zlib.decompressobj(wbits=31), zlib.error, 1 << 14)
 
 
 def _zstd() -> _Format:
     import zstandard  # loading it takes longer than reading a small file
 
-    return _Format("zstd", lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
+    return _Format("zstd", lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError, 1 << 9)
 
 
 ENDINGS = {".gz": _gzip, ".zst": _zstd}
@@ -109,7 +113,7 @@ class Decompressed(io.RawIOBase):
 
     def _unpack(self) -> Iterator[bytes]:
         decoder, begun = self._format.decoder(), False
-        while data := self._raw.read(_COMPRESSED_BYTES):
+        while data := self._raw.read(self._format.piece):
             while data:
                 if decoder.eof:
                     data = data.lstrip(b"\0")  # padding after a member is allowed

@@ -304,7 +304,8 @@ class Chain(OneByOne, Engine):
         """
         from hutch.core.chain.model_file import save_model
 
-        save_model(path, self.arrays(), self.metadata())
+        growing = [name for name, limits in self.limits().items() if limits.grows]
+        save_model(path, self.arrays(), self.metadata(), whole=growing)
 
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""

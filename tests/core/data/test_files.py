@@ -1,5 +1,7 @@
 import gzip
 import hashlib
+import io
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +13,7 @@ import zstandard
 from hutch.core.batch import Batch
 from hutch.core.data import files as input_files
 from hutch.core.data.files import InputFiles, check_sources
+from hutch.core.data.packed import Decompressed
 from hutch.core.errors import DataError
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import Problem
@@ -102,3 +105,16 @@ def test_nothing_depends_on_the_number_of_threads(tmp_path: Path, name: str, mon
         found.append((digest.hexdigest(), told, files.problems.counts.tolist()))
     assert all(one == found[0] for one in found[1:])
     assert [problem.line for problem in found[0][1]] == [7 + 1000 * k for k in range(5)]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compression_bomb_is_not_unpacked_at_once(ending: str) -> None:
+    bomb = io.BytesIO(gzip.compress(bytes(200 << 20), 9) if ending == ".gz" else zstandard.compress(bytes(200 << 20)))
+    tracemalloc.start()
+    try:
+        file = Decompressed(bomb, "bomb", ending)
+        assert file.read(1) == b"\0"
+        file.close()
+        assert tracemalloc.get_traced_memory()[1] < 150 << 20
+    finally:
+        tracemalloc.stop()
