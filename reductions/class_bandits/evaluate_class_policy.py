@@ -20,19 +20,16 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import Batch
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.errors import DataError
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, layer_of, state_of, uint32s_at
+from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, layer_of, uint32s_at
 from hutch.core.kernel.decision import decision_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.scratch import numbers
-from hutch.reductions.class_bandits.class_bandit import DR, TYPES
-from hutch.reductions.class_bandits.classes import require_models_of_classes
+from hutch.reductions.class_bandits.class_bandit import DR, ClassBandit, own_of
 from hutch.reductions.class_bandits.labels import estimated_cost, known_class, list_classes, regress_class
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -55,8 +52,6 @@ _WITH_LABELS = (
     "huge_importance", "magnitudes", "not_a_number", "loss", "loss_while_learning", "scores", "submodels",
     "submodels_saved", "forged",
 )  # fmt: skip
-STATE = np.dtype([("classes", "u8"), ("scratch", "u8"), ("type", "i8")])
-own_of = state_of(STATE)
 
 
 @helper
@@ -96,35 +91,17 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, importance, offset, True)
 
 
-class EvaluateClassPolicy(Reduction):
+class EvaluateClassPolicy(ClassBandit):
     """Estimates what the classes that the labels name would have cost."""
 
     name: ClassVar[str] = "evaluate_class_policy"
     Parameters: ClassVar[type[Parameters]] = EvaluateClassPolicyParameters
-    takes = Labels.LOGGED_CLASS
-    predicts = Predictions.CLASS
-    asks = (Labels.COST_SENSITIVE, Predictions.CLASS)
     known_failures = dict.fromkeys(_WITH_LABELS, "its labels begin with the policy's class, which those of checks lack")
-
-    def __init__(self, parameters: EvaluateClassPolicyParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        require_models_of_classes(self.name, parameters.classes, context)
-        self.state = Record(STATE, classes=parameters.classes, type=TYPES[parameters.type], scratch=Buffer())
-
-    @classmethod
-    def width(cls, parameters: EvaluateClassPolicyParameters) -> int:
-        """As `class_bandit`: the regressors, beside a policy that is not there."""
-        return 2 if parameters.type == "dr" else 1
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
-
-    @property
-    def score_count(self) -> int:
-        """As many as classes, all 0."""
-        return int(self.parameters.classes)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Check that each label names the policy's class.
@@ -132,15 +109,18 @@ class EvaluateClassPolicy(Reduction):
         Raises:
             DataError: one does not.
         """
-        pointers, classes = batch.cost_ptr, self.parameters.classes
-        for i in range(len(batch)):
-            first, end = (int(pointers[i]), int(pointers[i + 1])) if len(pointers) > 1 else (0, 0)
-            named = int(batch.cost_classes[first]) if first < end else 0
-            if not 1 <= named <= classes or batch.costs[first] != UNLABELED:
-                raise DataError(
-                    f"{self.name}: got a label that does not begin with a class alone (example {i + 1} of its batch), "
-                    f"wanted the policy's class from 1 to {classes} and the logged one, such as 2 1:0.5:0.25"
-                )
+        size, classes = len(batch), self.parameters.classes
+        pointers = batch.cost_ptr if len(batch.cost_ptr) > 1 else np.zeros(size + 1, np.int64)
+        given = np.diff(pointers) > 0
+        named, alone = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+        named[given] = batch.cost_classes[pointers[:-1][given]]
+        alone[given] = batch.costs[pointers[:-1][given]] == UNLABELED
+        wrong = np.flatnonzero(~alone | (named < 1) | (named > classes))
+        if len(wrong):
+            raise DataError(
+                f"{self.name}: got a label that does not begin with a class alone (example {wrong[0] + 1} of its "
+                f"batch), wanted the policy's class from 1 to {classes} and the logged one, such as 2 1:0.5:0.25"
+            )
 
 
 @hookimpl
