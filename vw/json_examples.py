@@ -44,6 +44,7 @@ class JsonReader:
         chained: a text's hash begins with that of its key; else both are one name.
 
     Attributes:
+        logged: labels are of one chosen action.
         names: of features by index, as far as lines were read while there were watchers.
         watchers: told of the names and of each line's examples before the chain is.
     """
@@ -55,6 +56,7 @@ class JsonReader:
         self._ids: list[int] = []
         self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
         self._groups = 0
+        self.logged = options.label == "logged_action"
         self._decides = options.label in ("action_costs", "logged_action")
         self.names = {CONSTANT_INDEX & self._mask: CONSTANT}
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
@@ -354,6 +356,8 @@ class _Line:
         """The labels of the actions."""
         actions = self.actions or []
         found = [action.label or Label() for action in actions]
+        if self._reader.logged and sum(bool(label.choices) for label in found) > 1:
+            raise _Wrong("_label of several actions, wanted one chosen action")
         given, place = self.label(), self._given.get("_labelindex")
         if not given.choices and given.label == UNGIVEN:
             return found

@@ -106,6 +106,11 @@ BAD = [
         '{"_label_Action":-2,"_label_cost":1,"_label_probability":1,"_labelIndex":0,"_multi":[{"x":1}]}',
         "action: -2, wanted a number from 0",
     ),
+    (
+        "--json --cb_adf",
+        '{"_multi":[{"x":1,"_label":"0:1:0.5"},{"x":2,"_label":"0:2:0.5"}]}',
+        "_label of several actions, wanted one chosen action",
+    ),
     ("--json --cb_adf", '{"_label_cost":"1","_labelIndex":0,"_multi":[{"x":1}]}', "cost: '1', wanted a number"),
     ("--dsjson --cb_adf", '{"a":[1],"c":7}', "wanted an object under 'c'"),
     ("--dsjson --cb_adf", '{"a":[1],"c":{"_multi":[{"x":1}]},"pdrop":1}', "pdrop 1, wanted a number below 1"),
