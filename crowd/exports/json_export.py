@@ -121,8 +121,11 @@ def _content(archive: zipfile.ZipFile, name: str, data: bytes) -> bytes:
         return archive.read(name)
     name_length, extra_length = struct.unpack_from("<HH", data, entry.header_offset + 26)
     start = entry.header_offset + 30 + name_length + extra_length
-    unpacker = ZstdDecompressor().decompressobj()
-    return unpacker.decompress(data[start : start + entry.compress_size])
+    with ZstdDecompressor().stream_reader(data[start : start + entry.compress_size]) as reader:
+        content: bytes = reader.read(entry.file_size + 1)
+    if len(content) != entry.file_size:
+        raise ValueError(f"{name} is not as long as the archive says")
+    return content
 
 
 def _parsed(data: bytes, source: str) -> tuple[Any, str]:

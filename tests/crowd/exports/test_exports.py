@@ -2,9 +2,11 @@
 
 import io
 import json
+import struct
 import zipfile
 
 import pytest
+from zstandard import ZstdCompressor
 
 from hutch.core.errors import DataError
 from hutch.crowd.data.labels import read_labels
@@ -211,6 +213,32 @@ def test_an_archive_of_inspect(tmp_path):
             archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
     triples, _, _ = read(tmp_path / "log.eval", packed.getvalue())
     assert sorted(triples) == sorted(EXPECTED["inspect.json"][1])
+
+
+def zstandard_archive(files, claimed=None):
+    """A ZIP file packed with Zstandard, which Python's module cannot write; `claimed` bytes are said to be in each."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, ZstdCompressor().compress(text.encode()))
+        entries = archive.infolist()
+    found = bytearray(packed.getvalue())
+    at = found.index(b"PK\x01\x02")
+    for entry in entries:
+        size = claimed or len(files[entry.filename].encode())
+        for place, method, length in ((entry.header_offset, 8, 22), (at, 10, 24)):
+            struct.pack_into("<H", found, place + method, 93)
+            struct.pack_into("<I", found, place + length, size)
+        at = found.find(b"PK\x01\x02", at + 4)
+    return bytes(found)
+
+
+def test_an_archive_of_inspect_packed_with_zstandard(tmp_path):
+    files = {f"samples/{sample['id']}_epoch_1.json": json.dumps(sample) for sample in INSPECT["samples"]}
+    triples, _, _ = read(tmp_path / "log.eval", zstandard_archive(files))
+    assert sorted(triples) == sorted(EXPECTED["inspect.json"][1])
+    with pytest.raises(DataError, match="samples/.* is not as long as the archive says"):
+        read(tmp_path / "bomb.eval", zstandard_archive({"samples/1.json": "[" + " " * 10_000_000}, claimed=5))
 
 
 def test_minimal_json_of_label_studio_is_its_csv(tmp_path):
