@@ -58,7 +58,7 @@ def score_interval(sums: LossSums, confidence: float = 0.9) -> tuple[float, floa
         (lower end, estimate, upper end); NaN if nothing was covered, no upper end if nothing was bought.
 
     >>> [round(x, 4) for x in score_interval(LossSums(1000, 50, 450, 1000, 9000))]
-    [0.0254, 0.05, 0.0961]
+    [0.0229, 0.05, 0.1059]
     """
     if not sums.covered > 0:
         return math.nan, math.nan, math.nan

@@ -51,6 +51,8 @@ def _lacked_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, ImportError | OSError | RuntimeError) and any(each in str(error) for each in _NO_MEMORY):
             return True
+        if isinstance(error, AttributeError | SystemError | ImportError) and isinstance(error.__context__, MemoryError):
+            return True
         error = error.__cause__ or error.__context__
     return False
 

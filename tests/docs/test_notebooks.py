@@ -28,7 +28,9 @@ def test_outputs_are_those_of_a_run(path: Path) -> None:
     for name in NEEDED:
         pytest.importorskip(name, reason=f"{name} is not installed")
     before, after = stored(path), json.loads(cells.execute(path))
-    assert cells.without_images(after) == cells.without_images(before), f"python docs/regenerate.py {path.name}"
+    assert cells.without_images(after) == cells.without_images(before), (
+        f"python docs/regenerate.py notebooks/{path.name}"
+    )
     shown = [output for cell in before["cells"] for output in cell.get("outputs", ())]
     assert any(cells.IMAGE in output.get("data", {}) for output in shown)  # each has a plot
 
