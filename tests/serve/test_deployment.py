@@ -90,12 +90,9 @@ def test_the_image_is_built(tmp_path: Path) -> None:
     if not os.environ.get("CI") or not _docker_works():
         pytest.skip("takes minutes and the network; needs a running Docker and the variable CI")
     root = Path(__file__).parents[2]
-    wheel = ["-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(root)]
+    wheel = ["-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path / "dist"), str(root)]
     subprocess.run([sys.executable, *wheel], check=True, timeout=300)
-    [built] = tmp_path.glob("*.whl")
-    text = _block("Dockerfile").replace("'hutch[web]'", f"'/{built.name}[web]'")
-    text = text.replace("\nRUN pip", f"\nCOPY {built.name} /\nRUN pip")
-    (tmp_path / "Dockerfile").write_text(text)
+    (tmp_path / "Dockerfile").write_text(_block("Dockerfile"))
     subprocess.run(["docker", "build", "-q", str(tmp_path)], check=True, timeout=1800)
 
 
@@ -103,7 +100,7 @@ def test_what_the_image_runs_as_it_is_built(tmp_path: Path) -> None:
     """Its commands, where there is no Docker: each is there, and installs what it should."""
     runs = re.findall(r"^RUN (.*)$", _block("Dockerfile"), re.MULTILINE)
     assert [run.split()[0] for run in runs] == ["pip", "useradd", "hutch"]
-    extra = re.search(r"hutch\[(\w+)\]", runs[0])
+    extra = re.search(r"\[(\w+)\]", runs[0])
     assert extra is not None and extra[1] in metadata("hutch").get_all("Provides-Extra")
     added, _, installed = runs[1].partition(" && ")
     assert "--uid 1000" in added and installed.split() == ["install", "--directory", "--owner", "hutch", "/models"]
