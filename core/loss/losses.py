@@ -181,6 +181,9 @@ class Loss:
                 wanted = f"a number between {parameter.low:g} and {parameter.high:g}"
                 raise ConfigError(f"loss.{self.name}.{parameter.name}: got {value!r}, wanted {wanted}")
             record[parameter.slot] = value
+        if self.kind == KIND_LOGISTIC and not record["lower"][0] < record["upper"][0]:
+            lower, upper = record["lower"][0], record["upper"][0]
+            raise ConfigError(f"loss.{self.name}: got labels from {lower:g} to {upper:g}, wanted lower below upper")
         for slot in ("value", "derivative", "update", "unsafe_update", "square_gradient"):
             record[slot] = getattr(self, slot).address
         for slot in ("plain_value", "plain_derivative"):

@@ -267,6 +267,7 @@ def test_choice_refuses_what_is_no_loss(given):
         ("hinge", {"tau": 0.1}, "takes no parameters"),
         ("quantile", {"tau": 1.0}, "between 0 and 1"),
         ("quantile", {"tau": math.nan}, "between 0 and 1"),
+        ("logistic", {"lower": 3, "upper": 3}, "got labels from 3 to 3, wanted lower below upper"),
     ],
 )
 def test_unknown_names_and_bad_parameters_are_named(name, parameters, text):
