@@ -150,7 +150,7 @@ def digest(path: Path) -> str:
     """Of what a file holds: a model's arrays and description, a store's requests and labels, else its bytes.
 
     Returns:
-        Hexadecimal digits; empty if there is no file.
+        Hexadecimal digits; empty if there is no file, or a store that holds nothing.
     """
     if not path.exists():
         return ""
@@ -161,7 +161,10 @@ def digest(path: Path) -> str:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if "requests" not in tables:
                 return ""
-            content = repr([connection.execute(rows).fetchall() for rows in _ROWS]).encode()
+            found = [connection.execute(rows).fetchall() for rows in _ROWS]
+            if not any(found):
+                return ""
+            content = repr(found).encode()
     elif content[8:9] == b"{" and size < len(content):
         header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
         said = header.pop("__metadata__")

@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +37,8 @@ _C_TYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
 }
+_ABANDONED = 60.0
+"""Seconds after which a temporary file of Numba's is nobody's."""
 _dispatchers: list[Any] = []
 _spent = 0.0  # seconds that this process has compiled
 _said: set[str] = set()
@@ -189,10 +191,19 @@ def _let_saving_fail(cache: Any, directory: str) -> None:
     def save_if_possible(signature: Any, compilation: Any) -> None:
         try:
             save(signature, compilation)
+            _remove_abandoned(Path(cache.cache_path))
         except OSError as error:
             _say_not_kept(directory, error)
 
     cache.save_overload = save_if_possible
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Remove what runs that were killed while Numba wrote have left; it renames within moments."""
+    for path in directory.glob("*.tmp.*"):
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > _ABANDONED:
+                path.unlink()
 
 
 def _plain_dispatcher(function: Callable[..., Any], directory: Path | None) -> Any:

@@ -60,6 +60,21 @@ def test_a_kernel_is_compiled_once_and_again_when_its_callee_changes(tmp_path: P
     assert run(tmp_path, tmp_path / "cache")[:2] == ["7.0", "1"]
 
 
+def test_what_a_killed_run_left_is_removed_by_the_next_that_compiles(tmp_path: Path) -> None:
+    package(tmp_path, 2.0)
+    run(tmp_path, tmp_path / "cache")
+    [index] = (tmp_path / "cache").rglob("*.nbi")
+    old, new = (index.with_name(f"{index.name}.tmp.{k}") for k in range(2))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    for path in list((tmp_path / "cache").rglob("*")):
+        if path.is_file() and path not in (old, new):
+            path.unlink()
+    assert run(tmp_path, tmp_path / "cache")[1] == "1"
+    assert not old.exists() and new.exists()
+
+
 def test_without_a_writable_directory_kernels_still_run_and_one_line_says_so(tmp_path: Path) -> None:
     package(tmp_path, 2.0)
     (tmp_path / "file").write_text("")
