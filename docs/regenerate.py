@@ -17,10 +17,12 @@ A notebook, `notebooks/NAME.ipynb`, is run cell by cell (`docs/cells.py`).
 """
 
 import argparse
+import contextlib
 import doctest
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -98,16 +100,22 @@ def environment(folder: Path) -> dict[str, str]:
 
 def execute(command: str, folder: Path) -> tuple[int, str]:
     """Exit status of a command and what it prints on both streams."""
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.returncode, "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+    with tempfile.TemporaryFile() as output:  # no pipe: a server that a failed command leaves would hold it open
+        process = subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=environment(folder),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        status = process.wait()
+        if status:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return status, "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
 def same(wanted: str, got: str) -> bool:
