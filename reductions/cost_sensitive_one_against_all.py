@@ -42,8 +42,11 @@ class CostSensitiveParameters(Parameters):
 
 COST_SENSITIVE = np.dtype(
     [
+        (
+            "first",
+            "i8",
+        ),  # the smallest class, or 2 while undecided; not second, or Numba takes ONE_AGAINST_ALL for a subtype
         ("classes", "i8"),
-        ("first", "i8"),  # the smallest class, or 2 while that is undecided
     ]
 )
 own = state_of(COST_SENSITIVE)

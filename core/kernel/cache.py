@@ -261,8 +261,7 @@ class _Specialisation:
             if place and dispatcher.stats.cache_hits:
                 dispatcher.recompile()  # what comes from Numba's cache has no object to keep
                 made = dispatcher.overloads[made.signature.args]
-        address = int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
-        code = object_store.Code(address, result_of(made.signature.return_type))
+        code = object_store.Code(object_store.address_of(made), result_of(made.signature.return_type))
         if place and _usable(place.parent):
             object_store.save(place, made, code.result, kernel=self.name, signature=self.signature)
         return code

@@ -208,6 +208,15 @@ def _link(code: bytes, description: dict[str, Any]) -> int | None:
     return int(engine.get_function_address(description["symbol"]))
 
 
+def address_of(compiled: Any) -> int:
+    """Where the code of a kernel lies that Numba has compiled in this process.
+
+    Args:
+        compiled: Numba's result of the compilation, which must live as long as the address is used.
+    """
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
 def save(path: Path, compiled: Any, result: Any, **names: str) -> None:
     """Keep a kernel that Numba has compiled in this process; a full disk is no error.
 

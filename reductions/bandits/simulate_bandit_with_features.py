@@ -6,16 +6,13 @@ layers below are told right + (wrong - right) c, c being the cost of the action 
 Source: VW 9.11.9, `--cbify_ldf`.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
-from hutch.core.chain.limits import COUNT, Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.errors import ConfigError
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
@@ -26,6 +23,7 @@ from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.explorer import Finite
 from hutch.reductions.bandits.random import draw_action
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
+from hutch.reductions.bandits.simulation import Simulation
 from hutch.reductions.linear.memory import Buffer
 
 
@@ -99,7 +97,7 @@ def learn(layer, example, label, importance, offset):
     return _judge(example, importance, known[drawn])
 
 
-class SimulateBanditWithFeatures(Reduction):
+class SimulateBanditWithFeatures(Simulation):
     """Chooses an action and learns from the cost of the choice alone."""
 
     name: ClassVar[str] = "simulate_bandit_with_features"
@@ -114,8 +112,6 @@ class SimulateBanditWithFeatures(Reduction):
 
     def __init__(self, parameters: SimulateBanditWithFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        if context.submodels != 1:
-            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
         self.state = Record(
             STATE,
             scratch=Buffer(),
@@ -128,14 +124,6 @@ class SimulateBanditWithFeatures(Reduction):
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How often it has drawn."""
-        return {"draws": self.state["draws"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"draws": COUNT}
 
 
 @hookimpl

@@ -7,17 +7,14 @@ are told.
 Source: VW 9.11.9, `--cbify` and `--cbify_cs`.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.chain.limits import COUNT, Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.errors import ConfigError
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import decision_at, ranked_of, values_of
@@ -28,6 +25,7 @@ from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.explorer import Finite
 from hutch.reductions.bandits.random import draw_action
+from hutch.reductions.bandits.simulation import Simulation
 from hutch.reductions.class_bandits.copies import Copies, copies_of, end_copies, fill_importance, make_copies
 
 
@@ -96,7 +94,7 @@ def learn(layer, example, label, importance, offset):
     return _judge(example, label, importance, action)
 
 
-class SimulateBandit(Reduction):
+class SimulateBandit(Simulation):
     """Chooses a class and learns from the cost of the choice alone."""
 
     name: ClassVar[str] = "simulate_bandit"
@@ -113,8 +111,6 @@ class SimulateBandit(Reduction):
 
     def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        if context.submodels != 1:
-            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
         self._copies = Copies(parameters.classes, context)
         self.state = Record(
             STATE,
@@ -136,14 +132,6 @@ class SimulateBandit(Reduction):
     def doubts(self) -> str | None:
         """Of features that share their weights."""
         return self._copies.doubts()
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How often it has drawn."""
-        return {"draws": self.state["draws"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"draws": COUNT}
 
 
 @hookimpl

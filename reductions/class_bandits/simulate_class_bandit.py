@@ -6,16 +6,13 @@ As `simulate_bandit`, above layers that choose among classes with weights of the
 Source: VW 9.11.9, `--cbify K --cb_force_legacy`.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
-from hutch.core.chain.limits import COUNT, Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.errors import ConfigError
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import DECISION, decision_at, ranked_of, values_of
@@ -26,6 +23,7 @@ from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.explorer import Finite
 from hutch.reductions.bandits.random import draw_action
+from hutch.reductions.bandits.simulation import Simulation
 from hutch.reductions.class_bandits.classes import require_classes
 
 
@@ -124,7 +122,7 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, label, importance, offset, True)
 
 
-class SimulateClassBandit(Reduction):
+class SimulateClassBandit(Simulation):
     """Chooses a class and learns from the cost of the choice alone."""
 
     name: ClassVar[str] = "simulate_class_bandit"
@@ -142,8 +140,6 @@ class SimulateClassBandit(Reduction):
         super().__init__(parameters, context)
         classes = parameters.classes
         require_classes(self.name, classes, context)
-        if context.submodels != 1:
-            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
         self.state = Record(
             STATE,
             decision=Record(
@@ -171,14 +167,6 @@ class SimulateClassBandit(Reduction):
     def score_count(self) -> int:
         """None: the classes are drawn."""
         return 0
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How often it has drawn."""
-        return {"draws": self.state["draws"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"draws": COUNT}
 
 
 @hookimpl

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from hutch.core.errors import ConfigError, did_you_mean
 from hutch.core.kernel.abi import LOSS_SIGNATURE
 from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.object_store import address_of
 from hutch.core.loss.kinds import (
     KIND_EXPECTILE,
     KIND_GENERIC,
@@ -162,7 +163,7 @@ def _derivative_kernel(function: Any) -> tuple[Any, int]:
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     dispatcher: Any = njit(LOSS_SIGNATURE, **options)(kernel)
     (result,) = dispatcher.overloads.values()
-    return dispatcher, int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    return dispatcher, address_of(result)
 
 
 def _broadcast(kernel: Any, *arguments: ArrayLike, last: tuple[Any, ...] = ()) -> Any:
