@@ -1,8 +1,9 @@
-"""Numba's compiler for functions that only kernels call: what it makes is optimised in the kernels, and only there.
+"""Numba's compiler as kernels use it: what only kernels call is optimised in the kernels, and nowhere else.
 
-Numba takes each function through LLVM and to machine code, and every function that calls it optimises all of it once more;
-of functions within functions that is most of the time that compiling takes. These are translated only: LLVM sees them when
-the kernel that calls them is whole, and simplifies each before it is put into its callers.
+Numba takes each function through LLVM and on to machine code, and every function that calls it optimises all of it once
+more; where functions call functions, that is most of the time that compiling takes. Here LLVM sees them when the kernel
+that calls them is whole, and simplifies each before it puts it into its callers. Without permission to reorder arithmetic
+LLVM computes the same numbers either way.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import AnnotateTypes
 
 
 class _NoMachine:
@@ -38,7 +41,22 @@ class _LinkedLibrary(JITCodeLibrary):
         return 0
 
 
-class LinkedCompiler(Compiler):
+class KernelCompiler(Compiler):
+    """Numba's compiler without the listing of types, which nobody reads."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        pipelines = []
+        for found in super().define_pipelines():
+            pipeline = PassManager(found.pipeline_name)
+            for made, description in found.passes:
+                if made is not AnnotateTypes:
+                    pipeline.add_pass(made, description)
+            pipeline.finalize()
+            pipelines.append(pipeline)
+        return pipelines
+
+
+class LinkedCompiler(KernelCompiler):
     """Compiles a function to what other libraries link."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
