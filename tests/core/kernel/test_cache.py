@@ -141,7 +141,7 @@ def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest
 
     monkeypatch.setattr(kernel_cache, "_spent", 12.4)
     monkeypatch.setattr(sys, "stderr", said := Terminal())
-    with kernel_cache._told("learn"):
+    with kernel_cache._compiling("learn"):
         shown = said.getvalue()
     number = kernel_cache.compilations() + 1
     assert shown == f"\rcompiling once for this machine: learn (kernel {number}, 12 s so far)\x1b[K"
