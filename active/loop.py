@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.active.entries import Event, Round
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
-from hutch.active.store import Event, Round, Store
+from hutch.active.store import Store
 from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError, ModelError, UsageError, at
