@@ -427,7 +427,8 @@ class Store:
         """How far the labelling has come."""
         kept = {(what, name): count for what, name, count in self._rows("SELECT what, name, count FROM counters")}
         [(leased,)] = self._rows(
-            "SELECT count(*) FROM requests INDEXED BY leases WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
+            "SELECT count(*) FROM requests INDEXED BY leases"
+            " WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
             [self._clock()],
         )
         open, answered, unknown = (kept.get(("state", state), 0) for state in ("open", "answered", "unknown"))
