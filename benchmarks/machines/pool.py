@@ -1,6 +1,6 @@
 """Asking for labels of large pools: time and memory for each line, and a label store with many open requests.
 
-    python benchmarks/pool.py --lines 1000000 --requests 200000
+python benchmarks/machines/pool.py --lines 1000000 --requests 200000
 """
 
 import argparse
