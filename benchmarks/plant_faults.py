@@ -39,7 +39,7 @@ from hutch.core.kernel.home import cache_home
 ROOT = Path(__file__).parents[1]
 FAULTS = learners.FAULTS + core.FAULTS + rooms.FAULTS
 TESTS = learners.TESTS | core.TESTS | rooms.TESTS
-LONGEST = 600  # seconds: a fault that makes tests hang is noticed, too
+LONGEST = 300  # seconds: a fault that makes tests hang is noticed, too
 _NO_FAULT = ("SyntaxError", "NameError", "UnboundLocalError", "ImportError", "TypingError", "LoweringError")
 """What is found at once, by any test: a fault that only does not compile says nothing about the tests."""
 

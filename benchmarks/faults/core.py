@@ -30,7 +30,7 @@ TESTS: dict[str, list[str]] = {
     "batch crowd": _LEVEL_TESTS,
     "nat_oem": _NATURAL_TESTS,
     "parser": _PARSER,
-    "serve log": [f"tests/serve/test_{name}.py" for name in ("http", "decisions", "labels")],
+    "serve log": [f"tests/serve/test_{name}.py" for name in ("log", "http", "decisions", "labels")],
     _COIN: _LEVEL_TESTS[::-1],
     _DRIFT: ["tests/em/constrained/test_drift.py"],
     _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],
