@@ -26,7 +26,7 @@ def opened(path: Path, **options: Any) -> Iterator[Log]:
 
 
 def append_all(log: Log, entries: list[Entry], *works: Callable[[Any], Any]) -> Delivered:
-    """Hand in entries and other work before the log's thread begins, so that all are one group; returns the outcomes."""
+    """Hand in entries and other work before the thread begins, so that all are one group; returns the outcomes."""
     outcomes: Delivered = []
 
     async def run() -> None:
