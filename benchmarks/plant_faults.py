@@ -1,7 +1,8 @@
 """Do the tests notice? Plants small faults, one at a time, in a copy of the sources and runs the tests of that area.
 
     python benchmarks/plant_faults.py                       all faults
-    python benchmarks/plant_faults.py --only dyadic clamp   those with a word in their area, their file or what they say
+    python benchmarks/plant_faults.py --area dyadic trees   those of some areas
+    python benchmarks/plant_faults.py --only clamp          those with a word in their file or in what they say
     python benchmarks/plant_faults.py --share 0.2 --seed 3  one in five of each area
     python benchmarks/plant_faults.py --log FILE            goes on where the last run with this log ended
     python benchmarks/plant_faults.py --log FILE --again    runs those that survived once more
@@ -158,13 +159,13 @@ def try_fault(fault: Fault, folder: Path, seed: int) -> Outcome:
     return outcome("misfit", f"{broken[0]} in {failed[0]}") if broken else outcome("noticed", failed[0])
 
 
-def chosen(words: list[str] | None, share: float, seed: int) -> list[Fault]:
-    """The faults with one of the words, or a share of each area's."""
+def chosen(areas: list[str], words: list[str], share: float, seed: int) -> list[Fault]:
+    """The faults of some areas with one of the words, or a share of them; of all areas, or all, if there is none."""
     draw, found = random.Random(seed), []
-    for area in dict.fromkeys(fault.area for fault in FAULTS):
+    for area in areas or dict.fromkeys(fault.area for fault in FAULTS):
         faults = [fault for fault in FAULTS if fault.area == area]
         if words:
-            faults = [fault for fault in faults if any(word in f"{area} {fault.file} {fault.says}" for word in words)]
+            faults = [fault for fault in faults if any(word in f"{fault.file} {fault.says}" for word in words)]
         picked = draw.sample(range(len(faults)), round(share * len(faults)))
         found += [faults[i] for i in sorted(picked)]
     return found
@@ -197,7 +198,9 @@ def print_counts(outcomes: Iterable[Outcome]) -> int:
 def main() -> int:
     """Plant, run, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", metavar="WORD")
+    areas = sorted({fault.area for fault in FAULTS})
+    parser.add_argument("--area", nargs="+", default=[], choices=areas, metavar="AREA", help=f"of {', '.join(areas)}")
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD")
     parser.add_argument("--share", type=float, default=1.0, help="of each area's faults")
     parser.add_argument("--seed", type=int, default=0, help="of the share, and of the tests that draw their examples")
     parser.add_argument("--log", type=Path, help="a file of JSON lines, appended to")
@@ -205,7 +208,7 @@ def main() -> int:
     parser.add_argument("--counts", action="store_true", help="run nothing")
     parser.add_argument("--list", action="store_true", help="only see whether the faults fit the sources")
     given = parser.parse_args()
-    faults, outcomes = chosen(given.only, given.share, given.seed), read_log(given.log)
+    faults, outcomes = chosen(given.area, given.only, given.share, given.seed), read_log(given.log)
     wanted = {key_of(fault) for fault in faults}
     done = {key for key, found in outcomes.items() if found.outcome == "noticed" or not given.again}
     with tempfile.TemporaryDirectory() as place:
