@@ -31,6 +31,11 @@ TESTS: dict[str, list[str]] = {
     "nat_oem": _NATURAL_TESTS,
     "parser": _PARSER,
     "serve log": [f"tests/serve/test_{name}.py" for name in ("log", "http", "decisions", "labels")],
+    _BANDIT: [
+        "tests/reductions/bandits/test_layers.py::test_learns_as_by_hand",
+        "tests/reductions/bandits/test_layers.py",
+    ],
+    _RANGES: ["tests/vw/test_bandit_peer.py"],
     _COIN: _LEVEL_TESTS[::-1],
     _DRIFT: ["tests/em/constrained/test_drift.py"],
     _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],

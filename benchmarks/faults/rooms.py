@@ -19,6 +19,7 @@ _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proxima
 _LOG, _CHOICES, _SCHEMA, _LIMITS = "serve/log.py", "serve/choices.py", "serve/schema.py", "core/chain/limits.py"
 _REPLAYED = "reductions/active/layer.py"
 
+_LAYER = "tests/reductions/bayesian_linear/test_layer.py"
 TESTS: dict[str, list[str]] = {
     "explorers": [_PEER, "tests/reductions/bandits/test_layers.py"],
     "off-policy": ["tests/core/run/test_off_policy.py"],
@@ -37,10 +38,17 @@ TESTS: dict[str, list[str]] = {
         "tests/em/constrained/test_natural_kernel.py",
         "tests/em/test_nat_oem.py",
     ],
-    "bayesian": ["tests/reductions/bayesian_linear"],
+    _FULL: [f"{_LAYER}::test_{name}" for name in ("squared_loss_is_ridge_regression", "learns_as_its_twin")]
+    + [f"{_LAYER}::test_a_shared_covariance_of_squared_loss_is_that_of_each_sub_model", _LAYER],
+    _LOW: [f"{_LAYER}::test_low_rank_learns_as_its_twin", _LAYER],
+    _BAYES: [f"{_LAYER}::test_words_alone_are_ridge_regression_of_each", _LAYER],
     "parameter-free": ["tests/reductions/test_ftrl.py", "tests/vw/test_peer_options.py"],
     "holdout": ["tests/core/run/test_passes.py"],
     "model files": ["tests/core/chain/test_limits.py", "tests/core/chain/test_model_file.py"],
+    _KERNEL: [
+        "tests/reductions/ppca/test_modes.py::test_plain_steps_are_those_of_the_engine",
+        "tests/reductions/ppca/test_modes.py",
+    ],
     _POSTERIOR: ["tests/reductions/bandits/test_explore_posterior.py"],
     _SHARDS: ["tests/distributed/test_crowds.py"],
     _MISSING: ["tests/em/ppca/test_model.py", "tests/em/ppca/test_batch.py"],
