@@ -153,6 +153,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("SELECT 1 FROM store").fetchall()  # makes the file of its write-ahead log
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if connection is not None:
             connection.close()

@@ -17,13 +17,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
-from hutch.active.damage import named, tell_damage
+from hutch.active.damage import Files, named, tell_damage
 from hutch.active.entries import Accepted, Counts, Event, Round
 from hutch.active.records import DONT_KNOW, SKIP, Answer, Request
 from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
 
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
+_TAG = "json_extract(detail, '$.tag')"
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
     f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
@@ -54,6 +55,7 @@ class Store:
         self._clock = clock
         self._lock = threading.RLock()
         self._connection = open_store(path, create=create)
+        self._files = Files(self.path)
         self._examples_per_label: dict[int, float] = {}
         self._answered: dict[str, int] = {}  # by worker: the number up to which they have answered what is open
 
@@ -77,6 +79,7 @@ class Store:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._files.check()
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -170,8 +173,8 @@ class Store:
         with self._writing() as connection:
             number = self._insert_round(connection, round)
             for request in requests:
-                self._insert_request(connection, request, number, wanted)
                 ids.append(request.id)
+                self._insert_request(connection, request, number, wanted)
             texts = [(id, json.dumps(found, ensure_ascii=False)) for id, found in (documents or {}).items()]
             connection.executemany("INSERT INTO documents VALUES (?, ?)", texts)
             self.write_log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
@@ -302,15 +305,12 @@ class Store:
     def index_lines(self) -> None:
         """Make `has_line` fast."""
         with self._writing() as connection:
-            connection.execute(
-                "CREATE INDEX IF NOT EXISTS lines_by_tag ON audit (json_extract(detail, '$.tag')) WHERE event = 'line'"
-            )
+            connection.execute(f"CREATE INDEX IF NOT EXISTS lines_by_tag ON audit ({_TAG}) WHERE event = 'line'")
 
     def has_line(self, line: str, tag: str) -> bool:
         """Whether this very line was logged under this tag."""
         query = (
-            "SELECT 1 FROM audit WHERE event = 'line' AND json_extract(detail, '$.tag') = ?"
-            " AND json_extract(detail, '$.line') = ? LIMIT 1"
+            f"SELECT 1 FROM audit WHERE event = 'line' AND {_TAG} = ? AND json_extract(detail, '$.line') = ? LIMIT 1"
         )
         return bool(self._rows(query, [tag, line]))
 

@@ -76,6 +76,14 @@ def test_what_is_no_answer_is_refused(client, store, body, status, error):
     assert store.counts().answers == 0
 
 
+def test_a_page_whose_store_is_deleted_acknowledges_nothing(client, store):
+    store.path.unlink()
+    for response in (answer(client, "r0", "ada", "1"), client.get("next", params={"worker": "ada"})):
+        assert response.status_code == 503
+        assert "labels.db: was deleted or moved while it was in use: nothing was stored" in response.json()["error"]
+    assert store.counts().answers == 0
+
+
 def test_walls(client):
     assert client.get("http://127.0.0.1/").status_code == 404
     assert client.get("http://127.0.0.1/wrong/next", params={"worker": "a"}).status_code == 404

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -316,3 +317,47 @@ def test_a_store_of_before_gets_the_index_of_leases_and_the_counters(tmp_path):
         assert store.lease("ada", 60).id == "r0" and store.counts().leased == 1
         store.answer([make_answer("r0", "ada", "don't know")])
         assert store.counts() == counted(store)
+
+
+def moved(path):
+    path.rename(path.with_name("elsewhere"))
+
+
+def replaced(path):
+    Store(path.with_name("other.db"), create=True).close()
+    path.with_name("other.db").replace(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "message"),
+    [
+        ("labels.db", Path.unlink, "labels.db: was deleted or moved while it was in use: nothing was stored"),
+        ("labels.db", moved, "labels.db: was deleted or moved while it was in use: nothing was stored"),
+        ("labels.db", replaced, "labels.db: was replaced by another file while it was in use: nothing was stored"),
+        ("labels.db-wal", Path.unlink, "labels.db: its labels.db-wal was deleted or moved while it was in use"),
+    ],
+)
+def test_nothing_is_acknowledged_that_no_name_leads_to(tmp_path, name, harm, message):
+    with Store(tmp_path / "labels.db", create=True) as store:
+        store.ask(make_requests(2), ROUND)
+        harm(tmp_path / name)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=message):
+                store.answer([make_answer("r0", "ada", 1)])
+        assert store.counts().answers == 0
+
+
+def test_a_store_that_was_put_back_goes_on(tmp_path, monkeypatch):
+    (tmp_path / "link.db").symlink_to(tmp_path / "labels.db")
+    monkeypatch.chdir(tmp_path)
+    with Store("labels.db", create=True) as store, Store("link.db") as other:
+        monkeypatch.chdir("/")
+        store.ask(make_requests(2), ROUND)
+        (tmp_path / "labels.db").rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="nothing was stored"):
+            store.answer([make_answer("r0", "ada", 1)])
+        with pytest.raises(StoreError, match="nothing was stored"):
+            other.answer([make_answer("r0", "bob", 1)])
+        (tmp_path / "elsewhere").rename(tmp_path / "labels.db")
+        assert store.answer([make_answer("r0", "ada", 1)]).new == 1
+        assert other.answer([make_answer("r1", "bob", 1)]).new == 1
