@@ -13,7 +13,7 @@ from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 
-ALIKE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, OneCoin, Nominal, Ordinal)
+ALIKE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, Ordinal, OneCoin, Nominal)
 """Models to which all workers are alike."""
 BUILT_IN: tuple[type[CrowdModel], ...] = (*ALIKE, Mixed)
 DEFAULT = TwoLevel.name

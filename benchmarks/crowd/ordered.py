@@ -66,10 +66,35 @@ def measure(folder: Path, seeds: int) -> None:
     reference = tuple({row[0] for row in people})
     for seed in range(seeds):
         show(f"mixed, seed {seed}", labels, truth, aggregate(labels, Mixed(reference=reference, seed=seed)).probability)
+    taught(people, judged, truth, seeds)
     show("mixed online", labels, truth, aggregate(labels, Mixed(reference=reference), Options("online")).probability)
 
 
-def people(folder: Path) -> None:
+def taught(people: list[Row], judged: list[Row], truth: dict[str, str], seeds: int) -> None:
+    """Print what a softmax regression on the labels' values reaches that is taught by the truths of other items."""
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import KFold, cross_val_predict
+    except ImportError:
+        print("  taught by truths: wanted scikit-learn")
+        return
+    items = {row[1]: i for i, row in enumerate(people) if row[1] in truth}
+    judges = {name: j for j, name in enumerate(sorted({row[0] for row in judged}))}
+    features, true = np.zeros((len(items), 1 + len(judges))), np.zeros(len(items))
+    for name, task, label in people + judged:
+        if task in items:
+            features[items[task], 1 + judges[name] if name in judges else 0] = (float(label) - 3) / 2
+            true[items[task]] = float(truth[task])
+    errors, values = [], np.unique(true)
+    for seed in range(seeds):
+        folds = KFold(10, shuffle=True, random_state=seed)
+        model = LogisticRegression(C=0.1, max_iter=500)
+        chances = cross_val_predict(model, features, true.astype(int), cv=folds, method="predict_proba")
+        errors.append(np.abs(ratings(chances, values).median - true).mean())
+    print(f"  taught by truths       median {np.mean(errors):.4f}")
+
+
+def people_alone(folder: Path) -> None:
     """One set of people alone."""
     rows, truth = triples(folder / "labels.tsv"), read_gold(folder / "gold.tsv")
     names = sorted({row[2] for row in rows} | set(truth.values()), key=float)
@@ -112,7 +137,7 @@ def main() -> None:
     for path in sorted(arguments.data.glob("*/one.tsv")):
         measure(path.parent, arguments.seeds)
     for folder in arguments.people:
-        people(folder)
+        people_alone(folder)
     if arguments.simulated:
         simulated(arguments.simulated)
 
