@@ -16,7 +16,10 @@ weights to the bit for the learner, all losses, interactions, passes with holdou
     hutch vw -d test.vw -t -i model -p predictions
     hutch vw --to-yaml --oaa 5 -q ab            # the chain the options stand for, to continue with `hutch train -C`
 
-An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently.
+An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently. Of the 553
+command lines of VW's own regression suite (`test/core.vwtest.json` at commit 4a8a19a) 258 use only options that Hutch
+has, and 229 where the line that makes a line's model counts, too; the other 295 are refused by name
+(`python benchmarks/vw_command_lines.py core.vwtest.json`).
 
 ## From Python
 
