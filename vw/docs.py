@@ -115,8 +115,15 @@ _RARE = (
     ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
     (
-        "a decision with two labels, a probability of 0 or above 1, or a cost that is not a number",
-        "Hutch reports it and learns nothing from it; VW stops, cuts the probability, or treats the cost as 0",
+        "a decision with two labels, a label on its shared line, a shared line after actions, a probability of 0 or "
+        "above 1, or a cost that is not a number",
+        "Hutch reports it and learns nothing from it; VW stops, takes the shared line for an action, cuts the "
+        "probability, or treats the cost as 0",
+    ),
+    (
+        "an action without features",
+        "Hutch reports it; what it has, the constant and what is shared, is learned, as in VW. `hutch train` learns "
+        "nothing from its decision",
     ),
     (
         "unlabelled decisions with `--csoaa_ldf`",
