@@ -423,7 +423,7 @@ class _Line:
         found = [action.label or Label() for action in actions]
         labeled = [k for k, label in enumerate(found) if label.choices]
         if self._reader.logged and len(labeled) > 1:
-            path = (*self._context, "_multi", labeled[1], "_label")
+            path: Path = (*self._context, "_multi", labeled[1], "_label")
             raise _Wrong("_label of several actions, wanted one chosen action", *path)
         given, place = self.label(), self._given.get("_labelindex")
         if not given.choices and given.label == UNGIVEN:
