@@ -83,7 +83,7 @@ class Bench:
             noise = [f"n{k}" for k in random.integers(0, 20, 3)]
             words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
             sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
-            label = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
+            label: Any = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
             if names_policy:
                 label["policy"] = i // 3 % classes + 1
             found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
