@@ -232,7 +232,7 @@ class Engine:
         except MemoryError:
             size = 4 * base.stride * 2**bits / 2**30
             raise ConfigError(
-                f"weights.bits: got {bits}, but there is no memory for a table of {size:.0f} GiB"
+                f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
             ) from None
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)

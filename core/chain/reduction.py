@@ -376,5 +376,5 @@ class Reduction(ABC):
 
     @property
     def loss_failures(self) -> dict[str, int]:
-        """How often the derivative of a plugin's loss raised, or was not finite, by the loss."""
+        """How often a function of a plugin's loss raised, or was not finite, by the loss."""
         return {name: int(record["failures"][0]) for name, record in self._losses if record["failures"][0]}
