@@ -116,64 +116,97 @@ def damping(count, rho):
     return 1.0 / (1.0 + rho * max(count - 1, 0))
 
 
+@helper
+def _item_scores(first, last, workers, judge, log_forecast, said, rho, scores):
+    """The item's unnormalised log-posterior, into `scores` (classes); returns the exponent of each person's label."""
+    count = 0
+    for place in range(first, last):
+        count += not judge[workers[place]]
+    rate = damping(count, rho)
+    for k in range(len(scores)):
+        scores[k] = log_forecast[k]
+    for place in range(first, last):
+        if not judge[workers[place]]:
+            for k in range(len(scores)):
+                scores[k] += rate * said[place, k]
+    return rate
+
+
+@helper
+def _without(scores, said, rate, gold, rest):
+    """The posterior of an item without one of its labels, into `rest` (classes)."""
+    for k in range(len(rest)):
+        rest[k] = scores[k] - rate * said[k]
+    log_softmax(rest)
+    for k in range(len(rest)):
+        rest[k] = math.exp(rest[k]) if gold < 0 else 1.0 if gold == k else 0.0
+
+
 @compiled
-def expect(item_ptr, gold, log_forecast, said, rho, q):
-    """Posteriors of the items from the forecast and what people said.
+def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho, counts):
+    """Add the labels of people to their rows, each by the posterior of its item that leaves the label out.
 
     Args:
-        item_ptr: of people's labels.
+        item_ptr, workers, labels: of all labels; those of judges are passed over.
         gold: int32 (items), -1 for none.
+        judge: bool (workers).
         log_forecast: float64 (items, classes), normalised.
-        said: float64 (labels, classes), log P(label | class).
+        said: float64 (labels, classes), log P(label | class) of people's labels.
         rho: correlation of people's errors on an item.
+        counts: out, float64 (workers, labels, classes).
+    """
+    classes = counts.shape[2]
+    scores, rest = np.empty(classes), np.empty(classes)
+    for item in range(len(item_ptr) - 1):
+        first, last = item_ptr[item], item_ptr[item + 1]
+        rate = _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
+        for place in range(first, last):
+            if judge[workers[place]]:
+                continue
+            _without(scores, said[place], rate, gold[item], rest)
+            cells = counts[workers[place], labels[place]]
+            for k in range(classes):
+                cells[k] += rest[k]
+
+
+@compiled
+def expect(
+    item_ptr, workers, labels, gold, judge, log_forecast, counts, totals, pooled, person, trust, learned, rho, said, q
+):
+    """What each label of a person says of its item, and posteriors from that and the forecast.
+
+    Args:
+        item_ptr, workers, labels, gold, judge, log_forecast, rho: as for `count_people`.
+        counts, totals: rows of people (workers, labels, classes) and their sums over labels (workers, classes).
+        pooled: P(label | class) of all people (labels, classes), which counts as `person` labels in each row.
+        trust: how often people are right by themselves.
+        learned: the labels are in the rows, as `count_people` added them; each is left out of its own.
+        said: in and out, float64 (labels, classes), log P(label | class).
         q: in and out, float64 (items, classes).
 
     Returns:
         mean log-likelihood of an item's labels, largest change of a posterior.
     """
     classes = q.shape[1]
-    scores = np.empty(classes)
+    scores, own = np.empty(classes), np.zeros(classes)
     objective, change = 0.0, 0.0
     for item in range(len(item_ptr) - 1):
-        rate = damping(item_ptr[item + 1] - item_ptr[item], rho)
-        for k in range(classes):
-            scores[k] = log_forecast[item, k]
-        for place in range(item_ptr[item], item_ptr[item + 1]):
+        first, last = item_ptr[item], item_ptr[item + 1]
+        rate = _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
+        for place in range(first, last):
+            worker, label = workers[place], labels[place]
+            if judge[worker]:
+                continue
+            if learned:
+                _without(scores, said[place], rate, gold[item], own)
             for k in range(classes):
-                scores[k] += rate * said[place, k]
+                top = counts[worker, label, k] - own[k] + person * pooled[label, k]
+                row = top / (totals[worker, k] - own[k] + person)
+                said[place, k] = math.log((1.0 - trust) * row + (trust if k == label else 0.0))
+        _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
         objective += log_softmax(scores)
         for k in range(classes):
             fresh = math.exp(scores[k]) if gold[item] < 0 else 1.0 if gold[item] == k else 0.0
             change = max(change, abs(fresh - q[item, k]))
             q[item, k] = fresh
     return objective / max(len(item_ptr) - 1, 1), change
-
-
-@compiled
-def leave_out(item_ptr, gold, log_forecast, said, rho, others):
-    """The posterior of each label's item without that label, into `others` (labels, classes); else as `expect`."""
-    classes = others.shape[1]
-    scores, rest = np.empty(classes), np.empty(classes)
-    for item in range(len(item_ptr) - 1):
-        first, last = item_ptr[item], item_ptr[item + 1]
-        rate = damping(last - first, rho)
-        for k in range(classes):
-            scores[k] = log_forecast[item, k]
-        for place in range(first, last):
-            for k in range(classes):
-                scores[k] += rate * said[place, k]
-        for place in range(first, last):
-            for k in range(classes):
-                rest[k] = scores[k] - rate * said[place, k]
-            log_softmax(rest)
-            for k in range(classes):
-                others[place, k] = math.exp(rest[k]) if gold[item] < 0 else 1.0 if gold[item] == k else 0.0
-
-
-@compiled
-def count_people(workers, labels, others, counts):
-    """Add each label to its worker's rows: counts[worker, label] += others[label's place] (classes)."""
-    for place in range(len(workers)):
-        cells = counts[workers[place], labels[place]]
-        for k in range(len(cells)):
-            cells[k] += others[place, k]

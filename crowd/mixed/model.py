@@ -95,11 +95,12 @@ class Mixed(CrowdModel):
                 np.add.at(state.workers["said"], (labels.workers, labels.labels), 1.0)
         elif learn and len(labels):
             seed = self.parameters.seed
-            log_forecast, after = forecast.learn(compact, targets(people), before, ordered, seed)
+            votes = targets(people)
+            log_forecast, after = forecast.learn(compact, votes, before, ordered, seed)
             _store(state, ~reference, after)
             state.shared["guard"][0] = guard(people, log_forecast, state.shared["guard"][0])
             state.scratch["least_guard"] = state.shared["guard"].copy()
-            squared = squared_skill(people, compact, targets(people), after.counts, after.targets)
+            squared = squared_skill(people, compact, votes, after.counts, after.targets)
             state.scratch["squared_skill"] = np.array([squared])
             np.add.at(state.workers["said"], (people.workers, people.labels), 1.0)
         else:
@@ -109,7 +110,7 @@ class Mixed(CrowdModel):
         coins = np.log(RIGHT * np.eye(classes) + (1 - RIGHT) / max(classes, 1))
         state.labels["said"] = coins[labels.labels]
         state.scratch["counts"] = state.workers["counts"].copy()
-        state.scratch["reference"] = reference.astype(np.float64)
+        state.scratch["judge"] = (~reference).astype(np.float64)
         return state
 
     def stream(self, classes: list[str], slots: int, history: State | None = None) -> "MixedStream":
@@ -129,14 +130,16 @@ class Mixed(CrowdModel):
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Rows of people, counted with the posteriors that leave each label out."""
-        people, mine = self._people(labels, state)
         counts = np.zeros_like(state.workers["counts"])
-        kernels.count_people(people.workers, people.labels, self._others(people, mine, state), counts)
+        kernels.count_people(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
+            state.items["forecast"], state.labels["said"], self.parameters.people_rho, counts,
+        )  # fmt: skip
         return {"counts": counts}
 
     def settle(self, state: State, sums: Sums) -> None:
         """Rows of the history plus these; the guard that they need."""
-        reference = state.scratch["reference"] > 0
+        reference = state.scratch["judge"] == 0
         state.workers["counts"][reference] = state.scratch["counts"][reference] + sums["counts"][reference]
         share = state.shared["targets"] + 1
         rows = skill_of_rows(self._pooled(state), share / share.sum())
@@ -145,12 +148,11 @@ class Mixed(CrowdModel):
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
-        people, mine = self._people(labels, state)
-        said = self._said(people, state, self._others(people, mine, state) if learned else None)
-        state.labels["said"][mine] = said
+        counts = state.workers["counts"]
         return kernels.expect(  # type: ignore[no-any-return]
-            people.item_ptr, labels.gold, state.items["forecast"], said, self.parameters.people_rho,
-            state.items["posterior"],
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
+            state.items["forecast"], counts, counts.sum(axis=1), self._pooled(state), PERSON, state.shared["guard"][0],
+            learned, self.parameters.people_rho, state.labels["said"], state.items["posterior"],
         )  # fmt: skip
 
     def posterior(self, state: State) -> Array:
@@ -204,19 +206,6 @@ class Mixed(CrowdModel):
     def _reference(self, state: State) -> NDArray[np.bool_]:
         return matches(state.worker_names, self.parameters.reference)
 
-    def _people(self, labels: Labels, state: State) -> tuple[Labels, NDArray[np.bool_]]:
-        """The labels of people, and which of all labels these are."""
-        mine = (state.scratch["reference"] > 0)[labels.workers]
-        return part(labels, mine), mine
-
-    def _others(self, people: Labels, mine: NDArray[np.bool_], state: State) -> Array:
-        others = np.empty((len(people), len(state.classes)))
-        kernels.leave_out(
-            people.item_ptr, people.gold, state.items["forecast"], state.labels["said"][mine],
-            self.parameters.people_rho, others,
-        )  # fmt: skip
-        return others
-
     def _pooled(self, state: State) -> Array:
         """P(label | class) of all people (labels, classes)."""
         reference, classes = self._reference(state), len(state.classes)
@@ -224,15 +213,6 @@ class Mixed(CrowdModel):
         prior = RIGHT * np.eye(classes) + (1 - RIGHT) * (habit / habit.sum())[:, None]
         pooled = state.workers["counts"][reference].sum(axis=0) + ROW * prior
         return np.asarray(pooled / pooled.sum(axis=0))
-
-    def _said(self, people: Labels, state: State, own: Array | None) -> Array:
-        """log P(label | class) of each label (labels, classes); `own` is its part of the counts, left out."""
-        counts, pooled = state.workers["counts"], self._pooled(state)
-        mine = np.zeros((len(people), len(state.classes))) if own is None else own
-        top = counts[people.workers, people.labels] - mine + PERSON * pooled[people.labels]
-        rows = top / (counts.sum(axis=1)[people.workers] - mine + PERSON)
-        trust = state.shared["guard"][0]
-        return np.asarray(np.log((1 - trust) * rows + trust * np.eye(len(state.classes))[people.labels]))
 
 
 def matches(names: list[str], patterns: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -283,7 +263,7 @@ def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
         return otherwise
     f = np.exp(log_forecast)
     share = f.mean(axis=0)
-    gain = f[people.label_items, people.labels] - f[people.label_items] @ share
+    gain = f[people.label_items, people.labels] - (f @ share)[people.label_items]
     explained = (gain.mean() - gain.std() / np.sqrt(len(gain))) / max(1 - float(share @ share), 1e-9)
     return float(min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST))
 

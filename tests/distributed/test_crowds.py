@@ -1,6 +1,7 @@
 """Crowd models over shards: one process's result, for every model and every number of shards."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,13 @@ MODELS = [*(model() for model in ALIKE), Mixed(reference=("w1*",))]
 
 @pytest.fixture(scope="module")
 def labels() -> Labels:
-    return simulate(400, 30, 3, 4, seed=3).labels
+    """From 1 to 6 labels per item, and gold on some."""
+    simulated = simulate(400, 30, 3, 6, seed=3)
+    whole = simulated.labels
+    kept = np.arange(len(whole)) - whole.item_ptr[whole.label_items] <= whole.label_items * 6 // whole.items
+    item_ptr = np.concatenate([[0], np.cumsum(np.bincount(whole.label_items[kept], minlength=whole.items))])
+    gold = np.where(np.arange(whole.items) % 9 == 4, simulated.truth, -1).astype(np.int32)
+    return replace(whole, item_ptr=item_ptr, workers=whole.workers[kept], labels=whole.labels[kept], gold=gold)
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +103,7 @@ def test_shards_hold_every_item_once(labels: Labels, shards: int) -> None:
     assert len(between) == shards + 1 == len(set(between)) and sum(part.items for part in parts) == labels.items
     assert np.array_equal(np.concatenate([part.labels for part in parts]), labels.labels)
     assert [name for part in parts for name in part.item_names] == labels.item_names
+    assert np.array_equal(np.concatenate([part.gold for part in parts]), labels.gold)
     assert max(len(part) for part in parts) <= len(labels) / shards + np.diff(labels.item_ptr).max()
 
 

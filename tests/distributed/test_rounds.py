@@ -96,6 +96,18 @@ def test_the_step_is_the_one_that_does_best_on_what_is_held_out(folder: Path) ->
     assert found[10].step > 1
 
 
+def test_the_chain_is_that_of_the_best_pass_and_not_of_the_last(tmp_path: Path) -> None:
+    random, path = np.random.default_rng(1), tmp_path / "noise.vw"
+    path.write_text("".join(f"{random.choice([-1, 1])} |w a{random.integers(300)}\n" for _ in range(400)))
+    after: list[tuple[float, Any]] = []
+    see = lambda chain, done: after.append((done.holdout_loss, chain.weights.copy()))  # noqa: E731
+    config = {"chain": [{"linear": {"loss": "logistic", "learning_rate": 20.0}}], "weights": {"bits": 12}}
+    chain = train([path], config, shards=2, passes=6, patience=2, on_round=see)
+    best = min(range(len(after)), key=lambda k: after[k][0])
+    assert best == len(after) - 3 and after[best][0] < after[-1][0]
+    assert np.array_equal(chain.weights, after[best][1]) and not np.array_equal(chain.weights, after[-1][1])
+
+
 def test_a_model_goes_on_where_it_was(folder: Path, tmp_path: Path) -> None:
     states: list[Any] = []
     see = lambda chain, done: states.append(chain.weights.copy())  # noqa: E731

@@ -36,12 +36,15 @@ class Article(HTMLParser):
 
 
 def leftovers(html: str) -> Iterator[str]:
-    """What of a page reads like Markdown: fences anywhere, backslashes and marks outside blocks of code."""
+    """What of a page reads like Markdown: fences anywhere, backslashes, marks and blocks outside code."""
     article = Article()
     article.feed(html)
     for around, text in article.pieces:
         marks = {"pre": ("```",), "code": ("```", "\\|", "\\_", "\\*")}.get(around, ("`", "\\", "**", "]("))
-        yield from (line.strip() for line in text.splitlines() if any(mark in line for mark in marks))
+        block = () if around else ("#", "|", "- ", "* ", ">")
+        for line in text.splitlines():
+            if any(mark in line for mark in marks) or line.startswith(block):
+                yield line.strip()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,7 @@ def leftovers(html: str) -> Iterator[str]:
         ("<pre><code>a \\\n  --b</code></pre><p>fine</p>", 0),
         ("<td><code>a\\|b</code></td>", 1),
         ("<p>one\\_two **bold**</p>", 1),
+        ("<td>## A heading</td><p>a\n- b</p><li># c</li>", 3),
         ("<p>see [this](that.md)<br>and that</p>", 1),
     ],
 )
@@ -69,6 +73,7 @@ def test_no_page_shows_markdown(tmp_path: Path) -> None:
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
     found = {str(page.relative_to(tmp_path)): list(leftovers(page.read_text())) for page in pages}
     assert not {name: lines for name, lines in found.items() if lines}
+    assert "worker\tlabels\taccuracy" in (tmp_path / "crowd" / "quality" / "index.html").read_text()
     navigation = (tmp_path / "index.html").read_text()
     for page in (ROOT / "docs" / "reductions").rglob("*.md"):
         place = page.relative_to(ROOT / "docs").with_suffix("")

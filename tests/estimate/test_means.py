@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from hutch.estimate.means import anytime, mean_of_all, prediction_powered, quantile
-from hutch.estimate.stack import cross_fitted
+from hutch.estimate.means import Interval, anytime, mean_of_all, prediction_powered, quantile
+from hutch.estimate.stack import RIDGE, cross_fitted
 
 
 def drawn(seed, n=120, more=900, noise=0.4):
@@ -72,6 +72,10 @@ def test_doubt_adds_to_the_variance():
     y, places, f = np.array([0.2, 0.9, 0.4, 0.6]), np.arange(4), np.zeros(100)
     plain, doubted = mean_of_all(y, places, f), mean_of_all(y, places, f, doubt=y * (1 - y))
     assert doubted.deviation**2 - plain.deviation**2 == pytest.approx(np.mean(y * (1 - y)) / 4)
+    chance = np.array([0.1, 0.5, 0.2, 1.0])
+    plain, doubted = (mean_of_all(y, places, f, chance, doubt=doubt) for doubt in (None, y * (1 - y)))
+    wanted = np.sum(y * (1 - y) / chance**2) / np.sum(1 / chance) ** 2
+    assert doubted.deviation**2 - plain.deviation**2 == pytest.approx(wanted)
 
 
 @given(st.floats(0.1, 10), st.floats(-5, 5))
@@ -113,6 +117,30 @@ def test_an_interval_of_every_look_holds_at_every_look():
         wide = [anytime(each, 0.95, 200, y[:n].std()) for each, n in zip(intervals, looks, strict=True)]
         held += all(each.low <= 0 <= each.high for each in wide)
     assert held / 200 >= 0.95 > single / 200 + 0.05
+
+
+@pytest.mark.parametrize(("labelled", "expected", "confidence"), [(40, 200, 0.95), (300, 100, 0.9), (1, 1, 0.99)])
+def test_the_width_of_every_look_by_its_formula(labelled, expected, confidence):
+    alpha, n = 1 - confidence, labelled
+    rho2 = (-2 * np.log(alpha) + np.log(-2 * np.log(alpha) + 1)) / expected
+    wanted = 0.7 * np.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * np.log(np.sqrt(n * rho2 + 1) / alpha))
+    found = anytime(Interval(0.4, 0.3, 0.5, 0.1, labelled, 1000), confidence, expected, 0.7)
+    assert found.half_width == pytest.approx(wanted) and found.estimate == 0.4
+
+
+def test_an_item_that_weighs_two_counts_as_two():
+    """Four items, so that each fold holds one: the fit to the others, by hand."""
+    x, y, w = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0.2, 0.1, 0.9, 0.4]), np.array([1.0, 3.0, 2.0, 2.0])
+    found = cross_fitted(x, y, np.arange(4), w)
+    z = (x - x.mean()) / x.std()
+    for left_out in range(4):
+        used = np.arange(4) != left_out
+        rows, labels = np.repeat(z[used], w[used].astype(int), axis=0), np.repeat(y[used], w[used].astype(int))
+        moved = rows - rows.mean()
+        weigh = 1 / w.mean()  # the ridge is in outcomes of mean weight
+        slope = weigh * (moved[:, 0] @ labels) / (weigh * np.sum(moved**2) + RIDGE)
+        wanted = labels.mean() + slope * (z[left_out, 0] - rows.mean())
+        assert found[left_out] == pytest.approx(wanted)
 
 
 def test_no_prediction_has_seen_its_own_outcome():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -182,23 +184,39 @@ def test_unknown_names_and_missing_forms_are_usage_errors():
         create("one_coin", models).stream(["a"], 8)
 
 
-def test_dawid_skene_equals_plain_numpy():
+def _dawid_skene_tables(counts):
+    return (counts + np.where(np.eye(3), 1.0, 0.1)) / (counts + np.where(np.eye(3), 1.0, 0.1)).sum(2, keepdims=True)
+
+
+def _coins(counts):
+    skill = (np.trace(counts, axis1=1, axis2=2) + 5.0) / (counts.sum((1, 2)) + 5.0 + 2.0)
+    return np.where(np.eye(3), skill[:, None, None], (1 - skill[:, None, None]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "tables"),
+    [("dawid_skene", {}, _dawid_skene_tables), ("one_coin", {"right": 5.0, "wrong": 2.0}, _coins)],
+)
+def test_tables_equal_plain_numpy(name, parameters, tables):
     crowd = simulate(60, 8, 3, 4, seed=5)
-    labels = crowd.labels
-    q = labels.vote_share()
+    gold = np.where(np.arange(60) % 7 == 2, crowd.truth, -1).astype(np.int32)
+    labels = replace(crowd.labels, gold=gold)
+    q = labels.vote_share(gold=True)
     for _ in range(5):
-        counts = np.tile(np.where(np.eye(3), 1.0, 0.1), (8, 1, 1))
+        counts = np.zeros((8, 3, 3))
         for w, i, c in zip(labels.workers, labels.label_items, labels.labels, strict=True):
             counts[w, :, c] += q[i]
-        table = counts / counts.sum(2, keepdims=True)
         prior = (q.sum(0) + 0.5) / (len(q) + 1.5)
         score = np.tile(np.log(prior), (60, 1))
         for w, i, c in zip(labels.workers, labels.label_items, labels.labels, strict=True):
-            score[i] += np.log(table[w, :, c])
-        q = np.exp(score - score.max(1, keepdims=True))
-        q /= q.sum(1, keepdims=True)
-    fit = create("dawid_skene", {m.name: m for m in BUILT_IN}, iterations=5, tolerance=0).fit(labels)
+            score[i] += np.log(tables(counts)[w, :, c])
+        score[(gold[:, None] >= 0) & (gold[:, None] != np.arange(3))] = -np.inf
+        top = score.max(1, keepdims=True)
+        likelihood = top[:, 0] + np.log(np.exp(score - top).sum(1))
+        q = np.exp(score - likelihood[:, None])
+    fit = create(name, {m.name: m for m in BUILT_IN}, iterations=5, tolerance=0, **parameters).fit(labels)
     assert np.allclose(fit.posterior, q, atol=1e-10)
+    assert fit.objective == pytest.approx(likelihood.mean())
 
 
 @pytest.mark.parametrize("model", ALIKE, ids=lambda model: model.name)

@@ -37,5 +37,6 @@ def test_the_median_has_the_least_absolute_and_the_mean_the_least_squared_error(
     assert found.mean == pytest.approx((probability * values).sum(axis=1))
     inside = (values >= found.low[:, None]) & (values <= found.high[:, None])
     assert (np.sum(probability * inside, axis=1) >= 0.95 - 1e-9).all()
-    narrower = (values > found.low[:, None]) & (values <= found.high[:, None])
-    assert (np.sum(probability * narrower, axis=1) < 0.975 + 1e-9).all()
+    for level, ends in ((0.025, found.low), (0.5, found.median), (0.975, found.high)):  # quantiles, by what they are
+        assert (np.sum(probability * (values < ends[:, None]), axis=1) < level).all()
+        assert (np.sum(probability * (values <= ends[:, None]), axis=1) >= level - 1e-9).all()

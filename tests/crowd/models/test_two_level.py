@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
+from scipy.special import logsumexp
 
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models import two_level_kernels as kernels
@@ -61,6 +62,18 @@ def test_renaming_classes_permutes_the_posterior():
     assert np.allclose(TwoLevel().fit(labels).posterior, TwoLevel().fit(turned).posterior[:, ::-1], atol=1e-9)
 
 
+def factors_of(state, slot, label, own, own_habit):
+    """P(label | class, level), its own share of the counts taken out."""
+    first, second, _, strength, clarity = state.shared["strengths"]
+    rows, skill = state.workers["counts"][slot].sum(axis=0) - own, state.workers["skill"][slot]
+    coin = np.where(np.arange(len(rows)) == label, skill, (1 - skill) / (len(rows) - 1))
+    top = first * state.shared["population"][label] + second * coin + state.workers["counts"][slot, label] - own
+    clear = top / (first + second + 1e-4 + rows)
+    habit = state.workers["habits"][slot, label] + strength * state.shared["habit_prior"][label] - own_habit
+    habit /= state.workers["habits"][slot].sum() + strength - own_habit + 1e-4
+    return np.concatenate([clear, clarity * clear + (1 - clarity) * habit])
+
+
 def test_labels_are_predicted_by_the_others():
     """The kernel's short cut equals leaving each label out of its item, one by one."""
     labels = simulate(30, 6, 3, 4, seed=5).labels
@@ -79,20 +92,12 @@ def test_labels_are_predicted_by_the_others():
             slot, label = labels.workers[place], labels.labels[place]
             share = state.scratch["counted_shares"][slot, label]
             own = q[item, :3] + q[item, 3:] * share
-            rows = state.workers["counts"][slot].sum(axis=0) - own
-            first, second, _, strength, clarity = state.shared["strengths"]
-            skill = state.workers["skill"][slot]
-            coin = np.where(np.arange(3) == label, skill, (1 - skill) / 2)
-            top = first * state.shared["population"][label] + second * coin + state.workers["counts"][slot, label] - own
-            clear = top / (first + second + 1e-4 + rows)
             own_habit = (q[item, 3:] * (1 - share)).sum()
-            habit = state.workers["habits"][slot, label] + strength * state.shared["habit_prior"][label] - own_habit
-            habit /= state.workers["habits"][slot].sum() + strength - own_habit + 1e-4
-            factors[place] = np.concatenate([clear, clarity * clear + (1 - clarity) * habit])
+            factors[place] = factors_of(state, slot, label, own, own_habit)
         for place in places:
             rest = np.outer(levels, prior).ravel() * np.prod([factors[p] for p in places if p != place], axis=0)
             total += np.log(rest @ factors[place] / rest.sum())
-            by_class = (rest[:3] + clarity * rest[3:]) / rest.sum()
+            by_class = (rest[:3] + state.shared["strengths"][kernels.CLARITY] * rest[3:]) / rest.sum()
             assert np.allclose(decided[place], by_class, atol=1e-9)
     assert kernels.held_out(*arguments) == pytest.approx(total, abs=1e-7)
 
@@ -169,3 +174,18 @@ def test_hundreds_of_labels_on_one_item_do_not_underflow():
     fit = TwoLevel().fit(from_triples(rows))
     assert np.isfinite(fit.posterior).all()
     assert fit.posterior[1, 0] > 0.99
+
+
+def test_the_likelihood_of_hundreds_of_labels_does_not_underflow():
+    random = np.random.default_rng(8)
+    rows = [(f"w{w}", f"t{i}", "abc"[i % 3 if random.random() < 0.6 else random.integers(3)])
+            for i in range(3) for w in range(1000)]  # fmt: skip
+    labels, model = from_triples(rows), TwoLevel(clarity=0.2)
+    state = model.fit(labels).state
+    log_start, terms = np.log(np.outer(level_prior(state), model.class_prior(state)).ravel()), []
+    for item in range(labels.items):
+        places = range(labels.item_ptr[item], labels.item_ptr[item + 1])
+        factors = [factors_of(state, labels.workers[p], labels.labels[p], np.zeros(3), 0.0) for p in places]
+        terms.append(logsumexp(log_start + np.log(factors).sum(axis=0)))
+    assert max(terms) < -470  # twice what is made good at once
+    assert model.expect(labels, state, learned=False)[0] == pytest.approx(np.mean(terms))

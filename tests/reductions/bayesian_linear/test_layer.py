@@ -120,6 +120,49 @@ def test_low_rank_comes_near_the_full_posterior_and_equals_it_where_the_rank_is_
     assert far < (1e-6 if rank > DIMENSION else 0.35)
 
 
+class LowRankTwin:
+    """A diagonal and a few outer products, written out as one matrix; squared loss, whose moments are known."""
+
+    def __init__(self, rank, forgetting, prior):
+        self.rank, self.forgetting, self.prior = rank, forgetting, prior
+        self.mean, self.diagonal, self.outer = np.zeros(len(prior)), prior.copy(), np.zeros((0, len(prior)))
+
+    def learn(self, row, label):
+        x = np.append(row.astype(float), 1.0)
+        covariance = np.linalg.inv(np.diag(self.diagonal) + self.outer.T @ self.outer)
+        p, q = self.mean @ x, x @ covariance @ x
+        after = (p / q + 2 * label) / (1 / q + 2)
+        self.mean = self.mean + covariance @ x * (after - p) / q
+        if self.rank == 0:
+            lean = self.diagonal + 2 * x**2
+            self.diagonal = lean + self.forgetting * (self.prior - lean)
+            return
+        if len(self.outer) == 2 * self.rank:
+            self.compress()
+        self.outer = np.vstack([self.outer, math.sqrt(2) * x])
+
+    def compress(self):
+        _, vectors = np.linalg.eigh(self.outer / self.diagonal @ self.outer.T)  # the longest axes last
+        axes = vectors.T @ self.outer
+        keep = (1 - self.forgetting) ** self.rank
+        self.diagonal = self.diagonal + np.sum(axes[: -self.rank] ** 2, axis=0)
+        self.diagonal = keep * self.diagonal + (1 - keep) * self.prior
+        self.outer = math.sqrt(keep) * axes[-self.rank :]
+
+
+@pytest.mark.parametrize("forgetting", [0.0, 0.05])
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_low_rank_learns_as_its_twin(rank, forgetting):
+    rows, _ = make(40)
+    labels = rows @ np.arange(1.0, DIMENSION + 1) + np.sin(np.arange(40))
+    chain = build(loss="squared", prior_variance=0.5, constant_variance=2.0, rank=rank, forgetting=forgetting)
+    chain.learn(rows, labels)
+    twin = LowRankTwin(rank, forgetting, np.array([2.0] * DIMENSION + [0.5]))
+    for row, label in zip(rows, labels.astype(np.float32), strict=True):
+        twin.learn(row, float(label))
+    np.testing.assert_allclose(layer_of(chain).means[0], twin.mean, rtol=1e-6, atol=1e-9)
+
+
 def test_one_pass_comes_near_batch_logistic_regression():
     datasets = pytest.importorskip("sklearn.datasets")
     linear_model = pytest.importorskip("sklearn.linear_model")
@@ -209,6 +252,17 @@ def test_words_beside_the_row_are_learned_in_the_same_prediction():
         wrong.append(np.mean((each.predict(lines[200:]) > 0) != truth[200:]))
     assert wrong[0] < 0.5 * wrong[1]
     assert wrong[0] < 0.12
+
+
+def test_words_alone_are_ridge_regression_of_each():
+    random = np.random.default_rng(5)
+    words, labels = random.integers(0, 3, 60), random.normal(size=60).astype(np.float32)
+    chain = build(loss="squared", prior_variance=1.0, constant_variance=1e-9, sparse_variance=0.4)
+    chain.learn([f"{y!r} |w w{word}" for word, y in zip(words, labels.tolist(), strict=True)])
+    for word in range(3):
+        own = labels[words == word]
+        wanted = 2 * own.sum() / (2 * len(own) + 1 / 0.4)
+        assert float(chain.predict([f"|w w{word}"])[0]) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_forgetting_follows_a_concept_that_changes():

@@ -1,18 +1,6 @@
-"""More faults for `plant_faults.py`: in the parser, batch crowd EM, Nat-oEM, bandits and the log of `hutch serve`."""
+"""Faults in the parser, batch crowd EM, Nat-oEM, bandits and the log of `hutch serve`."""
 
-from planted_faults import Fault
-
-TESTS: dict[str, list[str]] = {
-    "bandits": ["tests/reductions/bandits/test_probabilities.py", "tests/reductions/bandits/test_layers.py"],
-    "batch crowd": ["tests/crowd/models/test_two_level.py", "tests/crowd/models/test_models.py"],
-    "nat_oem": [
-        *(f"tests/em/constrained/test_{name}.py" for name in ("natural", "natural_kernel", "drift")),
-        *(f"tests/em/base/test_{name}.py" for name in ("inner", "schedule")),
-    ],
-    "parser": ["tests/core/text"],
-    "serve log": ["tests/serve/test_http.py", "tests/serve/test_decisions.py", "tests/serve/test_labels.py"],
-}
-"""Areas, and the tests that are to notice a fault in them."""
+from fault import Fault
 
 _LABEL, _NUMBERS, _HASHING = "core/text/label.py", "core/text/numbers.py", "core/text/hashing.py"
 _LEVELS, _TABLES, _COIN = (
@@ -32,6 +20,31 @@ _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/contextual_bandit.py",
 )
 _LOG = "serve/log.py"
+
+_T = "tests/core/text/test_"
+_PARSER = [f"{_T}{name}.py" for name in ("parser", "parser_reference", "actions", "hashing", "eight")]
+_NATURAL_TESTS = [f"tests/em/constrained/test_natural{name}.py" for name in ("_kernel", "", "_class")]
+_LEVEL_TESTS = [f"tests/crowd/models/test_{name}.py" for name in ("two_level", "models")]
+TESTS: dict[str, list[str]] = {
+    "bandits": [f"tests/reductions/bandits/test_{name}.py" for name in ("layers", "probabilities")],
+    "batch crowd": _LEVEL_TESTS,
+    "nat_oem": _NATURAL_TESTS,
+    "parser": _PARSER,
+    "serve log": [f"tests/serve/test_{name}.py" for name in ("log", "http", "decisions", "labels")],
+    _BANDIT: [
+        "tests/reductions/bandits/test_layers.py::test_learns_as_by_hand",
+        "tests/reductions/bandits/test_layers.py",
+    ],
+    _RANGES: ["tests/vw/test_bandit_peer.py"],
+    _COIN: _LEVEL_TESTS[::-1],
+    _DRIFT: ["tests/em/constrained/test_drift.py"],
+    _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],
+    _INNER: [f"tests/em/{name}.py" for name in ("base/test_inner", "test_stream", "test_engine")],
+    _SCHEDULE: ["tests/em/base/test_schedule.py", "tests/em/base/test_inner.py"],
+    _SHARES: [f"tests/{name}.py" for name in ("reductions/bandits/test_probabilities", "vw/test_bandit_peer")],
+    _TABLES: _LEVEL_TESTS[::-1],
+}
+"""The tests that are to notice a fault in an area, or in a file where these are others."""
 
 FAULTS: tuple[Fault, ...] = (
     Fault("serve log", "of several that wait only the first is written", _LOG,

@@ -1,25 +1,6 @@
-"""The faults that `plant_faults.py` plants: what is right in a file, and what stands there instead."""
+"""Faults in the layers of a chain, the models of a crowd's stream and the engine."""
 
-from typing import NamedTuple
-
-
-class Fault(NamedTuple):
-    """One small fault.
-
-    Attributes:
-        area: of `TESTS`.
-        says: what is wrong.
-        file: where.
-        right: text that stands there once.
-        wrong: what is written instead.
-    """
-
-    area: str
-    says: str
-    file: str
-    right: str
-    wrong: str
-
+from fault import Fault
 
 TESTS: dict[str, list[str]] = {
     "active": ["tests/reductions/active"],
