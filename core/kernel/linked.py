@@ -2,8 +2,8 @@
 
 Numba takes each function through LLVM and on to machine code, and every function that calls it optimises all of it once
 more; where functions call functions, that is most of the time that compiling takes. Here LLVM sees them when the kernel
-that calls them is whole, and simplifies each before it puts it into its callers. Without permission to reorder arithmetic
-LLVM computes the same numbers either way.
+that calls them is whole, and simplifies each before it puts it into its callers. Without permission to reorder
+arithmetic LLVM computes the same numbers either way.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class _LinkedLibrary(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        self._ensure_finalized()
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
 
@@ -46,7 +46,7 @@ class KernelCompiler(Compiler):
 
     def define_pipelines(self) -> list[PassManager]:
         pipelines = []
-        for found in super().define_pipelines():
+        for found in super().define_pipelines():  # type: ignore[no-untyped-call]
             pipeline = PassManager(found.pipeline_name)
             for made, description in found.passes:
                 if made is not AnnotateTypes:
@@ -60,5 +60,6 @@ class LinkedCompiler(KernelCompiler):
     """Compiles a function to what other libraries link."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = _LinkedLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        return super().compile_extra(func)
+        library: Any = _LinkedLibrary
+        self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)  # type: ignore[no-untyped-call]
