@@ -1,6 +1,6 @@
 """CPU seconds that the first run of a chain takes where no kernel is compiled yet.
 
-    python benchmarks/compiling.py [LAYERS ...]
+    python benchmarks/kernels/compiling.py [LAYERS ...]
 
 Each chain learns a few lines in a process of its own with an empty cache, without the machine code that wheels bring;
 what a second such process takes, which finds the kernels, is subtracted. LAYERS are names of the chains below.
