@@ -1,5 +1,6 @@
 """What is said of a label store that is damaged."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ _WRONG = {
         "typeof(id) != 'text' OR typeof(line) != 'text' OR typeof(model) != 'text' OR typeof(prediction) != 'real'"
         " OR typeof(probability) != 'real' OR typeof(importance) != 'real' OR typeof(wanted) != 'integer'"
     ),
+    "counters": "typeof(count) != 'integer' OR count < 0",
     "labels": (
         "typeof(id) != 'text' OR typeof(worker) != 'text' OR typeof(label) != 'text' OR typeof(time) != 'real'"
         " OR label NOT IN ('skip', 'don''t know') AND label GLOB '*[^-+.0-9e]*'"
@@ -79,6 +81,44 @@ def named(path: Path, action: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise StoreError(at(str(path), None, None, f"cannot be {action}: {said_by(error)}")) from None
+
+
+class Files:
+    """The files of an open store, so that one that was removed or replaced since is noticed.
+
+    SQLite goes on writing to a file that no name leads to any more: what it acknowledges then is lost when it closes.
+
+    Args:
+        path: of a store that is open.
+    """
+
+    def __init__(self, path: Path) -> None:
+        beside = Path(f"{path.resolve()}-wal")  # SQLite's own log, where the file system lets it keep one
+        self._path, self._found = path, {each: _number(each) for each in (path.absolute(), beside) if _number(each)}
+
+    def check(self) -> None:
+        """Check that what is written now can be found later.
+
+        Raises:
+            StoreError: a file is gone, or another one is in its place.
+        """
+        for path, number in self._found.items():
+            if (now := _number(path)) != number:
+                whose = "" if path.name == self._path.name else f"its {path.name} "
+                what = "replaced by another file" if now else "deleted or moved"
+                why = f"{whose}was {what} while it was in use: nothing was stored"
+                raise StoreError(
+                    at(str(self._path), None, None, f"{why}; put it back, or start again with what is left")
+                )
+
+
+def _number(path: Path) -> tuple[int, int] | None:
+    """What tells a file from all others; None if it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def tell_damage(error: BaseException | None, connection: sqlite3.Connection, path: Path) -> None:

@@ -45,7 +45,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
     "caches-damaged": (20_000, _of("damaged_caches")),
     "requests": (10_000, _of("hostile_requests", "attack")),
     "chains": (5_000, _of("hostile_chains")),
-    "output-lost": (350, _of("lost_output", "attack")),
+    "output-lost": (460, _of("lost_output", "attack")),
     "soak": (600, _of("soak", "attack")),
 }
 """By name: the count that is wanted, and what makes so many attempts."""

@@ -2,20 +2,23 @@
 
 Each mutation changes numbers, types, shapes, names or JSON of a sound model and makes its checksum right again, as a
 hostile author would; a tenth are cut or flipped instead. They run in forked processes under limits of time and memory.
-A finding is a death by a signal, no end in time, more memory than twice what the sound model's arrays take beside what
-the process had, or an exception that is no HutchError.
+A finding is a death by a signal, no end in time, an exception that is no HutchError, or that loading takes more than
+twice the memory that loading the sound model takes: asked for, though never touched, or resident.
 """
 
 import json
 import random
+import re
 import struct
 import tempfile
+import tracemalloc
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from harness import Found, in_forks, main
@@ -33,13 +36,28 @@ from hutch.plugins.manager import installed
 
 SLACK = 600 << 20  # bytes: what an interpreter and a compiler take beside a model
 
+ROOM = 8 << 20
+"""Bytes beside twice what loading the sound model takes: modules that are imported for the message of a refusal."""
+
 Arrays = dict[str, NDArray[Any]]
-Use = Callable[[Path], None]
 
 
-def _use_chain(lines: list[str]) -> Use:
-    def use(path: Path) -> None:
-        chain = Chain.load(path)
+class Model(NamedTuple):
+    """A sound model.
+
+    Attributes:
+        content: of its file.
+        load: given a path, loads a model of this kind.
+        use: given the path and what was loaded, predicts, learns and saves.
+    """
+
+    content: bytes
+    load: Callable[[Path], Any]
+    use: Callable[[Path, Any], None]
+
+
+def _use_chain(lines: list[str]) -> Callable[[Path, Any], None]:
+    def use(path: Path, chain: Chain) -> None:
         chain.predict(lines)
         chain.learn(lines, passes=2)
         chain.predict(lines)
@@ -48,7 +66,7 @@ def _use_chain(lines: list[str]) -> Use:
     return use
 
 
-def _chains(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
+def _chains(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
     found = {}
     for name, (layers, lines) in CHAINS.items():
         if chosen and name not in chosen:
@@ -58,21 +76,20 @@ def _chains(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use
         if "passes" in name or "implicit" in name:
             chain.learn(lines, passes=2)
         chain.save(folder / "sound")
-        found[name] = (folder / "sound").read_bytes(), _use_chain(lines)
-        found[name][1](folder / "sound")
+        found[name] = Model((folder / "sound").read_bytes(), Chain.load, _use_chain(lines))
     return found
 
 
-def _crowds(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
+def _crowds(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
     votes = [(f"v{j}", f"t{i}", "abc"[(i + (j == i % 4)) % 3]) for i in range(12) for j in range(4)]
     labels = from_triples(votes)
 
-    def of(model: type[Any], options: crowd.Options, given: dict[str, Any]) -> tuple[bytes, Use]:
+    def of(model: type[Any], options: crowd.Options, given: dict[str, Any]) -> Model:
         path = folder / "sound"
         crowd.save(str(path), model(**given), options, crowd.aggregate(labels, model(**given), options).fit.state)
 
-        def use(path: Path) -> None:
-            metadata, state = crowd.load(str(path))
+        def use(path: Path, loaded: Any) -> None:
+            metadata, state = loaded
             models = {each.name: each for each in BUILT_IN}
             if metadata["model"] not in models or metadata["method"] not in ("batch", "online"):
                 return  # `hutch crowd` names the nearest valid name
@@ -82,7 +99,7 @@ def _crowds(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use
             found = crowd.aggregate(more, again, chosen, state)
             crowd.save(str(path), again, chosen, found.fit.state)
 
-        return path.read_bytes(), use
+        return Model(path.read_bytes(), lambda path: crowd.load(str(path)), use)
 
     online = crowd.Options("online", slots=8)
     made = {f"crowd {m.name}": (m, crowd.Options(), _given(m)) for m in BUILT_IN}
@@ -94,7 +111,7 @@ def _given(model: type[Any]) -> dict[str, Any]:
     return {"reference": ("v0",)} if model.name == "mixed" else {}
 
 
-def _ems(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
+def _ems(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
     entries, rows = installed().registry.em_models, np.random.default_rng(0).normal(size=(40, 4))
     path, found = folder / "sound", {}
     for regularizer in ("exact", "nat_oem", "none"):
@@ -106,13 +123,39 @@ def _ems(folder: Path, chosen: Collection[str]) -> dict[str, tuple[bytes, Use]]:
             learner.learn(rows)
             em.save(path, learner, settings, {})
 
-            def use(path: Path) -> None:
-                learner, settings = em.load(path, entries)
+            def use(path: Path, loaded: Any) -> None:
+                learner, settings = loaded
                 learner.learn(rows)
                 em.save(path, learner, settings, {})
 
-            found[f"em {regularizer} {mode or 'step'}"] = path.read_bytes(), use
+            load = partial(em.load, entries=entries)
+            found[f"em {regularizer} {mode or 'step'}"] = Model(path.read_bytes(), load, use)
     return found
+
+
+def _resident(field: str) -> int:
+    """Bytes of memory that this process has now (VmRSS), or had at most since it was asked to forget (VmHWM)."""
+    found = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    return 1024 * int(found[1])
+
+
+def loaded(model: Model, path: Path) -> tuple[Any, int]:
+    """What a file holds, or the HutchError that refuses it; and the bytes that loading took at most.
+
+    They are the larger one of what Python and NumPy allocated, used or not, and of what was resident.
+    """
+    Path("/proc/self/clear_refs").write_text("5")
+    before, found = _resident("VmRSS"), None
+    tracemalloc.start()
+    try:
+        found = model.load(path)
+    except HutchError as error:
+        found = error.with_traceback(None)
+    finally:
+        asked = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return found, max(asked, _resident("VmHWM") - before)
 
 
 def parsed(content: bytes) -> tuple[Arrays, dict[str, str]]:
@@ -242,17 +285,17 @@ def mutated(content: bytes, dice: random.Random) -> tuple[bytes, str]:
     return sealed(arrays, metadata), "forged: " + "; ".join(said)
 
 
-def _case(models: dict[str, tuple[bytes, Use]], number: int, seed: int) -> tuple[str, bytes, str]:
+def _case(models: dict[str, Model], number: int, seed: int) -> tuple[str, bytes, str]:
     dice = random.Random(f"{seed}/{number}")
     name = sorted(models)[number % len(models)]
     for _ in range(20):
         try:
-            changed, said = mutated(models[name][0], dice)
+            changed, said = mutated(models[name].content, dice)
         except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError):
             continue  # what cannot be written is no file
-        if changed != models[name][0]:
+        if changed != models[name].content:
             return name, changed, said
-    return name, models[name][0][:-1], "damaged: cut"
+    return name, models[name].content[:-1], "damaged: cut"
 
 
 def run(count: int, seed: int, kinds: str = "chain,crowd,em", only: str = "") -> Found:
@@ -271,14 +314,26 @@ def run(count: int, seed: int, kinds: str = "chain,crowd,em", only: str = "") ->
     with tempfile.TemporaryDirectory() as folder:
         makers = {"chain": _chains, "crowd": _crowds, "em": _ems}
         models = {k: made for kind in kinds.split(",") for k, made in makers[kind](Path(folder), chosen).items()}
-        largest = max(sum(a.nbytes for a in parsed(content)[0].values()) for content, _ in models.values())
+        largest = max(sum(a.nbytes for a in parsed(model.content)[0].values()) for model in models.values())
+        takes = {}
+        for name, model in models.items():
+            path = Path(folder) / "sound"
+            path.write_bytes(model.content)
+            model.use(path, loaded(model, path)[0])  # nothing is compiled or imported later
+            path.write_bytes(model.content)
+            takes[name] = loaded(model, path)[1]
 
         def case(number: int) -> str:
             name, changed, _ = _case(models, number, seed)
             path = Path(folder) / "forged"
             path.write_bytes(changed)
+            found, took = loaded(models[name], path)
+            if took > 2 * takes[name] + ROOM:
+                return f"took {took} bytes, the sound model {takes[name]}"
             try:
-                models[name][1](path)
+                if isinstance(found, HutchError):
+                    raise found
+                models[name].use(path, found)
             except HutchError as error:
                 return "refused" if str(error).strip() else "no message"
             return "accepted"

@@ -232,7 +232,7 @@ class Engine:
         except MemoryError:
             size = 4 * base.stride * 2**bits / 2**30
             raise ConfigError(
-                f"weights.bits: got {bits}, but there is no memory for a table of {size:.0f} GiB"
+                f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
             ) from None
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
         base.initialise(self.weights)
@@ -308,9 +308,10 @@ class Engine:
         return self._decisions is not None
 
     def count_as_vw(self) -> None:
-        """Learn decisions of several lines that are held out, too, and count 3.4e38 for no cost, as VW does."""
+        """Learn decisions held out, and with actions without features, too; count 3.4e38 for no cost: as VW does."""
         if self._decisions is not None and self.takes.of_decisions:
             self._decisions.count_as_vw()
+            self.parser = replace(self.parser, empty_actions=True)
 
     @property
     def last_features(self) -> int:

@@ -110,7 +110,12 @@ LOSS = np.dtype(
         ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
         ("upper", "f8"),
         ("shared", "u8"),  # address of the SHARED record (squared loss reads the label range)
-        ("failures", "u8"),  # how often a plugin's derivative raised, or was not finite
+        ("failures", "u8"),  # how often a plugin's kernel raised, or was not finite
+        ("own_value", "u8"),  # addresses of a plugin's own kernels, called by those of `core.loss.own`; else 0
+        ("own_derivative", "u8"),
+        ("own_update", "u8"),
+        ("own_unsafe_update", "u8"),
+        ("own_square_gradient", "u8"),
     ]
 )
 
@@ -259,6 +264,14 @@ def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any
 def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
     """Call the loss kernel at `address`."""
     return caller_of(LOSS_SIGNATURE)
+
+
+@intrinsic
+def call_own_loss(
+    typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any
+) -> Any:
+    """Call a plugin's loss kernel at `address`; NaN if it raises."""
+    return caller_of(LOSS_SIGNATURE, raised=float("nan"))
 
 
 @intrinsic

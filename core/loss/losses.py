@@ -24,6 +24,7 @@ from hutch.core.loss.kinds import (
     KIND_QUANTILE,
     KIND_SQUARED,
 )
+from hutch.core.loss.own import BEFORE
 from hutch.core.loss.plain import PLAIN_KERNELS
 from hutch.core.loss.probit import probit_derivative, probit_value
 
@@ -184,8 +185,12 @@ class Loss:
         if self.kind == KIND_LOGISTIC and not record["lower"][0] < record["upper"][0]:
             lower, upper = record["lower"][0], record["upper"][0]
             raise ConfigError(f"loss.{self.name}: got labels from {lower:g} to {upper:g}, wanted lower below upper")
-        for slot in ("value", "derivative", "update", "unsafe_update", "square_gradient"):
-            record[slot] = getattr(self, slot).address
+        for slot, before in BEFORE.items():
+            kernel: AddressKernel = getattr(self, slot)
+            if kernel.function.__module__.startswith("hutch."):
+                record[slot] = kernel.address
+            else:
+                record[slot], record[f"own_{slot}"] = before.address, kernel.address
         for slot in ("plain_value", "plain_derivative"):
             function = getattr(self, slot)
             record[slot] = function.address if function else 0

@@ -82,7 +82,7 @@ class Unexpected:
             for name, times in layer.loss_failures.items():
                 if name not in self._told_failures:
                     self._told_failures.add(name)
-                    why = f"its derivative raised, or was not finite, {counted(times, 'time')}"
+                    why = f"a function of it raised, or gave no finite number, {counted(times, 'time')}"
                     yield f"the loss {name!r} failed: {why}; nothing was learned there"
         doubt = self._engine.doubtful_labels()
         if doubt and not self._doubted:

@@ -12,9 +12,10 @@ import sys
 import httpx
 import pytest
 
+from hutch.active.entries import Round
 from hutch.active.page import create_app, listen, page, require_web, security_headers
 from hutch.active.records import Request
-from hutch.active.store import Round, Store
+from hutch.active.store import Store
 from hutch.core.errors import UsageError
 
 ROUND = Round("pool.vw", 100, 3.0, 0.0)
@@ -72,6 +73,14 @@ def test_a_worker_gets_an_item_and_answers_it(client, store):
 def test_what_is_no_answer_is_refused(client, store, body, status, error):
     response = client.post("answer", json=body)
     assert response.status_code == status and error in response.json()["error"]
+    assert store.counts().answers == 0
+
+
+def test_a_page_whose_store_is_deleted_acknowledges_nothing(client, store):
+    store.path.unlink()
+    for response in (answer(client, "r0", "ada", "1"), client.get("next", params={"worker": "ada"})):
+        assert response.status_code == 503
+        assert "labels.db: was deleted or moved while it was in use: nothing was stored" in response.json()["error"]
     assert store.counts().answers == 0
 
 

@@ -12,6 +12,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.files import InputFiles
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import DataError, PluginError
+from hutch.core.kernel.abi import loss_kernel
 from hutch.core.loss.losses import Loss
 from hutch.core.text.parser import ParserOptions
 from hutch.crowd.aggregate import aggregate
@@ -142,9 +143,90 @@ def test_a_loss_that_is_no_number_is_named(value: Any) -> None:
 @pytest.mark.parametrize("derivative", [raising, endless, broken])
 def test_a_derivative_that_fails_is_named_and_teaches_nothing(derivative: Any) -> None:
     chain = chain_of(Loss.plain("failing", value=square, derivative=derivative))
-    with pytest.warns(
-        UserWarning, match=r"the loss 'failing' failed: .* raised, or was not finite, \d+ times; nothing"
-    ):
+    with pytest.warns(UserWarning, match=r"the loss 'failing' failed: .* no finite number, \d+ times; nothing"):
         chain.learn(["1 |w a", "-1 |w b"] * 5)
     assert np.isfinite(chain.arrays()["weights"]).all()
     assert chain.predict(["|w a"])[0] <= 0.0
+
+
+def own_value(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return (prediction - label) ** 2
+
+
+def own_derivative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return 2.0 * (prediction - label)
+
+
+def own_step(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return -2.0 * scale * (prediction - label)
+
+
+def own_square(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return 4.0 * (prediction - label) ** 2
+
+
+def own_raising(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    if label > 0.0:
+        raise ValueError
+    return 2.0 * (prediction - label)
+
+
+def own_nan(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return (prediction - label) ** 2 * np.nan
+
+
+def own_infinite(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return np.inf if label > 0.0 else (prediction - label) ** 2
+
+
+def own_negative(prediction, label, scale, norm, loss):  # type: ignore[no-untyped-def]
+    return -4.0 * (prediction - label) ** 2
+
+
+OWN = {
+    "value": loss_kernel(own_value),
+    "derivative": loss_kernel(own_derivative),
+    "update": loss_kernel(own_step),
+    "unsafe_update": loss_kernel(own_step),
+    "square_gradient": loss_kernel(own_square),
+}
+RAISING, NAN, INFINITE, NEGATIVE = map(loss_kernel, (own_raising, own_nan, own_infinite, own_negative))
+
+
+def test_a_loss_with_kernels_of_its_own_learns_what_they_say() -> None:
+    data = ["1 |w a", "-1 |w b", "1 |w a c"] * 5
+    own, classic = chain_of(Loss("own", **OWN)), Chain.from_config({"chain": [{"linear": {"loss": "classic"}}]})
+    own.learn(data)
+    classic.learn(data)
+    np.testing.assert_allclose(own.predict(data), classic.predict(data), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["update", "square_gradient"])
+@pytest.mark.parametrize("broken", [RAISING, NAN, INFINITE, NEGATIVE], ids=["raises", "nan", "infinite", "negative"])
+def test_a_kernel_of_a_loss_that_fails_is_named_and_teaches_nothing(kernel: str, broken: Any) -> None:
+    if kernel == "update" and broken is NEGATIVE:
+        pytest.skip("a step may be negative")
+    chain = chain_of(Loss("failing", **{**OWN, kernel: broken}))
+    with pytest.warns(UserWarning, match=r"the loss 'failing' failed: .* no finite number, \d+ times; nothing"):
+        chain.learn(["1 |w a", "-1 |w b"] * 5)
+    assert np.isfinite(chain.arrays()["weights"]).all()
+    assert chain.predict(["|w a"])[0] == chain.predict(["|w unseen"])[0]
+
+
+def test_a_derivative_of_its_own_that_fails_is_named() -> None:
+    from hutch.core.config import read
+
+    plugins = Plugins(only=())
+    plugins.registry.losses["failing"] = Loss("failing", **{**OWN, "derivative": RAISING})
+    layers = {"chain": [{"coin_betting": {"loss": "failing"}}]}
+    chain = Chain(read.validate(read.read_chain(layers), plugins.registry), plugins)
+    with pytest.warns(UserWarning, match=r"the loss 'failing' failed: .* no finite number, \d+ times; nothing"):
+        chain.learn(["1 |w a", "-1 |w b"] * 5)
+    assert np.isfinite(chain.arrays()["weights"]).all()
+
+
+@pytest.mark.parametrize("value", [RAISING, NAN])
+def test_a_value_of_its_own_that_is_no_number_is_named(value: Any) -> None:
+    chain = chain_of(Loss("broken", **{**OWN, "value": value}))
+    with pytest.warns(UserWarning, match="the loss 'broken' gave nan for an example: the mean loss is unknown"):
+        chain.learn(["1 |w a", "-1 |w b"] * 5)

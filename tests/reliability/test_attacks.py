@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ATTACKS = Path(__file__).parents[2] / "benchmarks" / "attacks"
@@ -27,6 +28,14 @@ def test_forged_models_are_refused_or_harmless() -> None:
     counts, findings = attack("forged_models").run(150, seed=5, only=models)
     assert findings == []
     assert counts["forged, refused"] > 50 and counts["forged, accepted"] > 15 and counts["damaged, refused"] > 4
+
+
+def test_memory_that_loading_takes_is_seen(tmp_path: Path) -> None:
+    forged = attack("forged_models")
+    for take in (np.zeros, np.ones):  # asked for, touched
+        model = forged.Model(b"", lambda path, take=take: take(1 << 22), lambda path, found: None)
+        found, took = forged.loaded(model, tmp_path)
+        assert len(found) == 1 << 22 and 1 << 25 <= took < 1 << 26
 
 
 def test_hostile_chains_are_refused_or_learn() -> None:

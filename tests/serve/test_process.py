@@ -74,6 +74,35 @@ def test_a_model_whose_folder_is_gone_does_not_keep_the_server_or_other_models(t
     assert Chain.load(tmp_path / "kept" / "model").statistics.examples == 1
 
 
+def test_a_log_that_is_deleted_acknowledges_nothing(tmp_path: Path) -> None:
+    Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).save(tmp_path / "model")
+    command = [*HUTCH, "serve", "model", "--store", "log.db", "--port", "0", "--vw-port", "0"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, **streams) as server:
+        assert server.stdout is not None
+        port, lines = (int(server.stdout.readline().rpartition(":")[2]) for _ in range(2))
+
+        def ask(path: str) -> tuple[int, bytes]:
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+                connection.request("POST", path, "1 |f a", {"Content-Type": "text/plain"})
+                response = connection.getresponse()
+                return response.status, response.read()
+
+        assert ask("/v1/learn")[0] == 200
+        for path in tmp_path.glob("log.db*"):
+            path.unlink()
+        status, said = ask("/v1/learn")
+        assert status == 503 and b"log.db: was deleted or moved while it was in use: nothing was stored" in said
+        with socket.create_connection(("127.0.0.1", lines), timeout=30) as connection:
+            connection.sendall(b"1 'x|f a\n")
+            assert connection.recv(500).startswith(b"error: log.db: was deleted or moved")
+        assert ask("/v1/predict")[0] == 200
+        server.send_signal(signal.SIGTERM)
+        told = server.communicate(timeout=60)[1]
+    assert server.returncode == 1 and "log.db: was deleted or moved" in told and "Traceback" not in told
+    assert Chain.load(tmp_path / "model").statistics.examples == 1  # what was acknowledged, saved at the end
+
+
 def test_a_stop_answers_what_is_under_way_and_saves(model: Path) -> None:
     command = [*HUTCH, "serve", f"m={model}", "--port", "0", "--vw-port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
