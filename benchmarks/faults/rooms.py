@@ -166,7 +166,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("stopping", "no mistake is added to those found", _LOSS,
           "sums.errors + everywhere, sums.spread + everywhere**2", "sums.errors, sums.spread"),
     Fault("stopping", "examples of a pool that are not known at all are never asked for", _RULES,
-          "np.maximum(scores, 0.5 * least)", "scores.copy()"),
+          "scores[i] = max(scores[i], 0.5 * least)", "pass"),
     Fault("fisher", "outside the span the eigenvalue is the noise", _FISHER,
           "self.across = noise * self.variance / power", "self.across = noise * np.ones_like(power)"),
     Fault("fisher", "the direction that changes the covariance is turned", _KERNEL,
