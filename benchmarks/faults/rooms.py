@@ -44,7 +44,17 @@ TESTS: dict[str, list[str]] = {
     _BAYES: [f"{_LAYER}::test_words_alone_are_ridge_regression_of_each", _LAYER],
     "parameter-free": ["tests/reductions/test_ftrl.py", "tests/vw/test_peer_options.py"],
     "holdout": ["tests/core/run/test_passes.py"],
-    "model files": ["tests/core/chain/test_limits.py", "tests/core/chain/test_model_file.py"],
+    "model files": [
+        *(
+            f"tests/core/chain/test_limits.py::test_{name}"
+            for name in (
+                "values_beyond_limits_are_named",
+                "names_types_and_shapes_are_those_of_the_chain",
+                "each_layer_refuses_what_its_kernels_could_not_bear",
+            )
+        ),
+        "tests/core/chain/test_model_file.py",
+    ],
     _KERNEL: [
         "tests/reductions/ppca/test_modes.py::test_plain_steps_are_those_of_the_engine",
         "tests/reductions/ppca/test_modes.py",
@@ -55,7 +65,6 @@ TESTS: dict[str, list[str]] = {
     _RULES: ["tests/reductions/active/test_rules.py", "tests/active/test_loop.py"],
     _CHOICES: ["tests/serve/test_decisions.py"],
     _SCHEMA: ["tests/serve/test_decisions.py", "tests/serve/test_http.py"],
-    _REPLAYED: ["tests/core/chain/test_limits.py", "tests/reductions/active/test_layer.py"],
 }
 """The tests that are to notice a fault in an area, or in a file where these are others."""
 
