@@ -18,6 +18,7 @@ _WRONG = {
         "typeof(id) != 'text' OR typeof(line) != 'text' OR typeof(model) != 'text' OR typeof(prediction) != 'real'"
         " OR typeof(probability) != 'real' OR typeof(importance) != 'real' OR typeof(wanted) != 'integer'"
     ),
+    "counters": "typeof(count) != 'integer' OR count < 0",
     "labels": (
         "typeof(id) != 'text' OR typeof(worker) != 'text' OR typeof(label) != 'text' OR typeof(time) != 'real'"
         " OR label NOT IN ('skip', 'don''t know') AND label GLOB '*[^-+.0-9e]*'"

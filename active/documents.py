@@ -81,13 +81,16 @@ def read_documents(path: str) -> Iterator[Document]:
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(at(path, None, None, f"cannot be read: {error}")) from None
         return
-    text = b"".join(bytes(chunk.data) for chunk in read_chunks([path])).decode("utf-8-sig", errors="replace")
+    texts = _texts(path)
     if ending in (".jsonl", ".ndjson"):
-        for number, line in enumerate(text.split("\n"), 1):
-            if line.strip():
-                yield _object(line, path, number)
+        number = 0
+        for text in texts:
+            for line in text.removesuffix("\n").split("\n"):
+                number += 1
+                if line.strip():
+                    yield _object(line, path, number)
         return
-    rows = csv.reader(StringIO(text, newline=""), delimiter="\t" if ending == ".tsv" else ",")
+    rows = csv.reader(_lines(texts), delimiter="\t" if ending == ".tsv" else ",")
     header = next(rows, [])
     for row in rows:
         if row and len(row) != len(header):
@@ -95,6 +98,20 @@ def read_documents(path: str) -> Iterator[Document]:
             raise DataError(at(path, rows.line_num, None, wanted))
         if row:
             yield dict(zip(header, row, strict=True))
+
+
+def _texts(path: str) -> Iterator[str]:
+    """A file as texts of whole lines."""
+    encoding = "utf-8-sig"
+    for chunk in read_chunks([path]):
+        yield bytes(chunk.data).decode(encoding, errors="replace")
+        encoding = "utf-8"
+
+
+def _lines(texts: Iterator[str]) -> Iterator[str]:
+    """Lines with their ends, as csv wants them."""
+    for text in texts:
+        yield from StringIO(text, newline="")
 
 
 def _object(line: str, path: str, number: int) -> Document:

@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hutch.active.drawing import Scores, choose, smallest
+from hutch.active.entries import Event, Round
+from hutch.active.lines import labelled
+from hutch.active.pool import Pool
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
-from hutch.active.store import Event, Round, Store
+from hutch.active.store import Store
 from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
-from hutch.core.errors import DataError, ModelError, UsageError, at
+from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
+    from hutch.distributed.engine import Engine
 
 _BLOCK = 4096
 
@@ -77,101 +81,9 @@ def threshold_of(chain: "Chain") -> float | None:
     return None if chain.predicts == Predictions.CLASS else float(active_layer(chain).threshold)
 
 
-def split_line(line: str) -> tuple[str, str, str]:
-    """The (label part, tag, features with their bar) of a VW line.
-
-    >>> split_line("1 2 't1|f a")
-    ('1 2', 't1', '|f a')
-    """
-    head, bar, features = line.partition("|")
-    words = head.split(" ")
-    if bar and words[-1]:
-        tag, words = words[-1].removeprefix("'"), words[:-1]
-    elif len(words) > 1 and words[-2].startswith("'") and not words[-1]:
-        tag, words = words[-2][1:], words[:-2]
-    else:
-        tag = ""
-    return " ".join(word for word in words if word), tag, bar + features
-
-
-def unlabelled(line: str) -> str:
-    """A line without its label.
-
-    >>> unlabelled("1 2 't1|f a"), unlabelled("-1 |f a")
-    ("'t1|f a", '|f a')
-    """
-    _, tag, features = split_line(line)
-    return f"'{tag}{features}" if tag else features
-
-
-def labelled(line: str, label: str, importance: float) -> str:
-    """An unlabelled line with its label.
-
-    >>> labelled("'t1|f a", "-1", 0.5)
-    "-1 0.5 't1|f a"
-    """
-    _, tag, features = split_line(line)
-    return f"{label} {importance:.9g} " + (f"'{tag}{features}" if tag else features)
-
-
-def scores_of(chain: "Chain", lines: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Scores and predictions of unlabelled lines; the chain does not change.
-
-    Returns:
-        float64 (lines): the smallest importance of a label that would change the prediction, or whatever the rule looks
-        at instead; and float32 (lines), the predictions.
-    """
-    layer = active_layer(chain)
-    trace = layer.trace(len(lines))
-    try:
-        predictions = chain.predict(lines)
-        return trace["score"][: len(lines)].copy(), predictions
-    finally:
-        layer.trace(0)
-
-
-def choose(probabilities: NDArray[Any], seed: Sequence[int]) -> NDArray[np.int64]:
-    """Draw examples with given probabilities that add up to a whole number, exactly so many.
-
-    Systematic sampling in random order: each example is drawn with exactly its probability.
-
-    Args:
-        probabilities: float64 (examples), in (0, 1].
-        seed: of the draw.
-
-    Returns:
-        int64: the numbers of those drawn, ascending.
-    """
-    random = np.random.default_rng(list(seed))
-    order = random.permutation(len(probabilities))
-    steps = np.floor(np.cumsum(probabilities[order]) + random.random())
-    total = round(float(probabilities.sum()))
-    drawn = order[np.diff(np.minimum(steps, total), prepend=0.0) > 0]
-    return np.sort(drawn).astype(np.int64)
-
-
-def _new_lines(lines: Iterable[str], source: str, store: Store) -> Iterator[tuple[str, str, int]]:
-    """(id, line, place in the pool) of the lines that have not been asked for."""
-    taken: dict[str, int] = {}
-    for number, text in enumerate(lines, 1):
-        line = unlabelled(text.rstrip("\r\n"))
-        if not line:
-            continue
-        tag = split_line(line)[1]
-        id = tag or hashlib.sha256(line.encode()).hexdigest()[:12]
-        taken[id] = taken.get(id, 0) + 1
-        id = id if taken[id] == 1 else f"{id}#{taken[id]}"
-        asked = store.line_of(id)
-        if asked is None:
-            yield id, line, number - 1
-        elif asked != line:
-            text = f"tag {tag!r} is the id of another line that was asked for before, wanted a tag of its own"
-            raise DataError(at(source, number, 1, text))
-
-
 def ask(
     chain: "Chain",
-    lines: Iterable[str],
+    pool: Pool | Iterable[str],
     store: Store,
     count: int,
     *,
@@ -179,21 +91,24 @@ def ask(
     model: str,
     wanted: int = 1,
     documents: Sequence[Mapping[str, Any]] | None = None,
+    engine: "Engine | None" = None,
 ) -> list[Request]:
-    """Ask for labels of some lines of a pool: the fewer examples it takes to change a prediction, the likelier.
+    """Ask for labels of some examples of a pool: the less it takes to change a prediction, the likelier.
 
-    The probabilities of all lines of the pool add up to `count`, and exactly so many are asked for. Lines that were
-    asked for before are not part of the pool.
+    The probabilities of all examples of the pool add up to `count`, and exactly so many are asked for. Examples that
+    were asked for before are not part of the pool. Memory does not grow with a pool of files: its scores lie in a
+    temporary folder, 20 bytes for each example.
 
     Args:
         chain: its top layer is `active`; it does not change.
-        lines: the pool; labels in it are not looked at.
+        pool: the examples, or their lines; labels are not looked at.
         store: where the requests go.
-        count: labels to ask for; all lines, if there are fewer.
+        count: labels to ask for; all examples, if there are fewer.
         source: name of the pool.
         model: version of the chain.
         wanted: labels wanted for each, from different workers.
-        documents: what people see of each line of the pool; without them they see the line.
+        documents: what people see of each of the lines; without them they see the line.
+        engine: scores each source of the pool by a task of its own; None: here. The requests are the same.
 
     Returns:
         The requests, in the order of the pool.
@@ -207,23 +122,30 @@ def ask(
     if rule == "vw":
         raise UsageError("rule 'vw' decides line by line: use `hutch active serve --vw-port`, or the rule 'budget'")
     store.allow_labels(labels_of(chain))
-    pool = list(_new_lines(lines, source, store))
-    count = min(count, len(pool))
-    if count == 0:
-        return []
-    scores, predictions = scores_of(chain, [line for _, line, _ in pool])
-    if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
-        drawn = np.sort(np.argsort(scores, kind="stable")[:count])
-        probabilities, examples = np.ones(len(pool)), count
-    else:
-        probabilities = layer.pool_probabilities(scores, count)
-        drawn, examples = choose(probabilities, [chain.config.seed, len(store.rounds())]), len(pool)
-    requests, seen = [], {}
-    for i in drawn:
-        (id, line, place), chance = pool[i], float(probabilities[i])
-        if documents is not None:
-            seen[id] = documents[place]
-        requests.append(Request(id, line, float(predictions[i]), chance, 1 / chance, model))
+    with Scores(pool if isinstance(pool, Pool) else Pool.of_lines(source, pool, documents)) as scores:
+        scores.fill(chain, engine)
+        asked = scores.asked_before(store)
+        left = scores.left(asked)
+        count = min(count, len(left))
+        if count == 0:
+            return []
+        if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
+            drawn, examples = smallest(left, count), count
+            chances = np.ones(count)
+        else:
+            layer.pool_probabilities(left, count, out=left)
+            drawn, examples = choose(left, [chain.config.seed, len(store.rounds())]), len(left)
+            chances = left[drawn]
+        places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
+        chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
+        requests, seen = [], {}
+        for place, id, entry, _ in scores.named(np.unique(scores.key[places])):
+            if (chance := chance_of.get(place)) is None:
+                continue
+            if entry.document is not None:
+                seen[id] = entry.document
+            prediction = float(scores.prediction[place])
+            requests.append(Request(id, entry.line, prediction, chance, 1 / chance, model))
     store.ask(requests, Round(source, examples, float(count), threshold_of(chain)), wanted=wanted, documents=seen)
     return requests
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.active.loop import ask, labels_of, learn, model_version
+from hutch.active.pool import Pool
 from hutch.active.report import is_enough
 from hutch.active.store import Store
 
@@ -20,11 +21,11 @@ class Loop:
         chain: its top layer is `active`.
         model: where it is saved.
         store: of requests and answers.
-        lines: the pool.
+        pool: the examples, or their lines.
         batch: requests that are made at a time, and answers after which the chain learns.
         source: name of the pool.
         wanted: answers wanted per request, from different workers.
-        documents: what people see of each line.
+        documents: what people see of each of the lines.
         stop: ask for no more once the next label is expected to save less than one mistake in so many predictions to
             come; None: never.
         tell: takes what happened, a line at a time.
@@ -35,7 +36,7 @@ class Loop:
         chain: "Chain",
         model: Path,
         store: Store,
-        lines: Sequence[str],
+        pool: Pool | Sequence[str],
         batch: int,
         *,
         source: str,
@@ -44,7 +45,7 @@ class Loop:
         stop: float | None = None,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.chain, self.model, self.store, self.lines = chain, model, store, lines
+        self.chain, self.model, self.store, self.pool = chain, model, store, pool
         self.batch, self.source, self.wanted, self.documents, self.tell = batch, source, wanted, documents, tell
         self._learned, self._stop, self._stopped = 0, stop, False
         self._exhausted = False
@@ -93,7 +94,7 @@ class Loop:
             self.tell(f"stopped: another label is expected to save less than one mistake in {self._stop:g} predictions")
             return
         found = ask(
-            self.chain, self.lines, self.store, self.batch, source=self.source, model=model_version(self.model),
+            self.chain, self.pool, self.store, self.batch, source=self.source, model=model_version(self.model),
             wanted=self.wanted, documents=self.documents,
         )  # fmt: skip
         self._exhausted = len(found) < self.batch

@@ -73,6 +73,36 @@ CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 {_DOCUMENTS}"""
 _LEASES = "CREATE INDEX IF NOT EXISTS leases ON requests (leased_to, number) WHERE leased_to != ''"
+_COUNTERS = """
+-- How many requests are in each state, answers of each kind and of each worker: kept, as counting takes long.
+CREATE TABLE counters (
+    what TEXT NOT NULL,             -- state, label (skip, don't know, or empty for all others) or worker
+    name TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (what, name)
+) WITHOUT ROWID;
+INSERT INTO counters SELECT 'state', state, count(*) FROM requests GROUP BY state;
+INSERT INTO counters SELECT 'label', iif(label IN ('skip', 'don''t know'), label, '') AS kind, count(*)
+    FROM labels GROUP BY kind;
+INSERT INTO counters SELECT 'worker', worker, count(*) FROM labels GROUP BY worker;
+CREATE TRIGGER count_request AFTER INSERT ON requests BEGIN
+    INSERT INTO counters VALUES ('state', new.state, 1) ON CONFLICT DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER count_state AFTER UPDATE OF state ON requests WHEN old.state != new.state BEGIN
+    UPDATE counters SET count = count - 1 WHERE what = 'state' AND name = old.state;
+    INSERT INTO counters VALUES ('state', new.state, 1) ON CONFLICT DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER count_label AFTER INSERT ON labels BEGIN
+    INSERT INTO counters VALUES ('label', iif(new.label IN ('skip', 'don''t know'), new.label, ''), 1)
+        ON CONFLICT DO UPDATE SET count = count + 1;
+    INSERT INTO counters VALUES ('worker', new.worker, 1) ON CONFLICT DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER uncount_label AFTER DELETE ON labels BEGIN
+    UPDATE counters SET count = count - 1
+        WHERE what = 'label' AND name = iif(old.label IN ('skip', 'don''t know'), old.label, '');
+    UPDATE counters SET count = count - 1 WHERE what = 'worker' AND name = old.worker;
+END;
+"""
 
 
 def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
@@ -117,7 +147,9 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             _run(connection, _DOCUMENTS)
         if version != SCHEMA_VERSION:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute(_LEASES)  # stores of before lack it
+        connection.execute(_LEASES)  # stores of before lack it, and the counters
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'counters'").fetchone():
+            _run(connection, _COUNTERS)
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
 from hutch.active.damage import Files, named, tell_damage
+from hutch.active.entries import Accepted, Counts, Event, Round
 from hutch.active.records import DONT_KNOW, SKIP, Answer, Request
 from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
@@ -35,64 +36,6 @@ _UNANSWERED = (
     f" AND {_OF_OTHERS} ORDER BY number LIMIT 1"
 )
 """The first open request behind a number that a worker has not answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What the requests of one run of `ask` were drawn from.
-
-    Attributes:
-        pool: name of the source.
-        examples: lines the requests were drawn from.
-        probability: sum of the probabilities of these lines, the number of labels expected.
-        threshold: scalar predictions above it mean the upper label; None where classes are predicted.
-    """
-
-    pool: str
-    examples: int
-    probability: float
-    threshold: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """What became of a set of answers: how many were new, and how many were known already."""
-
-    new: int
-    repeated: int
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How far the labelling has come: requests by state, answers by kind."""
-
-    requests: int
-    open: int
-    answered: int
-    unknown: int
-    leased: int
-    answers: int
-    labels: int
-    skips: int
-    dont_knows: int
-    workers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One entry of the audit log.
-
-    Attributes:
-        number: its place in the log, from 1.
-        kind: `ask`, `answer`, `line` or `learn`.
-        detail: what happened.
-        time: seconds since 1970.
-    """
-
-    number: int
-    kind: str
-    detail: dict[str, Any]
-    time: float
 
 
 class Store:
@@ -196,6 +139,13 @@ class Store:
         """The line of a request; None if there is no such request."""
         found = self._rows("SELECT line FROM requests WHERE id = ?", [request])
         return str(found[0][0]) if found else None
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all requests, in order of asking."""
+        last = 0
+        while rows := self._rows("SELECT number, id FROM requests WHERE number > ? ORDER BY number LIMIT 4096", [last]):
+            yield from (id for _, id in rows)
+            last = rows[-1][0]
 
     def ask(
         self,
@@ -475,25 +425,23 @@ class Store:
 
     def counts(self) -> Counts:
         """How far the labelling has come."""
-        states = dict(self._rows("SELECT state, count(*) FROM requests GROUP BY state"))
-        leased = self._rows(
-            "SELECT count(*) FROM requests WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
+        kept = {(what, name): count for what, name, count in self._rows("SELECT what, name, count FROM counters")}
+        [(leased,)] = self._rows(
+            "SELECT count(*) FROM requests INDEXED BY leases"
+            " WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
             [self._clock()],
         )
-        answers, skips, unknown, workers = self._rows(
-            "SELECT count(*), coalesce(sum(label = ?), 0), coalesce(sum(label = ?), 0), count(DISTINCT worker)"
-            " FROM labels",
-            [SKIP, DONT_KNOW],
-        )[0]
+        open, answered, unknown = (kept.get(("state", state), 0) for state in ("open", "answered", "unknown"))
+        labels, skips, dont_knows = (kept.get(("label", kind), 0) for kind in ("", SKIP, DONT_KNOW))
         return Counts(
-            requests=sum(states.values()),
-            open=states.get("open", 0),
-            answered=states.get("answered", 0),
-            unknown=states.get("unknown", 0),
-            leased=leased[0][0],
-            answers=answers,
-            labels=answers - skips - unknown,
+            requests=open + answered + unknown,
+            open=open,
+            answered=answered,
+            unknown=unknown,
+            leased=leased,
+            answers=labels + skips + dont_knows,
+            labels=labels,
             skips=skips,
-            dont_knows=unknown,
-            workers=workers,
+            dont_knows=dont_knows,
+            workers=sum(what == "worker" and count > 0 for (what, _), count in kept.items()),
         )

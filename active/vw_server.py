@@ -14,9 +14,11 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hutch.active.loop import attach, example_of, labels_of, model_version, split_line, threshold_of, unlabelled
+from hutch.active.entries import Round
+from hutch.active.lines import split_line, unlabelled
+from hutch.active.loop import attach, example_of, labels_of, model_version, threshold_of
 from hutch.active.records import Answer, Request, canonical_label, make_answer
-from hutch.active.store import Round, Store
+from hutch.active.store import Store
 from hutch.core.net.lines import run_lines
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ def crowd(
         typer.Option(
             metavar="NAME",
             help="Name of the crowd model.",
-            show_default="two_level, or mixed with a reference",
+            show_default="two_level; mixed with a reference, ordinal with --ordered",
             autocompletion=crowd_models,
         ),
     ] = None,
@@ -113,7 +113,7 @@ def crowd(
         bool | None,
         typer.Option(
             "--ordered/--no-ordered",
-            help="Classes are ordered: also write mean, median and interval.",
+            help="Classes are ordered: also write mean, median and interval; the model is ordinal if none is named.",
             show_default="if they are 3 to 12 whole numbers",
         ),
     ] = None,

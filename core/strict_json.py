@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hutch.core.errors import DataError, at
@@ -68,6 +68,58 @@ def loads(text: str | bytes, source: str, line: int | None = None, **options: An
     except ValueError:  # Python's limit on the digits of integers
         raise DataError(at(source, line, None, "got an integer of thousands of digits, wanted a number")) from None
     return found
+
+
+_BLANKS = re.compile(r"[\ufeff \t\r\n]*")
+_NAMED = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
+_DECODER = json.JSONDecoder()
+
+
+def column_of(text: str, path: Sequence[str | int]) -> int:
+    """Where the value at a path begins in a line of JSON, or the innermost one around it that is there.
+
+    Args:
+        text: the line.
+        path: keys, of which case does not count, and places in lists.
+
+    Returns:
+        The column, counted from 1.
+
+    >>> column_of('{"cost": 1, "actions": [{"a": 2}, {"b": "x"}]}', ("actions", 1, "b"))
+    41
+    """
+    found = at = _behind_blanks(text, 0)
+    for step in path:
+        number, closing = -1, "}" if text[at : at + 1] == "{" else "]"
+        at = _behind_blanks(text, at + 1) if text[at : at + 1] in ("{", "[") else len(text)
+        while at < len(text) and text[at] != closing:
+            key: str | int = (number := number + 1)
+            if closing == "}":
+                key, at = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
+                at = _behind_blanks(text, _behind_blanks(text, at) + 1)
+            if str(key).lower() == str(step).lower():
+                break
+            at = _behind_blanks(text, _DECODER.raw_decode(text, at)[1])
+            at = _behind_blanks(text, at + (text[at : at + 1] == ","))
+        else:
+            break
+        found = at
+    return found + 1 - text.startswith("\ufeff")
+
+
+def column_of_no_number(text: str) -> int:
+    """Where a line of JSON says NaN or Infinity, counted from 1; 1 if nowhere.
+
+    >>> column_of_no_number('{"NaN": [1, NaN]}')
+    13
+    """
+    return next((found.start(1) + 1 for found in _NAMED.finditer(text) if found[1]), 1)
+
+
+def _behind_blanks(text: str, at: int) -> int:
+    """The first place from `at` on that is no blank."""
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
 
 
 def _told(value: Any) -> Any:

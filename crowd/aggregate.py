@@ -21,6 +21,7 @@ from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.ordered import ratings, scale_of
+from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report as worker_report
 from hutch.crowd.room import check_room
@@ -121,7 +122,8 @@ def aggregate(
     Args:
         labels: if there is a history, read with its classes and workers; or a frame of pandas, polars or Arrow with the
             columns `worker`, `task` and `label`, as crowd-kit has them.
-        model: the explanation of the labels; None: `Mixed` if there is a reference, else `TwoLevel`.
+        model: the explanation of the labels; None: `Mixed` if there is a reference, `Ordinal` in batch if the classes
+            are declared to be ordered, else `TwoLevel`.
         options: batch by default.
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
@@ -147,7 +149,7 @@ def aggregate(
         )
     options = options or Options()
     if model is None:
-        model = Mixed(reference=tuple(reference), ordered=options.ordered) if reference else TwoLevel()
+        model = _default(options, tuple(reference))
     elif reference:
         raise UsageError("reference: goes without a model, or as Mixed(reference=...)")
     if options.test and history is None:
@@ -174,6 +176,12 @@ def aggregate(
     _check_posterior(model, labels, fit.posterior)
     probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
     return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
+
+
+def _default(options: Options, reference: tuple[str, ...]) -> CrowdModel:
+    if reference:
+        return Mixed(reference=reference, ordered=options.ordered)
+    return Ordinal() if options.ordered and options.method == "batch" else TwoLevel()
 
 
 def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:

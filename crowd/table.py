@@ -10,9 +10,10 @@ from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.one_coin import OneCoin
+from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 
-ALIKE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, OneCoin, Nominal)
+ALIKE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, Ordinal, OneCoin, Nominal)
 """Models to which all workers are alike."""
 BUILT_IN: tuple[type[CrowdModel], ...] = (*ALIKE, Mixed)
 DEFAULT = TwoLevel.name

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hutch.active.entries import Event
 from hutch.active.loop import active_layer, example_of
 from hutch.active.page import LEASE_SECONDS
 from hutch.active.records import Answer, check_worker, read_answers
-from hutch.active.store import Event
 from hutch.core.errors import DataError, at
 from hutch.serve.bodies import SOURCE, TEXT, parse_json
 from hutch.serve.log import Entry, Log

@@ -12,6 +12,7 @@ _COMPARE = "compare chains on one log with `hutch evaluate`"
 _SIMULATE = "train with --cbify N on the labels, save with -f, and continue with -i"
 
 _PARTS: tuple[tuple[str, str], ...] = (
+    ("args", "run each of its command lines"),
     ("version", "use `hutch --version`"),
     ("dry_run", "use --to-yaml, which checks the options and reads no data"),
     ("initial_pass_length", "use --passes"),
@@ -43,7 +44,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "random_weights normal_weights truncated_normal_weights",
         "use --initial_weight; --lrq begins at random by itself",
     ),
-    ("sparse_weights", "use fewer bits: -b"),
     ("classweight", "write importances into the data"),
     ("active_cover oracular alpha beta_scale", "use --active, or the `active` layer of `hutch train -C`"),
     (
@@ -119,7 +119,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("bfgs conjugate_gradient hessian_on mem termination", _OTHER_BASE),
     ("OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init", _OTHER_BASE),
     ("svrg stage_size", _OTHER_BASE),
-    ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math", "Hutch has no topic models"),
+    ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode", "Hutch has no topic models"),
     (
         "marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay",
         _FEATURES,
@@ -134,7 +134,12 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions "
         "search_subsample_time search_neighbor_features search_rollout_num_steps search_history_length "
         "search_no_caching search_xv search_perturb_oracle search_linear_ordering search_active_verify "
-        "search_save_every_k_runs",
+        "search_save_every_k_runs search_max_bias_ngram_length search_max_quad_ngram_length search_span_bilou "
+        "search_max_branch search_kbest search_order search_use_passthrough_repr search_graph_num_loops "
+        "search_span_multipass search_condition_feature_value search_graph_no_structure "
+        "search_graph_separate_learners search_graph_directed constraints root_label num_label old_style_labels "
+        "transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost "
+        "negative_weight max",
         "Hutch has no structured prediction",
     ),
     (

@@ -15,6 +15,7 @@ import numpy as np
 from hutch.core.batch import CONSTANT_INDEX, SHARED_ROW, Batch
 from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.errors import DataError
+from hutch.core.strict_json import column_of, column_of_no_number
 from hutch.core.text import problems
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.names import CONSTANT
@@ -28,11 +29,28 @@ _SHARED = float(SHARED_ROW)
 _MOST_ACTIONS = (1 << 32) - 1
 _LOOK = 1 << 16
 """How many bytes a line has, nearly always."""
+Path = tuple[str | int, ...]
+"""Keys and places that lead to a value."""
 _OF_LABELS = ("label", "weight", "initial", "action", "cost", "probability")
 
 
 class _Wrong(Exception):
-    """Something that a line must not hold."""
+    """Something that a line must not hold.
+
+    Args:
+        text: what it is.
+        path: to its place, as `column_of` takes it.
+        column: of its place where that is known otherwise, else 0.
+    """
+
+    def __init__(self, text: str, *path: str | int, column: int = 0) -> None:
+        super().__init__(text)
+        self.text, self.path, self.column = text, path, column
+
+    def within(self, *path: str | int) -> "_Wrong":
+        """The same, whose path begins at what this one leads to."""
+        self.path = (*path, *self.path)
+        return self
 
 
 class JsonReader:
@@ -110,39 +128,51 @@ class JsonReader:
     def _read_line(self, line: bytes, rows: Rows, number: int, parser: TextParser) -> None:
         """Read a line into the rows, or note what is wrong with it."""
         try:
-            self._read(line, rows)
+            empty = self._read(line, rows)
         except _Wrong as error:
-            column, text = error.args if len(error.args) == 2 else (1, error.args[0])
-            problem = Problem(problems.BAD_JSON, parser.source_name, number, column, text)
+            column = error.column or column_of(line.decode(errors="replace"), error.path)
+            problem = Problem(problems.BAD_JSON, parser.source_name, number, column, error.text)
             parser.problems.note(problem, parser.options.strict)
+            return
+        for path in empty:
+            column = column_of(line.decode(), path)
+            got = line.decode()[column - 1 :][:20]
+            problem = Problem(problems.KEPT_EMPTY_ACTION, parser.source_name, number, column, got)
+            parser.problems.note(problem, strict=False)
 
     def _batch(self, rows: Rows, parser: TextParser) -> Batch:
         return rows.batch(self._ids, self._options, parser.source_name)
 
-    def _read(self, line: bytes, rows: Rows) -> None:
-        """Read a line into the rows; nothing of one that is wrong."""
+    def _read(self, line: bytes, rows: Rows) -> list[Path]:
+        """Read a line into the rows, nothing of one that is wrong; returns where actions without features are."""
         if self._log and not line.startswith(b"{"):
-            return
+            return []
         if not line.strip():
             raise _Wrong("an empty line")
         try:
             pairs = json.loads(line, object_pairs_hook=tuple, parse_constant=_refuse)
         except json.JSONDecodeError as error:
-            raise _Wrong(error.colno, error.msg) from None
-        except (UnicodeDecodeError, RecursionError, ValueError) as error:
-            raise _Wrong(str(error)[:80]) from None
+            raise _Wrong(error.msg, column=error.colno) from None
+        except UnicodeDecodeError as error:
+            column = len(line[: error.start].decode(errors="replace")) + 1
+            raise _Wrong(str(error)[:80], column=column) from None
+        except (RecursionError, ValueError) as error:
+            raise _Wrong(str(error)[:80], column=1) from None
+        except _Wrong as error:
+            error.column = column_of_no_number(line.decode(errors="replace"))
+            raise
         if type(pairs) is not tuple:
             raise _Wrong("no object")
         found = _Line(self, pairs)
         if self._log and not found.open_log():
-            return
+            return []
         found.read()
         self._groups += 1
         if found.actions is None:
             if self._decides:
                 raise _Wrong("no actions")
             rows.add(found.shared, found.label(), self._groups)
-            return
+            return []
         if not self._decides:
             raise _Wrong("actions, in a chain that takes single examples")
         labels = found.labels()
@@ -151,6 +181,7 @@ class JsonReader:
         for action, label in zip(found.actions, labels, strict=True):
             label.importance *= weight
             rows.add(action, label, self._groups)
+        return found.empty
 
     def space(self, name: str) -> Space:
         """The namespace of a name."""
@@ -216,13 +247,15 @@ class _Line:
     Attributes:
         shared: the example, or what all actions share.
         actions: None if it has none.
+        empty: where actions without features are.
         weight: of all actions.
     """
 
     def __init__(self, reader: JsonReader, pairs: tuple[Any, ...]) -> None:
-        self._reader, self._pairs = reader, pairs
+        self._reader, self._pairs, self._line = reader, pairs, pairs
         self.shared, self.weight = Example(), 1.0
         self.actions: list[Example] | None = None
+        self.empty: list[Path] = []
         self._given: dict[str, Any] = {}
 
     def open_log(self) -> bool:
@@ -232,74 +265,88 @@ class _Line:
             return False
         dropped = found.get("pdrop", 0.0)
         if not _is_number(dropped) or not 0 <= dropped < 1:
-            raise _Wrong(f"pdrop {dropped!r:.20}, wanted a number below 1")
+            raise _Wrong(f"pdrop {dropped!r:.20}, wanted a number below 1", "pdrop")
         self.weight = float(np.float32(1) / np.float32(1 - np.float32(dropped)))
         for key, value in self._pairs:
             if key.startswith("_label"):
                 self._special(key, value, self.shared, None)
         self._pairs = found.get("c")  # type: ignore[assignment]
         if type(self._pairs) is not tuple:
-            raise _Wrong("no features: wanted an object under 'c'")
+            raise _Wrong("no features: wanted an object under 'c'", "c")
         return True
 
     def read(self) -> None:
         """Read the features."""
-        self._object(self._pairs, self._reader.space(" "), self.shared, top=True)
+        try:
+            self._object(self._pairs, self._reader.space(" "), self.shared, top=True)
+        except _Wrong as error:
+            raise error.within(*self._context) from None
+
+    @property
+    def _context(self) -> tuple[str, ...]:
+        """The path to the features."""
+        return () if self._pairs is self._line else ("c",)
 
     def _object(self, pairs: tuple[Any, ...], space: Space, example: Example, top: bool = False) -> None:
         """Add the features of an object to its namespace."""
         reader, known = self._reader, space.indices
         indices, values = example.features.setdefault(space.number, ([], []))
-        before = len(indices)
-        for key, value in pairs:
-            kind = type(value)
-            if kind is float or kind is int:
-                if value != 0:
-                    index = known.get(key)
-                    if index is None:
-                        index = reader.index(space, key)
-                    if index >= 0:
-                        indices.append(index)
-                        values.append(_finite(value))
+        before, key = len(indices), ""
+        try:
+            for key, value in pairs:
+                kind = type(value)
+                if kind is float or kind is int:
+                    if value != 0:
+                        index = known.get(key)
+                        if index is None:
+                            index = reader.index(space, key)
+                        if index >= 0:
+                            indices.append(index)
+                            values.append(_finite(value))
+                        elif key.startswith("_label"):
+                            self._special(key, value, example, space)
                     elif key.startswith("_label"):
                         self._special(key, value, example, space)
-                elif key.startswith("_label"):
-                    self._special(key, value, example, space)
-            elif key.startswith("_"):
-                if key == "_multi" and top:
-                    self._read_actions(value)
-                else:
-                    self._special(key, value, example, space)
-            elif kind is str:
-                index = space.words.get((key, value))
-                indices.append(reader.word(space, key, value) if index is None else index)
-                values.append(1.0)
-            elif value is True:
-                index = known.get(key)
-                indices.append(reader.index(space, key) if index is None else index)
-                values.append(1.0)
-            elif kind is tuple:
-                self._object(value, reader.space(key), example)
-            elif kind is list:
-                self._list(value, reader.space(key), example)
+                elif key.startswith("_"):
+                    if key == "_multi" and top:
+                        self._read_actions(value)
+                    else:
+                        self._special(key, value, example, space)
+                elif kind is str:
+                    index = space.words.get((key, value))
+                    indices.append(reader.word(space, key, value) if index is None else index)
+                    values.append(1.0)
+                elif value is True:
+                    index = known.get(key)
+                    indices.append(reader.index(space, key) if index is None else index)
+                    values.append(1.0)
+                elif kind is tuple:
+                    self._object(value, reader.space(key), example)
+                elif kind is list:
+                    self._list(value, reader.space(key), example)
+        except _Wrong as error:
+            raise error.within(key) from None
         _end(example, space, len(indices) - before)
 
     def _list(self, items: list[Any], space: Space, example: Example) -> None:
         """Add numbers by their place, and objects as if each stood alone."""
         indices, values = example.features.setdefault(space.number, ([], []))
         k, own = 0, 0
-        for item in items:
+        for at, item in enumerate(items):
             kind = type(item)
             if kind is float or kind is int:
                 if item != 0:
                     indices.append(self._reader.place(space, k))
-                    values.append(_finite(item))
+                    values.append(_finite(item, at))
                     own += 1
                 k += 1
             elif kind is tuple:
-                self._object(item, space, example)
+                try:
+                    self._object(item, space, example)
+                except _Wrong as error:
+                    raise error.within(at) from None
             elif item is not None:
-                raise _Wrong(f"{json.dumps(item)[:30]} in the list {space.name!r}, wanted numbers or objects")
+                raise _Wrong(f"{json.dumps(item)[:30]} in the list {space.name!r}, wanted numbers or objects", at)
         _end(example, space, own)
 
     def _read_actions(self, value: Any) -> None:
@@ -308,9 +355,14 @@ class _Line:
         if not value:
             raise _Wrong("_multi: no actions")
         self.actions = []
-        for one in value:
+        for k, one in enumerate(value):
             self.actions.append(Example())
-            self._object(one, self._reader.space(" "), self.actions[-1])
+            try:
+                self._object(one, self._reader.space(" "), self.actions[-1])
+            except _Wrong as error:
+                raise error.within(k) from None
+            if not self.actions[-1].order and _is_bare(one):
+                self.empty.append((*self._context, "_multi", k))
 
     def _special(self, key: str, value: Any, example: Example, space: Space | None) -> None:
         """Take the value of a key that begins with an underscore."""
@@ -345,28 +397,56 @@ class _Line:
 
     def label(self) -> Label:
         """The label of a single example."""
-        if "_label" in self._given:
-            found = self._whole_label(self._given["_label"])
-        else:
-            found = _label_of({key.removeprefix("_label_"): value for key, value in self._given.items()})
+        whole = "_label" in self._given
+        try:
+            if whole:
+                found = self._whole_label(self._given["_label"])
+            else:
+                found = _label_of({key.removeprefix("_label_"): value for key, value in self._given.items()})
+        except _Wrong as error:
+            if whole:
+                raise error.within(*self._key("_label")) from None
+            raise _Wrong(error.text, *self._key(f"_label_{error.path[0]}")) from None
         found.importance *= self.weight
         return found
+
+    def _key(self, key: str) -> Path:
+        """The path to a key of the label, which stands at the top or beside the features."""
+        for path, pairs in ((), self._line), (self._context, self._pairs):
+            if any(name.lower() == key for name, _ in pairs):
+                return (*path, key)
+        return ()
 
     def labels(self) -> list[Label]:
         """The labels of the actions."""
         actions = self.actions or []
         found = [action.label or Label() for action in actions]
-        if self._reader.logged and sum(bool(label.choices) for label in found) > 1:
-            raise _Wrong("_label of several actions, wanted one chosen action")
+        labeled = [k for k, label in enumerate(found) if label.choices]
+        if self._reader.logged and len(labeled) > 1:
+            path: Path = (*self._context, "_multi", labeled[1], "_label")
+            raise _Wrong("_label of several actions, wanted one chosen action", *path)
         given, place = self.label(), self._given.get("_labelindex")
         if not given.choices and given.label == UNGIVEN:
             return found
         if place is None:
-            raise _Wrong("a label without _labelIndex, wanted it to name an action")
+            raise _Wrong(
+                "a label without _labelIndex, wanted it to name an action", *self._key(next(iter(self._given)))
+            )
         if type(place) is not int or not 0 <= place < len(actions):
-            raise _Wrong(f"_labelIndex {place!r:.20}, wanted a number below that of the actions, {len(actions)}")
+            text = f"_labelIndex {place!r:.20}, wanted a number below that of the actions, {len(actions)}"
+            raise _Wrong(text, *self._key("_labelindex"))
+        if self._reader.logged and labeled and labeled != [place]:
+            path = (*self._context, "_multi", labeled[0], "_label")
+            raise _Wrong("_label of several actions, wanted one chosen action", *path)
         found[place] = replace(given, importance=1.0)
         return found
+
+
+def _is_bare(value: Any) -> bool:
+    """Whether a part of an action holds no feature, not even one whose value is 0."""
+    if type(value) is tuple:
+        return all((key.startswith("_") and key != "_text") or _is_bare(one) for key, one in value)
+    return all(map(_is_bare, value)) if type(value) is list else value is None or value is False
 
 
 def _end(example: Example, space: Space, own: int) -> None:
@@ -380,14 +460,14 @@ def _label_of(given: dict[str, Any]) -> Label:
     parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
     for name, value in parts.items():
         if not _is_number(value) or not abs(value) < UNGIVEN:
-            raise _Wrong(f"{name}: {value!r:.20}, wanted a number")
+            raise _Wrong(f"{name}: {value!r:.20}, wanted a number", name)
     if "cost" in parts:
         probability = float(parts.get("probability", 0))
         if not 0 < probability <= 1:
-            raise _Wrong(f"probability: {probability}, wanted a number above 0, at most 1")
+            raise _Wrong(f"probability: {probability}, wanted a number above 0, at most 1", "probability")
         action = int(parts.get("action", 0))
         if not 0 <= action <= _MOST_ACTIONS:
-            raise _Wrong(f"action: {action}, wanted a number from 0 to {_MOST_ACTIONS}")
+            raise _Wrong(f"action: {action}, wanted a number from 0 to {_MOST_ACTIONS}", "action")
         return Label(choices=[(action, float(parts["cost"]), probability)])
     weight, base = float(parts.get("weight", 1)), float(parts.get("initial", 0))
     return Label(float(parts.get("label", UNGIVEN)), weight, base)
@@ -397,9 +477,9 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def _finite(value: float) -> float:
+def _finite(value: float, *path: int) -> float:
     if not -_LARGEST <= value <= _LARGEST:
-        raise _Wrong(f"{value!r:.20}, wanted a number below 3.4e38")
+        raise _Wrong(f"{value!r:.20}, wanted a number below 3.4e38", *path)
     return value
 
 

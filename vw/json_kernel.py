@@ -445,8 +445,9 @@ def _line(s, at):
     if byte_at(s.multi) != _LIST or byte_at(at) == _END:
         return _BAD
     while more:
+        features = s.features
         at = _example(s, at, False) if byte_at(at) == _OPEN else _BAD
-        if at < 0:
+        if at < 0 or s.features == features:
             return _BAD
         if count == s.place and s.cost == s.cost:
             if s.probability <= 0:

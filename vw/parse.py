@@ -1,6 +1,7 @@
 """Reads Vowpal Wabbit's command line by the table of its options."""
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -85,7 +86,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             parser.add_argument(*names, action=_Once, type=_reader(option))
     parser.add_argument("files", nargs="*")
     found, unknown = parser.parse_known_args(list(arguments))
-    refuse([word for word in unknown if word.startswith("-")] or unknown)
+    refuse([word for word in unknown if re.match("-+[^-.0-9]", word)] or unknown)
     return found
 
 

@@ -477,6 +477,8 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _flag("per_model_save_load", _ALWAYS_ON, note="always on: every sub-model keeps all of its state"),
             _flag("no_daemon", "Read data, whatever --daemon says."),
             _flag("compressed", _ALWAYS_ON, note="always so: compressed data is known by its ending"),
+            _flag("onethread", _NO_EFFECT, note=_NOT_NEEDED),
+            _flag("sparse_weights", _NO_EFFECT, note="accepted; weights fill one table, and are the same"),
             *(_text(name, "X", _NO_EFFECT, note=_NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
             *(
                 _int(name, _NO_EFFECT, note=_NOT_NEEDED)

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hutch.active.documents import line_of
+from hutch.active.drawing import scores_of
+from hutch.active.entries import Round
 from hutch.active.label_studio.exchange import Pulled, identity, take
 from hutch.active.label_studio.question import Question, question_of
-from hutch.active.loop import active_layer, labels_of, learn, model_version, scores_of, threshold_of
+from hutch.active.loop import active_layer, labels_of, learn, model_version, threshold_of
 from hutch.active.records import REQUEST_FIELD, Request, canonical_label
-from hutch.active.store import Round, Store
+from hutch.active.store import Store
 from hutch.active.undo import retract
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net import web

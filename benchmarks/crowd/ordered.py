@@ -1,9 +1,12 @@
-"""Ordered labels of people and judges: mean absolute error of what the model says, beside plain means and medians.
+"""Ordered labels: mean absolute error of what the models say, beside plain means and medians.
 
-    python benchmarks/crowd/ordered.py DATA_DIR [--seeds N]
+    python benchmarks/crowd/ordered.py DATA_DIR [--seeds N] [--people FOLDER ...] [--simulated N]
 
 DATA_DIR as in mixed.py; the sets whose classes are 3 to 12 whole numbers are read. Means, medians and one person are of
-all labels of an item, of the judges' alone, and of the one person's. Seeds are those of the folds.
+all labels of an item, of the judges' alone, and of the one person's. Seeds are those of the folds. --people names
+folders of people alone, with labels.tsv (person TAB item TAB label) and gold.tsv (item TAB label), whose classes are
+degrees. Simulated crowds have 100 to 1,500 items, 8 to 60 workers, 4 to 7 classes, 2 to 8 labels per item, workers
+whose labels spread by .4 to 1.2 classes and whose biases have a standard deviation of up to .8.
 """
 
 import argparse
@@ -14,11 +17,15 @@ import numpy as np
 from hutch.crowd.aggregate import Options, aggregate
 from hutch.crowd.data.labels import Labels, from_triples, read_gold, read_labels
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.models.calibration import log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.ordered import ratings, scale, whole_numbers
+from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import krippendorff_alpha
+from hutch.crowd.simulate import simulate_ratings
 
+ALIKE = (DawidSkene, TwoLevel, Ordinal)
 Row = tuple[str, str, str]
 
 
@@ -54,12 +61,69 @@ def measure(folder: Path, seeds: int) -> None:
     for name, rows in (("labels", people + judged), ("judges' labels", judged), ("one person", people)):
         some = from_triples(rows, classes=names)
         show(name, some, truth, some.vote_share())
-    show("dawid_skene", labels, truth, aggregate(labels, DawidSkene()).probability)
-    show("two_level", labels, truth, aggregate(labels, TwoLevel()).probability)
+    for model in ALIKE:
+        show(model.name, labels, truth, aggregate(labels, model()).probability)
     reference = tuple({row[0] for row in people})
     for seed in range(seeds):
         show(f"mixed, seed {seed}", labels, truth, aggregate(labels, Mixed(reference=reference, seed=seed)).probability)
+    taught(people, judged, truth, seeds)
     show("mixed online", labels, truth, aggregate(labels, Mixed(reference=reference), Options("online")).probability)
+
+
+def taught(people: list[Row], judged: list[Row], truth: dict[str, str], seeds: int) -> None:
+    """Print what a softmax regression on the labels' values reaches that is taught by the truths of other items."""
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import KFold, cross_val_predict
+    except ImportError:
+        print("  taught by truths: wanted scikit-learn")
+        return
+    items = {row[1]: i for i, row in enumerate(people) if row[1] in truth}
+    judges = {name: j for j, name in enumerate(sorted({row[0] for row in judged}))}
+    features, true = np.zeros((len(items), 1 + len(judges))), np.zeros(len(items))
+    for name, task, label in people + judged:
+        if task in items:
+            features[items[task], 1 + judges[name] if name in judges else 0] = (float(label) - 3) / 2
+            true[items[task]] = float(truth[task])
+    errors, values = [], np.unique(true)
+    for seed in range(seeds):
+        folds = KFold(10, shuffle=True, random_state=seed)
+        model = LogisticRegression(C=0.1, max_iter=500)
+        chances = cross_val_predict(model, features, true.astype(int), cv=folds, method="predict_proba")
+        errors.append(np.abs(ratings(chances, values).median - true).mean())
+    print(f"  taught by truths       median {np.mean(errors):.4f}")
+
+
+def people_alone(folder: Path) -> None:
+    """One set of people alone."""
+    rows, truth = triples(folder / "labels.tsv"), read_gold(folder / "gold.tsv")
+    names = sorted({row[2] for row in rows} | set(truth.values()), key=float)
+    labels = from_triples(rows, classes=names)
+    print(f"{folder.name}: {labels.items} items, {len(labels)} labels, {len(truth)} truths")
+    show("labels", labels, truth, labels.vote_share())
+    for model in ALIKE:
+        show(model.name, labels, truth, aggregate(labels, model()).probability)
+
+
+def simulated(crowds: int) -> None:
+    """Mean errors of medians and log-losses on simulated crowds, and in how many a model is the best."""
+    errors: dict[str, list[float]] = {}
+    losses: dict[str, list[float]] = {}
+    for seed in range(crowds):
+        random = np.random.default_rng(1000 + seed)
+        sizes = random.integers((100, 8, 4, 2), (1500, 60, 8, 9)).tolist()
+        noise, bias = random.uniform((0.4, 0.0), (1.2, 0.8)).tolist()
+        crowd = simulate_ratings(*sizes, noise=noise, bias=bias, seed=seed)
+        values, found = scale(crowd.labels.classes), {"labels": crowd.labels.vote_share()}
+        found |= {model.name: aggregate(crowd.labels, model()).probability for model in ALIKE}
+        for name, probability in found.items():
+            error = ratings(probability, values).median - values[crowd.truth]
+            errors.setdefault(name, []).append(float(np.abs(error).mean()))
+            losses.setdefault(name, []).append(log_loss(probability, crowd.truth))
+    least = np.min(list(errors.values()), axis=0)
+    print(f"{crowds} simulated crowds: error of the median, log-loss, share of crowds in which it is the least")
+    for name, values in errors.items():
+        print(f"  {name:<22} {np.mean(values):.4f}   {np.mean(losses[name]):.4f}   {np.mean(values <= least):.2f}")
 
 
 def main() -> None:
@@ -67,9 +131,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="divisions into folds")
+    parser.add_argument("--people", type=Path, nargs="*", default=[], metavar="FOLDER")
+    parser.add_argument("--simulated", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
     for path in sorted(arguments.data.glob("*/one.tsv")):
         measure(path.parent, arguments.seeds)
+    for folder in arguments.people:
+        people_alone(folder)
+    if arguments.simulated:
+        simulated(arguments.simulated)
 
 
 if __name__ == "__main__":

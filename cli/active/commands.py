@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
+from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, serve_page_of
 from hutch.cli.active.run import Stop, check_stop, export, run
-from hutch.cli.options import Overrides
+from hutch.cli.options import Overrides, ray_option
 from hutch.cli.shell.complete import chains
 from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import counted
@@ -138,32 +138,36 @@ def ask(
         int, typer.Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")
     ] = 1,
     stop: Stop = None,
+    ray: Annotated[str | None, ray_option("With a glob as POOL: score the files")] = None,
 ) -> None:
     """Choose what to ask for and put it in the store.
 
-    The requests are printed as JSON lines.
+    The requests are printed as JSON lines. Of a glob, each file is scored by a task.
 
     Example: hutch active ask pool.vw -i model --store labels.db -n 50 > requests.jsonl
     """
     from hutch.active.loop import ask as ask_for
     from hutch.active.loop import model_version
+    from hutch.active.pool import Pool
     from hutch.active.records import write_requests
     from hutch.active.report import is_enough
     from hutch.active.store import Store
     from hutch.chain import Chain
+    from hutch.cli.active.pool import engine_for_pool
     from hutch.core.data.files import check_sources
 
     check_stop(stop)
     check_sources([pool])
     version, chain = model_version(model), Chain.load(model)
-    lines, documents = pool_of(pool, chain)
+    examples = Pool.of_files(pool, chain)
     source = "<stdin>" if pool == "-" else pool
     with Store(store, create=True) as opened:
         if stop is not None and is_enough(opened, stop):
             text = f"asked for nothing: a label is expected to save less than one mistake in {stop:g} predictions"
             print(text, file=sys.stderr)
             return
-        found = ask_for(chain, lines, opened, count, source=source, model=version, wanted=wanted, documents=documents)
+        with engine_for_pool(examples, ray) as engine:
+            found = ask_for(chain, examples, opened, count, source=source, model=version, wanted=wanted, engine=engine)
     write_requests(found, sys.stdout)
     if len(found) < count:
         print(f"asked for {len(found)} of {count}: {source} has no more lines not asked for yet", file=sys.stderr)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hutch.cli.active.label_names import label_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hutch.active.page import Look
     from hutch.active.store import Store
-    from hutch.chain import Chain
 
 StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Host = Annotated[
@@ -34,29 +31,6 @@ Names = Annotated[
         "--name", metavar="LABEL=NAME", help="What workers read, in the order of the keys: 1=spam. Repeatable."
     ),
 ]
-
-
-def pool_of(source: str, chain: Chain) -> tuple[list[str] | Iterator[str], list[dict[str, Any]] | None]:
-    """The lines of a pool, and the documents behind them if it is a table."""
-    from hutch.active.documents import is_table, line_of, read_documents
-    from hutch.core.data.chunks import read_chunks
-    from hutch.core.data.files import ending_of
-    from hutch.core.data.places import expanded
-    from hutch.core.errors import UsageError
-
-    def lines() -> Iterator[str]:
-        for chunk in read_chunks(expanded([source])):
-            yield from bytes(chunk.data).decode(errors="replace").splitlines()
-
-    if not is_table(source):
-        if ending_of(source) in chain.plugins.registry.readers:
-            wanted = "wanted lines such as '|words good bad', .csv, .tsv, .parquet or .jsonl"
-            raise UsageError(f"{source}: got a file of {ending_of(source)}, {wanted}")
-        return lines(), None
-    roles = chain.config.input.columns
-    documents = list(read_documents(source))
-    tag = roles.key("tag")
-    return [line_of(each, roles, str(each.get(tag) or "") if tag else "") for each in documents], documents
 
 
 def look_of(name: list[str] | None, store: Store, instructions: str | None, show: str | None) -> Look:

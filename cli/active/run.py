@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hutch.cli.active.label_names import label_names
-from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, pool_of, serve_page_of
+from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, serve_page_of
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains, names
 
@@ -76,6 +76,7 @@ def run(
     import threading
 
     from hutch.active.page import require_web
+    from hutch.active.pool import Pool
     from hutch.active.run import Loop
     from hutch.active.store import Store
     from hutch.chain import Chain
@@ -97,7 +98,7 @@ def run(
         raise UsageError("wanted a chain (-C chain.yaml) or a model to begin with (-i MODEL)")
     else:
         chain = Chain.from_config(config, overrides or [])
-    lines, documents = pool_of(pool, chain)
+    examples = Pool.of_files(pool, chain)
 
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -107,11 +108,10 @@ def run(
             chain,
             final,
             opened,
-            list(lines),
+            examples,
             count,
             source=pool,
             wanted=wanted,
-            documents=documents,
             stop=stop,
             tell=tell,
         )

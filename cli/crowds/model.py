@@ -48,6 +48,8 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         model, settled = "mixed", {"reference": reference} | settled
     if model == "mixed" and given.ordered is not None:
         settled["ordered"] = given.ordered
+    if model is None and given.ordered and method == "batch":
+        model = "ordinal"
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
     if method == "online" and (shards or 1) > 1:

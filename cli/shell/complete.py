@@ -32,7 +32,7 @@ def names(*choices: str) -> Completer:
     return complete
 
 
-crowd_models = names("dawid_skene", "mixed", "nominal", "one_coin", "two_level")
+crowd_models = names("dawid_skene", "mixed", "nominal", "one_coin", "ordinal", "two_level")
 """Offers the crowd models that come with Hutch."""
 
 

@@ -308,9 +308,10 @@ class Engine:
         return self._decisions is not None
 
     def count_as_vw(self) -> None:
-        """Learn decisions of several lines that are held out, too, and count 3.4e38 for no cost, as VW does."""
+        """Learn decisions held out, and with actions without features, too; count 3.4e38 for no cost: as VW does."""
         if self._decisions is not None and self.takes.of_decisions:
             self._decisions.count_as_vw()
+            self.parser = replace(self.parser, empty_actions=True)
 
     @property
     def last_features(self) -> int:

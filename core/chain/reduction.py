@@ -172,6 +172,7 @@ class Reduction(ABC):
             W. An empty mapping if there are no arrays; None: the chain cannot be divided. It may be a property.
         scaled: of a base learner: which columns of its rows may be moved further than shards moved them on average.
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
+        evaluates_policy: labels of logged classes begin with the class that a policy chooses.
         parameters: the validated parameters of this layer.
         context: the chain around it.
         state: the record that the kernels see through the layer's `state` address; or a structured array of length 1.
@@ -194,6 +195,7 @@ class Reduction(ABC):
     one_pass: ClassVar[bool | None] = None
     statistics: ClassVar[tuple[str, ...]] = ()
     known_failures: ClassVar[Mapping[str, str]] = {}
+    evaluates_policy: ClassVar[bool] = False
     merging: Mapping[str, str] | None = None
     scaled: ClassVar[slice] = slice(None)
 

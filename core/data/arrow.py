@@ -2,8 +2,9 @@
 
 pandas, polars, duckdb and pyarrow itself hand their columns over without copying them, Hugging Face `datasets` as
 tables of some rows each. A number is the feature `name` with that value; a word is the feature that the text
-`name:word` would be, whatever bytes it holds; dates are taken apart as `hutch.core.data.dates` says, columns of text as
-`hutch.core.data.words` does. The index of a pandas frame is not a column.
+`name:word` would be, whatever bytes it holds. The values of a dictionary are words, as categories are; dates are taken
+apart as `hutch.core.data.dates` says, columns of text as `hutch.core.data.words` does. The index of a pandas frame is
+not a column.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -201,8 +202,6 @@ class TableReader:
         values: NDArray[np.float32],
     ) -> None:
         types, width = self._arrow.types, len(self._features)
-        if types.is_dictionary(array.type) and not _is_word(types, array.type.value_type):
-            array = array.dictionary_decode()
         if types.is_dictionary(array.type):
             words = array.dictionary
             codes = np.asarray(array.indices.cast("int64").fill_null(-1))
@@ -388,7 +387,7 @@ def table_batches(
     for table in tables:
         try:
             stream = arrow().RecordBatchReader.from_stream(table)
-        except (arrow().ArrowException, TypeError) as error:
+        except (arrow().ArrowException, TypeError, OverflowError) as error:
             got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
             raise DataError(at(source, None, None, got)) from None
         if reader is None or reader.schema != stream.schema:

@@ -73,6 +73,9 @@ class DecisionReader(RecordReader):
             for name in ("label", "group", *known):
                 if name in line:
                     raise self._wrong(number, f"action {k}: got the key {name!r}, wanted it in the decision")
+            if line is not shared and not any(_holds(name, value) for name, value in line.items()):
+                action = k - (shared is not None)
+                raise self._wrong(number, f"actions: got no features in action {action}, wanted one at least")
             tag = record.get("tag") if k == 0 else line.get("tag")
             rows.append({**line, **known, "group": number, "tag": tag})
             self._places.append(number)
@@ -92,7 +95,7 @@ class DecisionReader(RecordReader):
         chosen, cost, probability = record.get("chosen"), record.get("cost"), record.get("probability")
         if chosen is None and cost is None:
             return [None] * count
-        if not isinstance(chosen, int | np.integer) or not 0 <= chosen < count:
+        if not isinstance(chosen, int | np.integer) or isinstance(chosen, bool) or not 0 <= chosen < count:
             raise self._wrong(number, f"chosen: got {chosen!r}, wanted the number of an action, 0 to {count - 1}")
         if not is_number(cost):
             raise self._wrong(number, f"cost: got {cost!r}, wanted a number")
@@ -151,7 +154,7 @@ class DecisionTableReader:
         for start in range(0, record_batch.num_rows, _ROWS):
             rows = record_batch.slice(start, _ROWS).to_pylist()
             kept = [{name: value for name, value in row.items() if name not in self._left_out} for row in rows]
-            yield self._records.batch([_plain(row) for row in kept])
+            yield self._records.batch([_decision(row) for row in kept])
 
 
 def _plain(value: Any) -> Any:
@@ -163,3 +166,17 @@ def _plain(value: Any) -> Any:
             return _plain(dict(value))
         return [_plain(one) for one in value if one is not None]
     return value
+
+
+def _decision(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table as a decision; actions and costs that are null stay, so that those behind keep their numbers."""
+    found: dict[str, Any] = _plain(row)
+    for name in ("actions", "costs"):
+        if name in found:
+            found[name] = [_plain(one) for one in row[name]]
+    return found
+
+
+def _holds(name: str, value: Any) -> bool:
+    """Whether what an action has under a name is a feature at least."""
+    return name != "tag" and value is not None and not (hasattr(value, "__len__") and not len(value))

@@ -4,6 +4,7 @@ The kernels are those that batches go through, so the results are theirs to the 
 batches, which report it.
 """
 
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +34,7 @@ class OneDecision:
         self._engine = engine
         self._all_costs = engine.takes is Labels.ACTION_COSTS
         self._parser = LineParser(engine.parser, LONGEST_DECISION)
+        self._constant = int(engine.parser.constant)
         self._run = engine.single_run()
         assert engine._decisions is not None
         self._driver = engine._decisions.apart(self._run)
@@ -81,7 +83,9 @@ class OneDecision:
         first = int(ends[1] > 0 and probabilities[0] == _SHARED)
         given = sum(cost != _UNLABELED for cost in costs)
         wanted = rows - first if self._all_costs else 1
-        good = shared == first < rows and given in (0, wanted) and len(costs) == first + given
+        good = shared == first < rows and given in (0, wanted) and len(costs) == first + given and ends[first] == first
+        features = arrays["row_ptr"][first : rows + 1].tolist()
+        good = good and all(last - start > self._constant for start, last in pairwise(features))
         if self._all_costs and given:
             good = good and ends == list(range(rows + 1))
         return first if good else -1

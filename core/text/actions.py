@@ -1,5 +1,7 @@
 """Labels of decisions: `shared`, `action:cost:probability` of the one that was chosen, or `action:cost` of each."""
 
+import re
+
 import numpy as np
 from numpy import float32, uint32
 from numpy.typing import NDArray
@@ -88,22 +90,27 @@ def _read_action(state, start, stop, all_costs):
 def read_actions(state, start, end, all_costs):
     """`shared`, or words `action[:cost[:probability]]`; with `all_costs` `action[:cost]`."""
     at, stop = next_word(start, end)
-    beyond, _ = next_word(stop, end)
-    if beyond == end and _is_word(at, stop, _SHARED):
+    if _is_word(at, stop, _SHARED):
         add_action(state, uint32(0), UNLABELED, SHARED_ROW)
+        if next_word(stop, end)[0] < end:
+            add_action(state, uint32(0), float32(0), float32(0))  # which `find_problems` takes for a label
         return
     while at < stop:
         _read_action(state, at, stop, all_costs)
         at, stop = next_word(stop, end)
 
 
-def find_problems(batch: Batch, text: NDArray[np.uint8], all_costs: bool) -> Found | None:
-    """What is wrong with decisions as a whole; None if nothing is.
+def find_problems(
+    batch: Batch, text: NDArray[np.uint8], all_costs: bool, constant: bool, empty_actions: bool
+) -> Found | None:
+    """What is wrong with decisions as a whole, whose labels are then taken away; None if nothing is.
 
     Args:
         batch: what came of the text.
         text: whole lines.
         all_costs: labels are costs of all actions, not of one.
+        constant: each line has the constant feature.
+        empty_actions: actions without features are learned; they are only told of.
     """
     if not len(batch):
         return None
@@ -113,27 +120,52 @@ def find_problems(batch: Batch, text: NDArray[np.uint8], all_costs: bool) -> Fou
     labels = np.diff(given[batch.cost_ptr])  # of each row
     in_decision = given[batch.cost_ptr[ends]] - given[batch.cost_ptr[starts]]
     actions = ends - starts - shared[starts]
+    found = {problems.SHARED_LABEL: np.flatnonzero(shared & (labels > 0))}
+    empty = np.flatnonzero(~shared & (np.diff(batch.row_ptr) <= constant))
     shared[starts] = False
-    found = {
-        problems.SHARED_ALONE: starts[actions == 0],
-        problems.SHARED_NOT_FIRST: np.flatnonzero(shared),
-    }
+    found[problems.SHARED_ALONE] = starts[actions == 0]
+    found[problems.SHARED_NOT_FIRST] = np.flatnonzero(shared)
     if all_costs:
         found[problems.SEVERAL_LABELS] = np.flatnonzero(labels > 1)
         found[problems.SOME_COSTS] = starts[(in_decision > 0) & (in_decision < actions)]
     else:
         before = given[batch.cost_ptr[:-1]] - np.repeat(given[batch.cost_ptr[starts]], ends - starts)
         found[problems.SEVERAL_LABELS] = np.flatnonzero((labels > 0) & (before + labels > 1))
-    return _found(found, bytes(text)) if any(map(len, found.values())) else None
+    if not len(empty) and not any(map(len, found.values())):
+        return None
+    whole = bytes(text)
+    places = _places(whole)
+    empty = np.array([row for row in empty.tolist() if not _FEATURE.search(whole, *places[row][1:])], np.int64)
+    found[problems.KEPT_EMPTY_ACTION if empty_actions else problems.EMPTY_ACTION] = empty
+    for kind in (problems.SHARED_LABEL, problems.SHARED_NOT_FIRST, problems.EMPTY_ACTION):
+        _unlabel(batch, np.searchsorted(ends, found.get(kind, empty[:0]), "right"), ends - starts)
+    return _found(found, places) if any(map(len, found.values())) else None
 
 
-def _found(rows_by_kind: dict[int, NDArray[np.int64]], text: bytes) -> Found:
-    """Problems of whole lines, with their places in the text."""
+_FEATURE = re.compile(rb"\|[^ \t|]*[ \t]+[^ \t\r|]")
+"""A word behind the name of a namespace. A feature whose value is 0 is dropped, but its action is not without any."""
+
+
+def _unlabel(batch: Batch, decisions: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
+    """Take the labels of decisions away."""
+    if len(decisions):
+        hit = np.zeros(len(sizes), bool)
+        hit[decisions] = True
+        batch.costs[np.repeat(np.repeat(hit, sizes), np.diff(batch.cost_ptr))] = UNLABELED
+
+
+def _places(text: bytes) -> list[tuple[int, int, int]]:
+    """Of each row the number of its line, counted from 1, and where it begins and ends."""
     places, at = [], 0
     for number, line in enumerate(text.split(b"\n"), 1):
         if line.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\r"):
             places.append((number, at, at + len(line)))
         at += len(line) + 1
+    return places
+
+
+def _found(rows_by_kind: dict[int, NDArray[np.int64]], places: list[tuple[int, int, int]]) -> Found:
+    """Problems of whole lines, with their places in the text."""
     found = Found()
     for kind, rows in rows_by_kind.items():
         found.counts[kind] = len(rows)

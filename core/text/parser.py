@@ -52,6 +52,7 @@ class ParserOptions:
             the latter (... several times) where a line is the whole example.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
+        empty_actions: learn from decisions of which an action has no features; otherwise they count as unlabeled.
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
     """
 
@@ -63,6 +64,7 @@ class ParserOptions:
     label: LabelKind = "simple"
     strict: bool = False
     whole_groups: bool = False
+    empty_actions: bool = False
     longest_line: int = LONGEST_LINE
 
     def __post_init__(self) -> None:
@@ -199,7 +201,8 @@ class TextParser:
         return batch
 
     def _look_at_decisions(self, batch: Batch, text: NDArray[np.uint8]) -> None:
-        found = find_problems(batch, text, self.options.label == "action_costs")
+        options = self.options
+        found = find_problems(batch, text, options.label == "action_costs", options.constant, options.empty_actions)
         if found is not None:
             self.problems.add(found, text.data, self.source_name, self.line, self.options.strict)
 

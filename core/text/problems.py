@@ -42,6 +42,9 @@ SHARED_ALONE = 22
 SHARED_NOT_FIRST = 23
 SOME_COSTS = 24
 BAD_JSON = 25
+EMPTY_ACTION = 26
+KEPT_EMPTY_ACTION = 27
+SHARED_LABEL = 28
 
 
 class Kind(NamedTuple):
@@ -87,9 +90,21 @@ KINDS = (
     Kind("bad probability", "nothing is learned from the decision", "a number above 0, at most 1"),
     Kind("several labels", "nothing is learned from the decision", "one label per line, and one chosen action"),
     Kind("shared line alone", "there is nothing to choose from", "lines of actions after it"),
-    Kind("shared line after actions", "it counts as an action", "it as the first line of its decision"),
+    Kind(
+        "shared line after actions",
+        "it counts as an action, and nothing is learned from the decision",
+        "it as the first line of its decision",
+    ),
     Kind("some costs", "nothing is learned from the decision", "a cost for each action, or for none"),
     Kind("bad JSON", "the line is passed over", "an object of namespaces"),
+    Kind("action without features", "nothing is learned from the decision", "a feature at least"),
+    Kind(
+        "action without features",
+        "it has only the constant and what is shared, as in Vowpal Wabbit",
+        "a feature at least",
+        True,
+    ),
+    Kind("label of a shared line", "nothing is learned from the decision", "it on the line of the action"),
 )
 
 

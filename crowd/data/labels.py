@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, at
 from hutch.crowd.data import scan
+from hutch.crowd.data.names import Names
 from hutch.crowd.data.rows import known_first, read_table, recoded
 from hutch.crowd.data.sheets import sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
@@ -26,7 +27,7 @@ class Labels:
         item_ptr: int64 (items + 1).
         workers: int32 (labels), codes into `worker_names`.
         labels: int32 (labels), codes into `classes`.
-        item_names, worker_names: in the order of first appearance.
+        item_names, worker_names: in the order of first appearance; items as `Names`, as there may be many.
         classes: numbers by value, other names by the alphabet; given classes first.
         gold: int32 (items), the true class or -1.
         duplicates: exact repetitions of a triple, dropped.
@@ -39,7 +40,7 @@ class Labels:
     item_ptr: NDArray[np.int64]
     workers: NDArray[np.int32]
     labels: NDArray[np.int32]
-    item_names: list[str]
+    item_names: Sequence[str]
     worker_names: list[str]
     classes: list[str]
     gold: NDArray[np.int32]
@@ -121,9 +122,9 @@ def class_order(names: Iterable[str]) -> list[str]:
 
 def from_codes(
     codes: NDArray[np.int32],
-    worker_names: list[str],
-    item_names: list[str],
-    label_names: list[str],
+    worker_names: Sequence[str],
+    item_names: Sequence[str],
+    label_names: Sequence[str],
     classes: Sequence[str] = (),
     workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
@@ -137,7 +138,7 @@ def from_codes(
         gold: true class of some tasks.
     """
     gold = gold or {}
-    item_code = {name: code for code, name in enumerate(item_names)} if gold else {}
+    item_code = {name: code for code, name in enumerate(item_names) if name in gold} if gold else {}
     matched = {item_code[task]: label for task, label in gold.items() if task in item_code}
     ordered = known_first(classes, class_order([*label_names, *matched.values()]))
     people = known_first(workers, worker_names)
@@ -161,7 +162,7 @@ def from_codes(
         item_ptr=pointer,
         workers=coded_workers[:kept].copy(),
         labels=coded_labels[:kept].copy(),
-        item_names=item_names,
+        item_names=Names.of(item_names),
         worker_names=people,
         classes=ordered,
         gold=truth,

@@ -1,7 +1,7 @@
 """Labels in separated text: a plain table, a wide one, or what a tool exports, found by the header."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
@@ -33,7 +33,7 @@ class Piece:
     """
 
     codes: NDArray[np.int32]
-    names: list[list[str]]
+    names: list[Sequence[str]]
     gold: dict[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
 
@@ -86,7 +86,7 @@ class SheetReader:
             codes[:, 2] = np.array([place_in.get(value, -1) for value in values], np.int32)[codes[:, 2]] if used else 0
         return Piece(codes, [*self._names(rows), distinct], gold, problems)
 
-    def _names(self, rows: Rows) -> list[list[str]]:
+    def _names(self, rows: Rows) -> list[Sequence[str]]:
         task = rows.names[self.roles.index("task")]
         if self.sheet.workers:
             return [[self.sheet.fields[place] for place in self.sheet.workers], task]
@@ -97,7 +97,7 @@ class SheetReader:
         if not self.sheet.workers:
             columns = [self.roles.index(role) for role in TRIPLE]
             codes = rows.codes if columns == list(range(rows.codes.shape[1])) else rows.codes[:, columns]
-            return codes, rows.names[self.roles.index("label")]
+            return codes, list(rows.names[self.roles.index("label")])
         count, workers = len(rows.codes), len(self.sheet.workers)
         first = self.roles.index("label 0")
         answers = rows.names[first : first + workers]

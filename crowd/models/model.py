@@ -294,7 +294,7 @@ class CrowdModel(ABC):
         Raises:
             UsageError: it has none.
         """
-        raise UsageError(f"{self.name} has no online form; two_level and nominal have")
+        raise UsageError(f"{self.name} has no online form; two_level, nominal and mixed have")
 
     def infer(self, labels: Labels, history: State) -> Fit:
         """Posteriors under what earlier runs learned; nothing is learned from these labels."""

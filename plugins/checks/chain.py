@@ -75,7 +75,7 @@ class Bench:
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
         """Examples in groups of three with one label per group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
-        takes, classes = self.engine().takes, self._classes()
+        takes, classes, names_policy = self.engine().takes, self._classes(), self._names_policy()
         found = []
         for i in range(count):
             if i % 3 == 0 or takes.of_decisions:
@@ -83,14 +83,28 @@ class Bench:
             noise = [f"n{k}" for k in random.integers(0, 20, 3)]
             words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
             sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
-            label = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
+            label: Any = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
+            if names_policy:
+                label["policy"] = i // 3 % classes + 1
             found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
         return found
 
     def every_label(self) -> dict[int, Any]:
         """For a chain of classes: the label that names each class as the right one."""
         takes, classes = self.engine().takes, self._classes()
-        return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
+        found = {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
+        if self._names_policy():
+            found = {number: {**label, "policy": number} for number, label in found.items()}
+        return found
+
+    def unlabeled(self, records: Sequence[Example]) -> list[Example]:
+        """The same without labels; the class of a policy stays."""
+        if self._names_policy():
+            return [{**record, "label": {"policy": record["label"]["policy"]}} for record in records]
+        return [{name: value for name, value in record.items() if name != "label"} for record in records]
+
+    def _names_policy(self) -> bool:
+        return self.engine().layers[0].evaluates_policy
 
     def _classes(self) -> int:
         engine = self.engine()
@@ -140,6 +154,7 @@ def _decisions(takes: Labels, records: Sequence[Example]) -> Iterator[Example]:
     for number, group in groupby(records, key=lambda record: record["group"]):
         lines = list(group)
         actions = [{name: value for name, value in line.items() if name not in _OF_DECISION} for line in lines]
+        actions = [action or {"words": {"nothing": 0.0}} for action in actions]
         found: Example = {"actions": actions, "importance": lines[0].get("importance", 1.0), "tag": lines[0]["tag"]}
         if "label" in lines[0] and takes == Labels.ACTION_COSTS:
             found["costs"] = [line["label"] for line in lines]

@@ -40,7 +40,7 @@ def predictions_in_range(bench: Bench) -> None:
 def learns(bench: Bench) -> None:
     """Learning changes what is predicted of examples without labels."""
     engine, records = bench.engine(), bench.records()
-    hidden = [{name: value for name, value in record.items() if name != "label"} for record in records]
+    hidden = bench.unlabeled(records)
     before = run(engine, hidden, learn=False)
     run(engine, records)
     after = run(engine, hidden, learn=False)
@@ -130,7 +130,7 @@ def unlabeled_examples(bench: Bench) -> None:
     engine, records = bench.engine(), bench.records()
     run(engine, records)
     before = learned(engine)["weights"]
-    found = run(engine, [{k: v for k, v in record.items() if k != "label"} for record in records])
+    found = run(engine, bench.unlabeled(records))
     finite(found, "unlabeled examples")
     same = bool(np.array_equal(before, engine.arrays()["weights"]))
     expect(same, "weights after unlabeled examples", "others", "the same")

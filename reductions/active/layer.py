@@ -325,19 +325,20 @@ class Active(Reduction):
         self.state.set(trace=found, trace_size=size, trace_count=0)
         return found
 
-    def pool_probabilities(self, scores: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    def pool_probabilities(
+        self, scores: NDArray[np.float64], count: int, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """The probability of asking for each example of a pool, so that they add up to a number of labels.
 
         Args:
             scores: as `trace` records them, float64 (examples).
             count: labels wanted, up to the number of examples.
+            out: float64 (examples), takes the result; it may be the scores, which may lie on disk.
         """
         rule, seen = RULES[self.parameters.rule], float(self.progress["seen"][0])
-        found: NDArray[np.float64] = pool_probabilities(rule, scores, float(count), seen, FLOOR * count / len(scores))
-        chancy = found < 1.0  # the cutoff is right to one part in a million; the sum is to be exact
-        if chancy.any():
-            found[chancy] *= (count - (~chancy).sum()) / found[chancy].sum()
-        return np.minimum(1.0, found)
+        found = np.empty_like(scores) if out is None else out
+        pool_probabilities(rule, scores, float(count), seen, FLOOR * count / len(scores), found)
+        return found
 
     def loss_sums(self) -> tuple[float, float, float, float, float]:
         """Sums over the labels bought in simulation, from which the loss over all examples is estimated.

@@ -174,30 +174,44 @@ def merand48(state):
 
 
 def pool_probabilities(
-    rule: int, scores: NDArray[np.float64], wanted: float, seen: float, floor: float
-) -> NDArray[np.float64]:
+    rule: int, scores: NDArray[np.float64], wanted: float, seen: float, floor: float, out: NDArray[np.float64]
+) -> None:
     """Probabilities of all examples of a pool that add up to `wanted` labels.
 
     Args:
-        rule: one of `RULES`, all but vw.
+        rule: one of `RULES`, all but vw and margin.
         scores: float64 (examples), at least 0.
         wanted: number of labels, at most the number of examples.
         seen: examples seen before.
         floor: see `probability`.
-
-    Returns:
-        float64 (examples).
+        out: float64 (examples), takes them; may be the scores.
     """
-    least = np.min(scores, where=(scores > 0) & (scores < HUGE), initial=HUGE)
-    out = np.maximum(scores, 0.5 * least)  # where nothing is known, the score is 0: chance decides among these, too
-    _score_probabilities(rule, out, wanted / len(scores), seen, floor)
-    return out
+    if out is not scores:
+        out[:] = scores
+    _score_probabilities(rule, out, wanted, seen, floor)
 
 
 @compiled
 def _score_probabilities(rule, scores, wanted, seen, floor):
-    """Turn scores > 0 into probabilities, in place, whose mean is `wanted`."""
+    """Turn scores into probabilities, in place, whose sum is `wanted`."""
     n = len(scores)
-    cutoff = wanted if rule == RANDOM else solve_cutoff(rule, scores, n, wanted, 1.0, seen, floor)
+    least = HUGE
+    for i in range(n):
+        if scores[i] > 0.0 and scores[i] < least:
+            least = scores[i]
+    for i in range(n):  # where nothing is known, the score is 0: chance decides among these, too
+        scores[i] = max(scores[i], 0.5 * least)
+    mean = wanted / n
+    cutoff = mean if rule == RANDOM else solve_cutoff(rule, scores, n, mean, 1.0, seen, floor)
+    certain, chancy = 0.0, 0.0
     for i in range(n):
         scores[i] = probability(rule, scores[i], cutoff, seen, floor)
+        if scores[i] < 1.0:
+            chancy += scores[i]
+        else:
+            certain += 1.0
+    if chancy > 0.0:  # the cutoff is right to one part in a million; the sum is to be exact
+        scale = (wanted - certain) / chancy
+        for i in range(n):
+            if scores[i] < 1.0:
+                scores[i] = min(1.0, scores[i] * scale)

@@ -1,5 +1,6 @@
 """What scikit-learn's estimators are given as X: matrices, or frames with names, words, categories and dates."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,26 @@ def is_frame(X: Any) -> bool:
     return is_table(X) and not isinstance(X, np.ndarray)
 
 
+def checked(X: Any) -> Any:
+    """X, if it is a matrix or a frame whose columns have names of their own; sparse columns become dense.
+
+    Raises:
+        ValueError: a series, a query that has not been run, or two columns of one name.
+    """
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
+        raise ValueError(f"X: got a {type(X).__name__}, wanted a frame: X.collect()")
+    if not is_frame(X):
+        return X
+    if hasattr(X, "to_frame") and not hasattr(X, "columns"):
+        raise ValueError(f"X: got a {type(X).__name__}, wanted a frame: X.to_frame()")
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    for name, count in Counter(map(str, names)).items():
+        if count > 1:
+            raise ValueError(f"X: got {count} columns of the name {name!r}, wanted one")
+    sparse = [name for name in names if hasattr(X, "iloc") and type(X.dtypes[name]).__name__ == "SparseDtype"]
+    return X.astype({name: X.dtypes[name].subtype for name in sparse}) if sparse else X
+
+
 def as_table(X: Any, names: Any = None) -> Any:
     """X as an Arrow table, its rows in order, without an index.
 
@@ -35,11 +56,51 @@ def as_table(X: Any, names: Any = None) -> Any:
         if not is_frame(X):
             X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
             return pa.table({str(name): column for name, column in zip(names, X.T, strict=True)})
-        if hasattr(X, "iloc"):
-            return pa.Table.from_pandas(X, preserve_index=False)
-        return pa.table(X)
+        table = pa.Table.from_pandas(X, preserve_index=False) if hasattr(X, "iloc") else pa.table(X)
     except pa.ArrowException as error:
         raise DataError(f"X: {'; '.join(map(str, error.args))}") from None
+    except OverflowError:
+        raise DataError("X: got an integer beyond 64 bits, wanted floats or words, as of astype") from None
+    views = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}  # Arrow cannot take rows of these
+    return table.cast(pa.schema([field.with_type(views.get(str(field.type), field.type)) for field in table.schema]))
+
+
+def check_columns(table: Any, schema: Any) -> None:
+    """See that a table has the columns that an estimator was fitted to, of the same kinds.
+
+    Raises:
+        ValueError: another column, or one of another kind: its features would not be those that were learned.
+    """
+    names, wanted = list(table.schema.names), list(schema.schema.names)
+    if names != wanted:
+        raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")
+    for ours, theirs in zip(table.schema, schema.schema, strict=True):
+        got, kind = _kind(ours.type), _kind(theirs.type)
+        if got != kind and "" not in (got, kind):
+            raise ValueError(f"X: column {ours.name!r} has {got}, wanted {kind}, as in `fit`")
+
+
+def _kind(kind: Any) -> str:
+    """What values of an Arrow type become: numbers, words or dates; nothing where all are missing."""
+    types = arrow().types
+    if types.is_null(kind):
+        return ""
+    if types.is_dictionary(kind) or types.is_large_string(kind) or types.is_string(kind):
+        return "words"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "dates"
+    return "times of day" if types.is_time(kind) else "words" if "binary" in str(kind) else "numbers"
+
+
+def check_targets(y: NDArray[Any]) -> None:
+    """See that every row has a label.
+
+    Raises:
+        ValueError: one is missing.
+    """
+    missing = [i for i, label in enumerate(y) if label is None or label != label] if y.dtype == object else []
+    if missing:
+        raise ValueError(f"y: row {missing[0]} has no label, counted from 0; {len(missing)} are missing")
 
 
 def roles_of(columns: Mapping[str, Any] | Roles | None) -> Roles:

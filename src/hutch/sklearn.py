@@ -5,9 +5,8 @@ categories, missing values, text and dates as they are. Needs the extra `sklearn
 module.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils import check_array, check_consistent_length, column_or_1d, compute_class_weight
+    from sklearn.utils import (
+        check_array,
+        check_consistent_length,
+        check_random_state,
+        column_or_1d,
+        compute_class_weight,
+    )
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, validate_data
@@ -24,13 +29,20 @@ except ModuleNotFoundError as error:
 
 from hutch.chain import Chain
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import ConfigError, HutchError
-from hutch.core.parameters import parameters_of
+from hutch.core.errors import ConfigError, DataError
 from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
-from hutch.frames import as_table, effective_weights, is_frame, roles_of, single_features, without_column
-from hutch.plugins.manager import installed
-
-Layers = Sequence[Mapping[str, Any] | str]
+from hutch.estimator_layers import Layers, has_scores, regression_layers, tuned, with_classes
+from hutch.frames import (
+    as_table,
+    check_columns,
+    check_targets,
+    checked,
+    effective_weights,
+    is_frame,
+    roles_of,
+    single_features,
+    without_column,
+)
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -53,7 +65,8 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     bits: int
     columns: Mapping[str, Any] | None
-    random_state: int
+    random_state: Any
+    _seed: Any
     _named: bool  # fitted to a frame
     _columns: list[str]
     _schema: Any  # an empty table
@@ -64,7 +77,10 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _build(self, layers: Layers) -> Chain:
-        config = {"weights": {"bits": self.bits}, "seed": self.random_state, "chain": _tuned(layers, self._tuning())}
+        self._seed = self.random_state
+        if not isinstance(self._seed, Integral):  # None, or a generator that draws one
+            self._seed = int(check_random_state(self._seed).randint(1 << 31))
+        config = {"weights": {"bits": self.bits}, "seed": int(self._seed), "chain": tuned(layers, self._tuning())}
         return Chain.from_config(config)
 
     def _tuning(self) -> dict[str, Any]:
@@ -74,6 +90,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _examples(self, X: Any, reset: bool) -> Any:
         """X, checked, as a matrix or, if the estimator was fitted to a frame, as an Arrow table."""
+        X = checked(X)
         if reset:
             self._named = is_frame(X)
         if not self._named:
@@ -86,9 +103,11 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         table = as_table(X, None if is_frame(X) else self._columns)
         if reset:
             self._columns, self._schema = table.column_names, table.schema.empty_table()
+        check_columns(table, self._schema)
         return table
 
     def _examples_and_targets(self, X: Any, y: Any, reset: bool, **options: Any) -> tuple[Any, NDArray[Any]]:
+        X = checked(X)
         if not (is_frame(X) if reset else self._named):
             if reset:
                 self._named = False
@@ -105,10 +124,18 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
         """Learn all rows so many times; None: further rows of a stream, once, and in their order."""
+        if passes is not None and not (isinstance(passes, Integral) and passes >= 1):
+            raise ValueError(f"passes: got {passes!r}, wanted an integer of at least 1")
+        given, roles = X, roles_of(self.columns)
         if passes is not None and self.shuffle and not self.chain_.whole_groups:
-            order = np.random.default_rng(self.random_state).permutation(np.flatnonzero(weight > 0))
+            order = np.random.default_rng(self._seed).permutation(np.flatnonzero(weight > 0))
             X, labels, weight = X.take(order) if self._named else X[order], labels[order], weight[order]
-        self.chain_.learn(X, labels=labels, importance=weight, columns=roles_of(self.columns), passes=passes or 1)
+        try:
+            self.chain_.learn(X, labels=labels, importance=weight, columns=roles, passes=passes or 1)
+        except DataError:
+            for _ in self.chain_.batches(given, columns=roles):
+                pass  # names the row by its place in X, not in the order of learning
+            raise
         self.chain_.end_pass()
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
@@ -155,7 +182,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         """Weights of the columns, and last of the constant, (sub-models, columns + 1)."""
         check_is_fitted(self)
         chain, names = self.chain_, [layer.name for layer in self.chain_.layers]
-        linear = names in (["linear"], ["one_against_all", "linear"])
+        linear = names in (["linear"], ["link", "linear"], ["one_against_all", "linear"])
         if not linear or chain.layers[-1].parameters.interactions:
             raise AttributeError(f"coef_: a chain of {', '.join(names)} is not linear in the columns; use explain(X)")
         try:
@@ -166,49 +193,6 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         if len(batch.indices) != self.n_features_in_ + 1 or len(batch.namespace_id) != 2:
             raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
         return effective_weights(chain, batch.indices)
-
-
-def _tuned(layers: Layers, tuning: Mapping[str, Any]) -> list[Any]:
-    """The layers, the base learner with these parameters."""
-    *above, base = layers
-    name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
-    return [*above, {name: {**(given or {}), **tuning}}] if tuning else list(layers)
-
-
-def _with_classes(layers: Layers, classes: int) -> list[Any]:
-    """The layers, with the number of classes where a layer needs it and lacks it."""
-    reductions = installed().registry.reductions
-    found: list[Any] = []
-    for layer in layers:
-        name, given = (layer, None) if isinstance(layer, str) else next(iter(layer.items()))
-        known = [each.name for each in parameters_of(reductions[name].Parameters)] if name in reductions else []
-        given = dict(given or {})
-        if "classes" in known and "classes" not in given:
-            given["classes"] = classes
-        found.append({name: given})
-    return found
-
-
-@lru_cache(maxsize=64)
-def _layers_have_scores(layers: str) -> bool:
-    """Whether chains of these layers, given as JSON, have scores, so that methods are there before `fit`."""
-    try:
-        chain = Chain.from_config({"weights": {"bits": 22}, "chain": _with_classes(json.loads(layers), 3)})
-    except HutchError:
-        return True  # `fit` says what is wrong
-    return chain.takes == Labels.SIMPLE or chain.score_count > 0
-
-
-def _has_scores(estimator: "HutchClassifier") -> bool:
-    if estimator.layers is None:
-        return True
-    try:
-        layers = json.dumps(list(estimator.layers))
-    except TypeError:
-        return True  # `fit` says what is wrong
-    if not _layers_have_scores(layers):
-        raise AttributeError("the layer on top has no scores")
-    return True
 
 
 class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
@@ -227,7 +211,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         Chains that learn from whole groups of rows keep the order.
     columns : what the columns stand for, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
         into words, `{"categorical": ["zip"]}` takes numbers as names, `namespaces` divides the columns.
-    random_state : the chain's seed.
+    random_state : the chain's seed; None, or a generator: another one in every `fit`.
 
     Attributes
     ----------
@@ -260,7 +244,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         passes: int = 10,
         shuffle: bool = True,
         columns: Mapping[str, Any] | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.layers = layers
         self.loss = loss
@@ -300,6 +284,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         return self._go_on(X, y, sample_weight, None)
 
     def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        check_targets(y)
         check_classification_targets(y)
         return y
 
@@ -308,7 +293,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
         self.classes_ = classes
         if self.layers is not None:
-            layers = _with_classes(self.layers, len(classes))
+            layers = with_classes(self.layers, len(classes))
         else:
             layers = [{"linear": {"loss": "logistic"}}]
             if len(classes) > 2:
@@ -352,7 +337,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             return self.classes_[(found > 0).astype(int)]  # type: ignore[no-any-return]
         return self.classes_[np.clip(found.astype(int) - 1, 0, len(self.classes_) - 1)]  # type: ignore[no-any-return]
 
-    @available_if(_has_scores)
+    @available_if(has_scores)
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores, shape (rows,) for two classes under a binary chain, else (rows, classes)."""
         check_is_fitted(self)
@@ -361,7 +346,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         scores: NDArray[np.float64] = self._raw(self._examples(X, reset=False))
         return scores
 
-    @available_if(_has_scores)
+    @available_if(has_scores)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logistic function of the scores, over several classes divided by their sum, shape (rows, classes).
 
@@ -380,7 +365,8 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    layers : list of layers as under `chain:` in YAML; None: `linear` with squared loss.
+    layers : list of layers as under `chain:` in YAML; None: `linear` with squared loss, and with the loss `poisson`
+        below a `link`, so that predictions are means of counts, not their logarithms.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
     shuffle : as of `HutchClassifier`.
@@ -415,7 +401,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         passes: int | None = None,
         shuffle: bool = True,
         columns: Mapping[str, Any] | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.layers = layers
         self.loss = loss
@@ -446,7 +432,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         return self._go_on(X, y, sample_weight, None)
 
     def _start(self, y: NDArray[Any]) -> Self:
-        layers: Layers = self.layers or ["linear"]
+        layers: Layers = self.layers or regression_layers(self.loss)
         chain = self._build(layers)
         if chain.takes != Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes labels {chain.takes.value!r}, wanted 'simple'")

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from hutch.active import loop
+from hutch.active.drawing import choose
+from hutch.active.lines import labelled, split_line, unlabelled
 from hutch.active.records import make_answer
 from hutch.active.report import report_of
 from hutch.active.store import Store
@@ -44,12 +46,12 @@ def arrays_of(chain):
     ],
 )
 def test_lines_come_apart_as_the_parser_reads_them(line, parts, trained):
-    assert loop.split_line(line) == parts
+    assert split_line(line) == parts
     [batch] = trained().batches([line])
     assert batch.tag(0).decode() == parts[1]
-    [bare] = trained().batches([loop.unlabelled(line)])
+    [bare] = trained().batches([unlabelled(line)])
     assert bare.tag(0) == batch.tag(0) and bare.labels[0] > 1e38
-    [again] = trained().batches([loop.labelled(loop.unlabelled(line), "-1", 0.5)])
+    [again] = trained().batches([labelled(unlabelled(line), "-1", 0.5)])
     assert (again.labels[0], again.importance[0], again.tag(0)) == (-1, 0.5, batch.tag(0))
     assert (again.indices == batch.indices).all()
 
@@ -58,7 +60,7 @@ def test_draws_have_their_probabilities_and_their_number():
     probabilities = np.array([1.0, 0.9, 0.5, 0.3, 0.2, 0.1])
     counts = np.zeros(6)
     for seed in range(3000):
-        drawn = loop.choose(probabilities, [seed])
+        drawn = choose(probabilities, [seed])
         assert len(drawn) == 3 and (np.diff(drawn) > 0).all()
         counts[drawn] += 1
     assert np.abs(counts / 3000 - probabilities).max() < 0.03
@@ -81,9 +83,9 @@ def test_asking_leaves_the_model_alone_and_does_not_ask_twice(store, lines, trai
 
 def test_what_would_change_the_prediction_is_asked_for_first(store, lines, trained):
     chain, pool = trained(), lines(400, 2)
-    predictions = np.abs(chain.predict([loop.unlabelled(line) for line in pool]))
+    predictions = np.abs(chain.predict([unlabelled(line) for line in pool]))
     asked = {request.line for request in loop.ask(chain, pool, store, 40, source="p", model="m")}
-    chosen = np.array([loop.unlabelled(line) in asked for line in pool])
+    chosen = np.array([unlabelled(line) in asked for line in pool])
     assert predictions[chosen].mean() < 0.6 * predictions[~chosen].mean()
 
 
@@ -116,7 +118,7 @@ def test_a_chain_without_the_layer_says_so(store):
 @pytest.mark.parametrize("rule", [{"budget": 0.2}, {"rule": "iwal", "budget": 0.2}], ids=["budget", "iwal"])
 def test_the_log_replays_to_the_same_model(store, lines, trained, tmp_path, rule):
     pool = lines(200, 2)
-    labels = {loop.unlabelled(line): truth(line) for line in pool}
+    labels = {unlabelled(line): truth(line) for line in pool}
     chain = trained(rule)
     for step in range(3):
         requests = loop.ask(chain, pool, store, 20, source="pool.vw", model=f"m{step}")
@@ -142,7 +144,7 @@ def test_a_label_is_replayed_for_the_lines_it_stands_for(store, lines, trained, 
     store.answer([make_answer(request.id, "ada", 1) for request in requests])
     loop.catch_up(chain, store)
     other.layers[0].simulation, other.layers[0].examples_per_label = False, stands_for
-    other.learn([loop.labelled(request.line, "1", 1 / wanted) for request in requests])
+    other.learn([labelled(request.line, "1", 1 / wanted) for request in requests])
     assert chain.weights.tobytes() == other.weights.tobytes() != trained().weights.tobytes()
     assert chain.layers[0].examples_per_label == 0
 
@@ -160,7 +162,7 @@ def test_labels_of_several_workers_share_the_weight_of_one(store, trained):
 
 def test_the_report_estimates_the_loss_of_the_pool(lines, trained, tmp_path):
     chain, pool = trained(), lines(1000, 2)
-    labels = {loop.unlabelled(line): truth(line) for line in pool}
+    labels = {unlabelled(line): truth(line) for line in pool}
     wrong = np.mean((chain.predict(pool) > 0) != [truth(line) == "1" for line in pool])
     half, whole = [], []
     for seed in range(10):
@@ -195,7 +197,7 @@ while True:
 
 def test_learning_may_be_killed_anywhere(store, lines, trained, tmp_path):
     model, pool = tmp_path / "model", lines(300, 2)
-    labels = {loop.unlabelled(line): truth(line) for line in pool}
+    labels = {unlabelled(line): truth(line) for line in pool}
     chain = trained()
     requests = loop.ask(chain, pool, store, 60, source="p", model="m")
     chain.save(model)

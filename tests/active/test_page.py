@@ -12,9 +12,10 @@ import sys
 import httpx
 import pytest
 
+from hutch.active.entries import Round
 from hutch.active.page import create_app, listen, page, require_web, security_headers
 from hutch.active.records import Request
-from hutch.active.store import Round, Store
+from hutch.active.store import Store
 from hutch.core.errors import UsageError
 
 ROUND = Round("pool.vw", 100, 3.0, 0.0)

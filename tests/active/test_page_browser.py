@@ -9,8 +9,9 @@ import time
 
 import pytest
 
+from hutch.active.entries import Round
 from hutch.active.records import Request
-from hutch.active.store import Round, Store
+from hutch.active.store import Store
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""

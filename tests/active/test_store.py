@@ -9,12 +9,16 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from hutch.active.entries import Accepted, Counts, Round
 from hutch.active.records import DONT_KNOW, SKIP, Request, make_answer
-from hutch.active.store import Accepted, Round, Store
+from hutch.active.store import Store
+from hutch.active.undo import answers_of, retract
 from hutch.core.errors import DataError, StoreError
 
 ROUND = Round("pool.vw", 100, 3.0, 0.0)
@@ -187,6 +191,7 @@ WORKER = """
 import sys, time
 from hutch.active.records import make_answer
 from hutch.active.store import Store
+from hutch.active.undo import answers_of, retract
 path, name = sys.argv[1:]
 store = Store(path)
 for _ in range(2):
@@ -260,13 +265,58 @@ def test_a_lease_does_not_look_at_all_open_requests(tmp_path, clock):
         assert steps_of("cy")[0] == "r0"
 
 
-def test_a_store_of_before_gets_the_index_of_leases(tmp_path):
+def counted(store):
+    """What `counts` says, by counting."""
+    [row] = store._rows(
+        "SELECT count(*), sum(state = 'open'), sum(state = 'answered'), sum(state = 'unknown'),"
+        " sum(state = 'open' AND leased_until > ?) FROM requests",
+        [store.now()],
+    )
+    labels = store._rows("SELECT label, worker FROM labels")
+    skips, unknown = (sum(label == kind for label, _ in labels) for kind in ("skip", "don't know"))
+    return Counts(*row, len(labels), len(labels) - skips - unknown, skips, unknown, len({who for _, who in labels}))
+
+
+def test_counters_count_whatever_happens(tmp_path, clock):
+    choice = random.Random(3)
+    with Store(tmp_path / "s.db", create=True, clock=clock) as store:
+        store.ask(make_requests(40), ROUND, wanted=2)
+        for k in range(300):
+            name, request = f"w{choice.randrange(4)}", f"r{choice.randrange(40)}"
+            if k % 10 == 9:
+                retract(store, answers_of(store, name, 1)[0].id if answers_of(store, name, 1) else "none", 30.0)
+            elif k % 3:
+                label = choice.choice([1, -1, "skip", "don't know"])
+                with suppress(DataError):  # another label of theirs
+                    store.answer([make_answer(request, name, label)])
+            else:
+                store.lease(name, 50)
+            clock.now += 1
+            assert store.counts() == counted(store)
+        assert min(asdict(store.counts()).values()) > 0
+
+
+def test_counts_do_not_count(tmp_path):
+    with Store(tmp_path / "many.db", create=True) as store:
+        store.ask(make_requests(5000), ROUND)
+        steps = []
+        store._connection.set_progress_handler(lambda: steps.append(1), 10)
+        assert store.counts().open == 5000 and len(steps) < 100
+
+
+def test_a_store_of_before_gets_the_index_of_leases_and_the_counters(tmp_path):
     path = tmp_path / "old.db"
     with Store(path, create=True) as store:
-        store.ask(make_requests(2), ROUND)
+        store.ask(make_requests(3), ROUND)
+        store.answer([make_answer("r2", "ada", 1), make_answer("r1", "bob", "skip")])
         store._connection.execute("DROP INDEX leases")
+        for trigger in ("count_request", "count_state", "count_label", "uncount_label"):
+            store._connection.execute(f"DROP TRIGGER {trigger}")
+        store._connection.execute("DROP TABLE counters")
     with Store(path) as store:
         assert store.lease("ada", 60).id == "r0" and store.counts().leased == 1
+        store.answer([make_answer("r0", "ada", "don't know")])
+        assert store.counts() == counted(store)
 
 
 def moved(path):

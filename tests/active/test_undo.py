@@ -1,10 +1,11 @@
 import pytest
 
+from hutch.active.entries import Round
 from hutch.active.loop import ask, catch_up
 from hutch.active.page import UNDO, Look, create_app
 from hutch.active.records import Request, make_answer
 from hutch.active.schema import open_store
-from hutch.active.store import Round, Store
+from hutch.active.store import Store
 from hutch.active.undo import answers_of, find_answer, retract
 from hutch.chain import Chain
 

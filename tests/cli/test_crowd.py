@@ -368,3 +368,24 @@ def test_the_report_is_text_or_a_page(data, tmp_path):
         invoke(data, "--report", "-", "--suspects", "-")
     with pytest.raises(UsageError, match="--report: a stream keeps no tasks"):
         invoke(data, "--report", "-", "--stream", "--method", "online")
+
+
+def test_classes_declared_to_be_ordered_have_a_model_of_degrees(tmp_path):
+    path = tmp_path / "ratings.tsv"
+    path.write_text(
+        "".join(f"w{w}\tt{i}\t{1 + (i + (w == 0) * (i % 3 > 0)) % 4}\n" for i in range(40) for w in range(5))
+    )
+    models = {}
+    for name, options in {
+        "declared": ["--ordered"],
+        "found": [],
+        "named": ["--ordered", "--model", "dawid_skene"],
+        "online": ["--ordered", "--method", "online"],
+    }.items():
+        models[name] = json.loads(invoke(path, "--json", *options)[0])["model"]
+    assert models == {"declared": "ordinal", "found": "two_level", "named": "dawid_skene", "online": "two_level"}
+    invoke(path, "--ordered", "-f", tmp_path / "crowd.model")
+    again = json.loads(invoke(path, "--json", "-i", tmp_path / "crowd.model", "-t", "--ordered")[0])
+    assert (again["model"], again["iterations"]) == ("ordinal", 0)
+    with pytest.raises(UsageError, match="ordinal has no online form"):
+        invoke(path, "--model", "ordinal", "--method", "online")

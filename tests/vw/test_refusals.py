@@ -81,7 +81,7 @@ def test_all_that_is_missing_is_named_in_one_message() -> None:
     with pytest.raises(UsageError) as refused:
         parse([*(f"--{name}" for name in ABSENT), "--bogus", "-d", "missing.vw"])
     said = str(refused.value)
-    assert set(re.findall(r"--(\w+)(?=[^:\n]*not supported)", said)) == set(ABSENT)
+    assert set(re.findall(r"--([\w-]+)(?=[^:\n]*not supported)", said)) == set(ABSENT)
     assert "unknown option '--bogus'" in said
     assert len(said.splitlines()) == len(WAYS) + 1
 
@@ -97,7 +97,7 @@ def test_options_of_one_part_stand_together() -> None:
 def test_every_option_of_the_peer_is_taken_or_refused_with_a_way() -> None:
     pytest.importorskip("vowpalwabbit", reason="the peer is not installed: pip install vowpalwabbit==9.11.9")
     told = subprocess.run([sys.executable, "-m", "vowpalwabbit", "--help"], capture_output=True, text=True, check=True)
-    names = set(re.findall(r"^ {4}(?:-\w, )?--(\w+)", told.stdout, re.MULTILINE)) - {"help"}
+    names = set(re.findall(r"^ {4}(?:-\w, )?--([\w-]+)", told.stdout, re.MULTILINE)) - {"help"}
     assert len(names) > 300
     assert names <= NAMED.keys()
     for name in sorted(names - {option.name for option in SUPPORTED}):

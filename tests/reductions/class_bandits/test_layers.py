@@ -19,6 +19,7 @@ LAYERS = (
     "explore_class_cover",
     "simulate_class_bandit",
     "simulate_cost_sensitive_class_bandit",
+    "evaluate_class_policy",
 )
 CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 CLASSES = 3
@@ -151,6 +152,19 @@ def test_a_policy_is_evaluated_without_bias():
         assert engine.learn(lines[:3]).tolist() == [float(line[0]) for line in lines[:3]]
         engine.learn(lines[3:])
         assert engine.statistics.average_loss == pytest.approx(np.mean(true), abs=0.03)
+
+
+def test_a_record_names_the_class_of_the_policy():
+    engines = [
+        Chain.from_config({"chain": [{"evaluate_class_policy": {"classes": CLASSES}}, COSTS, "linear"]}) for _ in "ab"
+    ]
+    words, choice = {"x": ["a"]}, {"class": 1, "cost": 0.5, "probability": 0.25}
+    engines[0].learn(["2 1:0.5:0.25 |x a", "3 |x a"])
+    engines[1].learn([{"label": {"policy": 2, **choice}, **words}, {"label": {"policy": 3}, **words}])
+    np.testing.assert_array_equal(engines[0].weights, engines[1].weights)
+    assert engines[0].statistics == engines[1].statistics
+    with pytest.raises(DataError, match="<records>:1: label: got .*'policy': 'x'"):
+        engines[0].learn([{"label": {"policy": "x", **choice}, **words}])
 
 
 def test_a_policy_needs_a_class_at_the_front():

@@ -1,7 +1,7 @@
 """What a terabyte, a billion labels and a billion predictions take on more cores, from costs measured here.
 
-    python benchmarks/machines.py [--lines 100000] [--gigabits 10]
-    python benchmarks/machines.py --file FILE [--config CHAIN] [--by A,B] [--passes 2] [--shards 1,4,16]
+    python benchmarks/machines/costs.py [--lines 100000] [--gigabits 10]
+    python benchmarks/machines/costs.py --file FILE [--config CHAIN] [--by A,B] [--passes 2] [--shards 1,4,16]
 
 The second form learns from shards of a file and shows what is lost: the loss held out after each pass. Without --config
 the chain is one linear layer with logistic loss. One shard is one process.

@@ -1,0 +1,260 @@
+"""Drawing examples from a pool: scores lie in files, so that memory does not grow with the pool."""
+
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.active.lines import split_line
+from hutch.active.pool import Entry, Pool, Source
+from hutch.core.errors import DataError, at
+
+if TYPE_CHECKING:
+    from hutch.active.store import Store
+    from hutch.chain import Chain
+    from hutch.distributed.engine import Engine
+
+BLOCK = 4096
+"""Lines that are scored at a time."""
+_ROWS = 1 << 16
+"""Scores that are looked at at a time; examples are drawn in an order that is random within as many."""
+Numbers = NDArray[Any]
+
+
+def scores_of(chain: "Chain", lines: Sequence[str]) -> tuple[Numbers, NDArray[np.float32]]:
+    """Scores and predictions of unlabelled lines; the chain does not change.
+
+    Args:
+        chain: its top layer is `active`.
+        lines: unlabelled.
+
+    Returns:
+        float64 (lines): the smallest importance of a label that would change the prediction, or whatever the rule looks
+        at instead; and float32 (lines), the predictions.
+    """
+    layer: Any = chain.layers[0]
+    trace = layer.trace(len(lines))
+    try:
+        predictions = chain.predict(lines)
+        return trace["score"][: len(lines)].copy(), predictions
+    finally:
+        layer.trace(0)
+
+
+def choose(probabilities: Numbers, seed: Sequence[int]) -> NDArray[np.int64]:
+    """Draw examples with given probabilities that add up to a whole number, exactly so many.
+
+    Systematic sampling in random order, the order random within blocks: each example is drawn with exactly its
+    probability.
+
+    Args:
+        probabilities: float64 (examples), in (0, 1].
+        seed: of the draw.
+
+    Returns:
+        int64: the numbers of those drawn, ascending.
+    """
+    random, n = np.random.default_rng(list(seed)), len(probabilities)
+    total = round(float(sum(probabilities[i : i + _ROWS].sum() for i in range(0, n, _ROWS))))
+    drawn, before, start, step = [], 0.0, None, 0.0
+    for first in range(0, n, _ROWS):
+        block = probabilities[first : first + _ROWS]
+        order = random.permutation(len(block))
+        start = random.random() if start is None else start
+        sums = before + np.cumsum(block[order])
+        before = float(sums[-1])
+        if first + _ROWS >= n:
+            sums[-1] = total
+        steps = np.minimum(np.floor(sums + start), total)
+        drawn.append(np.sort(order[np.diff(steps, prepend=step) > 0]) + first)
+        step = float(steps[-1])
+    return np.concatenate(drawn).astype(np.int64)
+
+
+def smallest(scores: Numbers, count: int) -> NDArray[np.int64]:
+    """The numbers of the smallest scores, ascending; of equal ones the first.
+
+    >>> smallest(np.array([3.0, 1.0, 2.0, 1.0, 1.0]), 2)
+    array([1, 3])
+    """
+    best, places = np.empty(0), np.empty(0, np.int64)
+    for first in range(0, len(scores), _ROWS):
+        block = scores[first : first + _ROWS]
+        best = np.concatenate([best, block])
+        places = np.concatenate([places, np.arange(first, first + len(block))])
+        order = np.argsort(best, kind="stable")[:count]
+        best, places = best[order], places[order]
+    return np.sort(places)
+
+
+class Scores:
+    """Scores of the examples of a pool, in files of a temporary folder. `with` removes them.
+
+    Args:
+        pool: the examples.
+
+    Attributes:
+        score: float64 (examples), on disk.
+        prediction: float32 (examples), on disk.
+        key: uint64 (examples), on disk: a hash of what would be the example's id if it came once.
+        sizes: examples of each source.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self._folder = tempfile.TemporaryDirectory(prefix="hutch-")
+        self.sizes: list[int] = []
+        self.score, self.prediction, self.key = np.empty(0), np.empty(0, np.float32), np.empty(0, np.uint64)
+
+    def __enter__(self) -> "Scores":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del self.score, self.prediction, self.key
+        self._folder.cleanup()
+
+    def fill(self, chain: "Chain", engine: "Engine | None") -> None:
+        """Score all examples.
+
+        Args:
+            chain: its top layer is `active`.
+            engine: lets a task score each source, in a memory of 20 bytes for each of its examples; None: here.
+        """
+        kinds = {"score": np.float64, "prediction": np.float32, "key": np.uint64}
+        files = {name: open(Path(self._folder.name) / name, "wb") for name in kinds}
+        try:
+            if engine is None:
+                parts: Iterator[Iterator[tuple[Numbers, ...]]] = (_scored(chain, each) for each in self.pool.sources)
+            else:
+                parts = _by_tasks(engine, chain, self.pool.sources)
+            for part in parts:
+                self.sizes.append(0)
+                for arrays in part:
+                    for (name, kind), array in zip(kinds.items(), arrays, strict=True):
+                        files[name].write(array.astype(kind, copy=False).data)
+                    self.sizes[-1] += len(arrays[0])
+        finally:
+            for file in files.values():
+                file.close()
+        self.score, self.prediction, self.key = (self._mapped(name, kind) for name, kind in kinds.items())
+
+    def _mapped(self, name: str, kind: Any) -> Numbers:
+        path = Path(self._folder.name) / name
+        return np.asarray(np.memmap(path, kind, "r+")) if path.stat().st_size else np.empty(0, kind)
+
+    def left(self, without: NDArray[np.int64]) -> Numbers:
+        """The scores, on disk, of all examples but some.
+
+        Args:
+            without: their places, ascending.
+        """
+        if not len(without):
+            return self.score
+        with open(Path(self._folder.name) / "left", "wb") as file:
+            for first in range(0, len(self.score), _ROWS):
+                block = self.score[first : first + _ROWS]
+                low, high = np.searchsorted(without, [first, first + _ROWS])
+                file.write(np.delete(block, without[low:high] - first).data)
+        return self._mapped("left", np.float64)
+
+    def places_of(self, keys: NDArray[np.uint64]) -> Iterator[int]:
+        """The places of all examples with one of some keys, ascending."""
+        for first in range(0, len(self.key), _ROWS):
+            yield from (np.flatnonzero(np.isin(self.key[first : first + _ROWS], keys)) + first).tolist()
+
+    def named(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, str, Entry, str]]:
+        """(place, id, entry, source) of all examples with one of some keys.
+
+        The id is the tag, or a hash of the line without one, with `#2` and so on if it comes again.
+
+        Args:
+            keys: ascending.
+
+        Raises:
+            DataError: a file is no longer what it was when it was scored.
+        """
+        places, taken, first = self.places_of(keys), Counter[str](), 0
+        wanted = next(places, None)
+        for source, size in zip(self.pool.sources, self.sizes, strict=True):
+            entries = enumerate(source, first)
+            while wanted is not None and wanted < first + size:
+                found = _at(entries, wanted)
+                if found is None or _key(_own_id(found.line)) != int(self.key[wanted]):
+                    raise DataError(at(source.name, None, None, "changed while it was read"))
+                own = _own_id(found.line)
+                taken[own] += 1
+                yield wanted, own if taken[own] == 1 else f"{own}#{taken[own]}", found, source.name
+                wanted = next(places, None)
+            first += size
+
+    def asked_before(self, store: "Store") -> NDArray[np.int64]:
+        """The places of the examples that were asked for before, ascending.
+
+        Raises:
+            DataError: a tag that stands for another line now.
+        """
+        keys = np.unique(np.fromiter(_keys(store.ids()), np.uint64))
+        if not len(keys):
+            return np.empty(0, np.int64)
+        found = []
+        for place, id, entry, source in self.named(keys):
+            line = store.line_of(id)
+            if line is None:
+                continue
+            if line != entry.line:
+                tag = split_line(entry.line)[1]
+                text = f"tag {tag!r} is the id of another line that was asked for before, wanted a tag of its own"
+                raise DataError(at(source, entry.number, 1, text))
+            found.append(place)
+        return np.array(found, np.int64)
+
+
+def _at(entries: Iterator[tuple[int, Entry]], place: int) -> Entry | None:
+    return next((entry for number, entry in entries if number == place), None)
+
+
+def _own_id(line: str) -> str:
+    """The id of a line that comes once."""
+    return split_line(line)[1] or hashlib.sha256(line.encode()).hexdigest()[:12]
+
+
+def _key(id: str) -> int:
+    return int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "little")
+
+
+def _keys(ids: Iterator[str]) -> Iterator[int]:
+    """Keys of the lines that may have these ids."""
+    for id in ids:
+        yield _key(id)
+        own, mark, number = id.rpartition("#")
+        if mark and number.isdigit():
+            yield _key(own)
+
+
+def _scored(chain: "Chain", source: Source) -> Iterator[tuple[Numbers, ...]]:
+    """Scores, predictions and keys of the examples of a source."""
+    entries = iter(source)
+    while lines := [entry.line for entry in islice(entries, BLOCK)]:
+        keys = np.fromiter((_key(_own_id(line)) for line in lines), np.uint64, len(lines))
+        yield *scores_of(chain, lines), keys
+
+
+def _by_tasks(engine: "Engine", chain: "Chain", sources: Sequence[Source]) -> Iterator[Iterator[tuple[Numbers, ...]]]:
+    shared = engine.put(chain)
+    tasks = [engine.submit(_task, shared, engine.put(source))[0] for source in sources]
+    while tasks:
+        yield iter([engine.get(tasks.pop(0))])
+
+
+def _task(chain: "Chain", source: Source) -> tuple[Numbers, ...]:
+    """All scores, predictions and keys of a source."""
+    found = list(_scored(chain, source))
+    if not found:
+        return np.empty(0), np.empty(0, np.float32), np.empty(0, np.uint64)
+    return tuple(map(np.concatenate, zip(*found, strict=True)))

@@ -1,0 +1,156 @@
+"""Pools, which labels are asked for from: lines and tables that are read as often as needed, and never held."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hutch.active.documents import is_table, line_of, read_documents
+from hutch.active.lines import unlabelled
+from hutch.core.data.chunks import read_chunks
+from hutch.core.data.files import ending_of
+from hutch.core.data.places import expanded
+from hutch.core.data.roles import Roles
+from hutch.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hutch.chain import Chain
+
+
+class Entry(NamedTuple):
+    """An example of a pool.
+
+    Attributes:
+        number: its line or record in its source, from 1.
+        line: unlabelled, not empty.
+        document: what people see; None: the line.
+    """
+
+    number: int
+    line: str
+    document: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Given:
+    """Lines in memory.
+
+    Attributes:
+        name: in messages.
+        lines: with or without labels.
+        documents: what people see of each; None: the lines.
+    """
+
+    name: str
+    lines: Sequence[str]
+    documents: Sequence[Mapping[str, Any]] | None = None
+    path = "<memory>"
+
+    def __iter__(self) -> Iterator[Entry]:
+        for place, text in enumerate(self.lines):
+            if line := unlabelled(text.rstrip("\r\n")):
+                yield Entry(place + 1, line, self.documents[place] if self.documents is not None else None)
+
+
+@dataclass(frozen=True)
+class LineFile:
+    """A file of lines.
+
+    Attributes:
+        name: in messages.
+        path: of the file.
+    """
+
+    name: str
+    path: str
+
+    def __iter__(self) -> Iterator[Entry]:
+        number = 0
+        for chunk in read_chunks([self.path]):
+            texts = bytes(chunk.data).decode(errors="replace").removesuffix("\n").split("\n")
+            for text in texts:
+                number += 1
+                if line := unlabelled(text.rstrip("\r")):
+                    yield Entry(number, line, None)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file of records, which people see.
+
+    Attributes:
+        name: in messages.
+        path: of the file.
+        roles: of its columns.
+    """
+
+    name: str
+    path: str
+    roles: Roles
+
+    def __iter__(self) -> Iterator[Entry]:
+        tag = self.roles.key("tag")
+        for number, document in enumerate(read_documents(self.path), 1):
+            line = line_of(document, self.roles, str(document.get(tag) or "") if tag else "")
+            yield Entry(number, line, document)
+
+
+Source = Given | LineFile | TableFile
+
+
+class Pool:
+    """Sources whose examples are read, one after the other, as often as needed.
+
+    Args:
+        sources: of the examples.
+
+    >>> [entry.line for source in Pool.of_lines("here", ["1 |f a", "", "|f b"]).sources for entry in source]
+    ['|f a', '|f b']
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = list(sources)
+        self._copy: Any = None
+
+    @classmethod
+    def of_lines(cls, name: str, lines: Iterable[str], documents: Sequence[Mapping[str, Any]] | None = None) -> "Pool":
+        """A pool in memory.
+
+        Args:
+            name: in messages.
+            lines: with or without labels.
+            documents: what people see of each; None: the lines.
+        """
+        return cls([Given(name, lines if isinstance(lines, Sequence) else list(lines), documents)])
+
+    @classmethod
+    def of_files(cls, source: str, chain: "Chain") -> "Pool":
+        """The pool in a file, in all that a glob matches, or on standard input, which is copied to a file.
+
+        Args:
+            source: lines or tables (CSV, TSV, Parquet, JSON lines); `-` is standard input.
+            chain: that says what columns stand for.
+
+        Raises:
+            UsageError: a file of another kind.
+            DataError: a glob that matches nothing.
+        """
+        if source == "-":
+            pool = cls([])
+            pool._copy = tempfile.NamedTemporaryFile(suffix=".vw")
+            shutil.copyfileobj(sys.stdin.buffer, pool._copy)
+            pool._copy.flush()
+            pool.sources = [LineFile("<stdin>", pool._copy.name)]
+            return pool
+        sources: list[Source] = []
+        for path in expanded([source]):
+            if is_table(path):
+                sources.append(TableFile(path, path, Roles.of(chain.config.input.columns)))
+            elif ending_of(path) in chain.plugins.registry.readers:
+                wanted = "wanted lines such as '|words good bad', .csv, .tsv, .parquet or .jsonl"
+                raise UsageError(f"{path}: got a file of {ending_of(path)}, {wanted}")
+            else:
+                sources.append(LineFile(path, path))
+        return cls(sources)

@@ -1,0 +1,125 @@
+"""The ordinal model: polytomous Rasch, with a discrimination, a bias and a scale of each worker."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from hutch.core.chain.limits import Limits
+from hutch.core.parameters import Within
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models import ordinal_kernels as kernels
+from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state, expect_table
+from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown
+
+START = np.array([8.0, 0.0, 0.0])
+"""Mean of the tilts before anything is known: labels stay close to the class."""
+SPREAD = np.array([4.0, 1.0, 1.0])
+"""Variances of the tilts before anything is known."""
+TRUST = 5.0
+"""Pseudo-workers of these means and variances."""
+RIDGE = 50.0
+"""Precision of the thresholds around 0: what a class means is that its own label is the most probable."""
+_ROUNDS = 2  # of tilts and thresholds in an M step
+_LONGEST = 2.0  # step of a threshold at most
+
+
+class OrdinalParameters(Parameters):
+    """Parameters of `Ordinal`.
+
+    Attributes:
+        class_anchor: weight of the vote shares in the class prior.
+    """
+
+    iterations: Annotated[int, Within(ge=1)] = 20
+    rho: Annotated[float, Within(ge=0)] = 0.2
+    class_anchor: Annotated[float, Within(ge=0)] = 0.2
+
+
+class Ordinal(CrowdModel):
+    """Classes are degrees; a worker has three numbers instead of a row for each class.
+
+        log p(l | k, w) = t[l] - h_w (u_l - u_k)^2 / 2 + b_w u_l + c_w u_l^2 + const
+
+    u are the places of the classes, from -1 to 1; h is the worker's discrimination, b their bias, c their scale. It is
+    the polytomous Rasch model (D. Andrich, Psychometrika 43, 1978) with a discrimination of each worker, as P. Mineiro
+    used it for crowds of raters (2011). Tilts have a normal prior whose mean discrimination and variances are learned.
+    """
+
+    name = "ordinal"
+    summary = "ordered classes: discrimination, bias and scale of each worker"
+    room: ClassVar[tuple[int, int]] = (4, 3)
+    Parameters: ClassVar[type[Parameters]] = OrdinalParameters
+    limits: ClassVar[Mapping[str, Limits]] = {
+        **dict.fromkeys(("counts", "class_counts"), Limits(-1e-6)),
+        **dict.fromkeys(("tilts", "tilt_mean", "thresholds"), Limits(-1e3, 1e3)),
+        "tilt_variance": Limits(1e-6, 1e6),
+    }
+    parameters: OrdinalParameters
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors, tilts at their mean."""
+        state = count_state(labels, history)
+        anchor = self.parameters.class_anchor * state.items["posterior"].sum(axis=0)
+        state.scratch["class_counts"] += anchor
+        old = history or State([], [], shared={"tilt_mean": START, "tilt_variance": SPREAD})
+        tilts = grown(old.workers.get("tilts"), (len(labels.worker_names), 3))
+        tilts[len(old.worker_names) :] = old.shared["tilt_mean"]
+        state.workers["tilts"] = tilts
+        state.shared |= {name: old.shared[name].copy() for name in ("tilt_mean", "tilt_variance")}
+        state.shared["thresholds"] = grown(old.shared.get("thresholds"), (len(labels.classes),))
+        return state
+
+    def count(self, labels: Labels, state: State) -> Sums:
+        """Expected counts of every worker and class."""
+        return count_labels(labels, state)
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """Tilts and thresholds by Newton steps from the counts, then the tilts' prior."""
+        add_to_history(state, sums)
+        counts, tilts, shared = state.workers["counts"], state.workers["tilts"], state.shared
+        classes = len(state.classes)
+        spread, pull, bend = np.empty_like(tilts), np.empty(classes), np.empty((classes, classes))
+        for _ in range(_ROUNDS):
+            kernels.fit_tilts(
+                counts, places(classes), shared["thresholds"], shared["tilt_mean"], 1 / shared["tilt_variance"], tilts,
+                spread, pull, bend,
+            )  # fmt: skip
+            step = np.linalg.solve(bend + RIDGE * np.eye(classes), pull - RIDGE * shared["thresholds"])
+            shared["thresholds"] += step * min(1.0, _LONGEST / max(np.abs(step).max(initial=0.0), 1e-9))
+        seen = counts.sum(axis=(1, 2)) > 0
+        mass = seen.sum() + TRUST
+        shared["tilt_mean"][0] = (tilts[seen, 0].sum() + TRUST * START[0]) / mass
+        off = (tilts[seen] - shared["tilt_mean"]) ** 2 + spread[seen]
+        shared["tilt_variance"][...] = (off.sum(axis=0) + TRUST * SPREAD) / mass
+
+    def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
+        """q_i(k) proportional to pi_k prod_w p(l | k, w)."""
+        table = np.log(np.maximum(self.confusions(state), 1e-12)).transpose(0, 2, 1)
+        return expect_table(labels, state, self.class_prior(state), table)
+
+    def posterior(self, state: State) -> Array:
+        """The posteriors."""
+        return state.items["posterior"]
+
+    def confusions(self, state: State) -> Array:
+        """Rows of the model."""
+        classes = len(state.classes)
+        rows = np.empty((len(state.workers["tilts"]), classes, classes))
+        kernels.rows(places(classes), state.shared["thresholds"], state.workers["tilts"], rows)
+        return rows
+
+    def class_prior(self, state: State) -> Array:
+        """Class counts plus one each, or what was given."""
+        fixed = self.fixed_prior(len(state.classes))
+        counts = state.shared["class_counts"] + 1.0
+        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+
+
+def places(classes: int) -> Array:
+    """Places of the classes, from -1 to 1.
+
+    >>> places(5).tolist()
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
+    return np.linspace(-1, 1, classes) if classes > 1 else np.zeros(classes)

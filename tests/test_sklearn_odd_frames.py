@@ -1,0 +1,124 @@
+"""Odd frames for estimators of scikit-learn: learned as what they are, or refused with what is wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import mean_poisson_deviance
+
+from hutch.core.errors import DataError
+from hutch.sklearn import HutchClassifier, HutchRegressor
+
+pd = pytest.importorskip("pandas")
+ROWS = 400
+RANDOM = np.random.default_rng(0)
+NUMBER, WORD = RANDOM.normal(size=ROWS), RANDOM.choice(["a", "b", "c"], ROWS)
+KIND = RANDOM.integers(0, 5, ROWS)
+LABELS = np.where(NUMBER + 2 * (WORD == "a") > 0.7, "yes", "no")
+
+
+def test_categories_that_are_numbers_are_words() -> None:
+    y = np.isin(KIND, [1, 4])
+    frame = pd.DataFrame({"kind": pd.Categorical(KIND)})
+    model = HutchClassifier().fit(frame, y)
+    assert model.score(frame, y) == 1
+    other = pd.DataFrame({"kind": pd.Categorical(KIND, categories=[4, 3, 2, 1, 0])})  # other codes
+    np.testing.assert_array_equal(model.decision_function(other), model.decision_function(frame))
+    words = HutchClassifier().fit(pd.DataFrame({"kind": KIND.astype(str)}), y)
+    np.testing.assert_array_equal(words.decision_function(frame.astype(str)), model.decision_function(frame))
+
+
+FRAMES: dict[str, Callable[[], Any]] = {
+    "nullable": lambda: pd.DataFrame({"number": pd.array(NUMBER, "Float64"), "word": pd.array(WORD, "string")}),
+    "categories": lambda: pd.DataFrame({"number": NUMBER, "word": pd.Categorical(WORD)}),
+    "ordered": lambda: pd.DataFrame({"number": NUMBER, "word": pd.Categorical(WORD, ordered=True)}),
+    "sparse": lambda: pd.DataFrame({"number": pd.arrays.SparseArray(NUMBER), "word": WORD}),
+    "two levels of names": lambda: pd.DataFrame({("x", "number"): NUMBER, ("x", "word"): WORD}),
+    "numbers as names": lambda: pd.DataFrame({0: NUMBER, 1: WORD}),
+    "views of strings": lambda: pa.table({"number": NUMBER, "word": pa.array(WORD, pa.string_view())}),
+    "views of bytes": lambda: pa.table({"number": NUMBER, "word": pa.array(list(WORD), pa.string()).cast("binary")}),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_of_any_types_are_learned(name: str) -> None:
+    frame = FRAMES[name]()
+    plain = pd.DataFrame({"number": NUMBER, "word": WORD})
+    wanted = HutchClassifier().fit(plain, LABELS).score(plain, LABELS)
+    assert wanted > 0.95
+    assert HutchClassifier().fit(frame, pd.Series(LABELS, index=range(ROWS, 0, -1))).score(frame, LABELS) == wanted
+
+
+def frame(**columns: Any) -> Any:
+    return pd.DataFrame({"number": NUMBER, **columns})
+
+
+def with_infinity() -> Any:
+    made = frame()
+    made.loc[3, "number"] = np.inf
+    return made
+
+
+LAZY = type("LazyFrame", (), {"collect": None, "collect_schema": None})
+REFUSED: list[tuple[Callable[[], Any], Any, type[Exception], str]] = [
+    (lambda: pd.concat([frame(), frame()], axis=1), LABELS, ValueError, "X: got 2 columns of the name 'number'"),
+    (lambda: frame()["number"], LABELS, ValueError, r"X: got a Series, wanted a frame: X.to_frame\(\)"),
+    (LAZY, LABELS, ValueError, r"X: got a LazyFrame, wanted a frame: X.collect\(\)"),
+    (lambda: frame(id=[10**30] * ROWS), LABELS, DataError, "X: got an integer beyond 64 bits"),
+    (with_infinity, LABELS, DataError, "<table>:4: column 'number': got inf"),
+    (lambda: frame(pair=[[1, 2]] * ROWS), LABELS, DataError, "column 'pair' is list"),
+    (frame, np.where(np.arange(ROWS) == 5, None, LABELS), ValueError, "y: row 5 has no label"),
+    (frame, np.where(np.arange(ROWS) == 5, np.nan, LABELS.astype(object)), ValueError, "y: row 5 has no label"),
+]
+
+
+@pytest.mark.parametrize(("make", "y", "kind", "words"), REFUSED, ids=[words for _, _, _, words in REFUSED])
+def test_what_cannot_be_learned_says_what_is_wrong(make: Any, y: Any, kind: Any, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        HutchClassifier().fit(make(), y)
+
+
+def test_columns_are_those_of_fit_in_kind_and_name() -> None:
+    numbers = pd.DataFrame({"kind": KIND, "gap": [None] * ROWS})
+    model = HutchClassifier().fit(numbers, LABELS)
+    for same in (numbers.astype({"kind": float}), numbers.assign(kind=KIND > 2), numbers.assign(gap="a")):
+        model.predict(same)
+    for other, words in ((KIND.astype(str), "words"), (pd.to_datetime(KIND, unit="D"), "dates")):
+        with pytest.raises(ValueError, match=f"X: column 'kind' has {words}, wanted numbers, as in `fit`"):
+            model.predict(numbers.assign(kind=other))
+        with pytest.raises(ValueError, match=words):
+            model.partial_fit(numbers.assign(kind=other), LABELS)
+    unnamed = HutchClassifier().fit(pd.DataFrame({0: NUMBER, 1: WORD}), LABELS)
+    with pytest.raises(ValueError, match=r"got the columns \['5', '6'\], wanted those of `fit`, \['0', '1'\]"):
+        unnamed.predict(pd.DataFrame({5: NUMBER, 6: WORD}))
+
+
+def test_a_frame_of_polars_is_shuffled_and_learned() -> None:
+    polars = pytest.importorskip("polars")
+    made = polars.DataFrame({"number": NUMBER, "word": WORD})
+    assert HutchClassifier().fit(made, polars.Series(LABELS)).score(made, LABELS) > 0.95
+    with pytest.raises(ValueError, match="LazyFrame"):
+        HutchClassifier().fit(made.lazy(), LABELS)
+
+
+@pytest.mark.parametrize("passes", [0, -1, 2.5, "3"])
+def test_passes_are_counted(passes: Any) -> None:
+    with pytest.raises(ValueError, match="passes: got"):
+        HutchClassifier(passes=passes).fit(NUMBER[:, None], LABELS)
+
+
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(1), np.int64(3)], ids=["none", "generator", "numpy"])
+def test_seeds_are_those_of_scikit_learn(seed: Any) -> None:
+    assert HutchClassifier(random_state=seed).fit(frame(), LABELS).score(frame(), LABELS) > 0.7
+
+
+def test_counts_are_predicted_not_their_logarithms() -> None:
+    counts = np.random.default_rng(1).poisson(np.exp(NUMBER))
+    X = NUMBER[:, None]
+    model, peer = HutchRegressor(loss="poisson").fit(X, counts), PoissonRegressor(alpha=0).fit(X, counts)
+    ours, theirs = (mean_poisson_deviance(counts, each.predict(X)) for each in (model, peer))
+    assert theirs <= ours < 1.01 * theirs
+    np.testing.assert_allclose(np.exp(X @ model.coef_ + model.intercept_), model.predict(X), rtol=1e-4)

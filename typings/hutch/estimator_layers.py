@@ -1,0 +1,1 @@
+../../src/hutch/estimator_layers.py
