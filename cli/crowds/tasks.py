@@ -11,7 +11,7 @@ from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
-from hutch.crowd.data.labels import Labels, read_gold, read_labels, restricted
+from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels, restricted
 from hutch.crowd.data.prices import read_prices
 from hutch.crowd.judges import judges as judges_report
 from hutch.crowd.judges import write_judges
@@ -75,6 +75,9 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         given.notice(line)
     if not len(data):
         given.notice(f"{path}: no labels")
+    for alike in almost_alike(data.classes):
+        names = " and ".join(map(repr, alike))
+        given.notice(f"{path}: the classes {names} differ only in case or blanks; are they one?")
     if data.unmatched_gold:
         given.notice(f"{given.gold or path}: gold without labels: {counted(data.unmatched_gold, 'task')}")
     for classes in (given.gold, given.score):

@@ -1,7 +1,7 @@
 """Compare the text parser with a plain reference on bytes, without end or for a number of inputs.
 
-    python benchmarks/fuzz_parser.py --inputs 10000000 [--seed N]
-    python benchmarks/fuzz_parser.py [ARGUMENTS OF LIBFUZZER]
+    python benchmarks/fuzz/fuzz_parser.py --inputs 10000000 [--seed N]
+    python benchmarks/fuzz/fuzz_parser.py [ARGUMENTS OF LIBFUZZER]
 
 The first way makes inputs of a grammar and damages them, with NumPy, and compares with a reference that is compiled:
 some 100,000 inputs a second, of which every thousandth is also read by the reference in Python of the tests. The second
