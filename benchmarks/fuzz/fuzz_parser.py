@@ -40,7 +40,7 @@ from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextPars
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import STATE, Buffers, state_at
 
-TESTS = Path(__file__).parent.parent / "tests/core/text"
+TESTS = Path(__file__).parents[2] / "tests/core/text"
 LONGEST = 4096
 BATCH = 100_000
 SAMPLED = 1000
