@@ -265,7 +265,7 @@ def test_judges_and_prices(tmp_path):
     assert report.read_text().startswith("judge\tlabels\taccuracy\texponent\tredundancy")
     assert [line.split("\t")[0] for line in report.read_text().splitlines()[1:]] == ["gpt", "ll"]
     assert {row["worker"] for row in json.loads(out)["next"]} <= {"ann", "ll"}
-    assert "\task\tprice" in invoke(path, "--next", 4, "--ask-of", "ann")[0]
+    assert "\task\tprice\tgain per price" in invoke(path, "--next", 4, "--ask-of", "ann")[0]
     for options in (["--model", "dawid_skene"], ["--method", "online"]):
         with pytest.raises(UsageError, match="wanted"):
             invoke(path, "--judges", report, *options)
@@ -396,3 +396,12 @@ def test_classes_declared_to_be_ordered_have_a_model_of_degrees(tmp_path):
     assert (again["model"], again["iterations"]) == ("ordinal", 0)
     with pytest.raises(UsageError, match="ordinal has no online form"):
         invoke(path, "--model", "ordinal", "--method", "online")
+
+
+def test_who_has_labelled_everything_is_not_asked(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("worker\ttask\tlabel\tprice\nann\tt1\tx\t1\nbob\tt1\ty\t1\nann\tt2\ty\t1\n")
+    assert (
+        "label next: none; who is available has labelled every task" in invoke(path, "--next", 2, "--ask-of", "ann")[0]
+    )
+    assert "t2\t" in invoke(path, "--next", 2, "--ask-of", "bob")[0]
