@@ -114,13 +114,14 @@ def fit(
     """
     from dataclasses import asdict
 
-    from hutch.core.atomic import check_writable
+    from hutch.core.atomic import check_apart, check_writable
     from hutch.em.constrained.drift import DriftDetector
     from hutch.em.fit import Settings, create, find, load, save
     from hutch.em.rows import read_rows
 
     if final is not None:
         check_writable(final)
+        check_apart([final], [data])
     entries = _entries()
     asked: dict[str, Any] = {
         "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
@@ -229,7 +230,7 @@ def transform(
     """
     import numpy as np
 
-    from hutch.core.atomic import atomic_write, check_writable
+    from hutch.core.atomic import atomic_write, check_apart, check_writable
     from hutch.em.fit import load
     from hutch.em.ppca.model import PPCAParameters
     from hutch.em.ppca.model import transform as latent_means
@@ -241,6 +242,7 @@ def transform(
         raise UsageError(f"-p: got a file named *{predictions.suffix}, wanted .npy or .csv")
     if predictions is not None:
         check_writable(predictions)
+        check_apart([predictions], [data, initial])
     learner, settings = load(initial, _entries())
     parameters = learner.parameters
     if not isinstance(parameters, PPCAParameters):

@@ -1,6 +1,8 @@
 """Worker-task-label triples, from any of the usual files, as integer codes sorted by item."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -120,6 +122,18 @@ def class_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=key)
 
 
+def almost_alike(names: Iterable[str]) -> list[list[str]]:
+    """Names that are equal but for case and blanks, which often are one class.
+
+    >>> almost_alike(["dog", "cat ", "cat", "Dog", "fox"])
+    [['dog', 'Dog'], ['cat ', 'cat']]
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        groups["".join(name.split()).casefold()].append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def from_codes(
     codes: NDArray[np.int32],
     worker_names: Sequence[str],
@@ -201,10 +215,10 @@ def read_labels(
 ) -> Labels:
     """Read labels from a file.
 
-    Tab- or comma-separated text (`worker task label`, or any order under a header that names them, or a column per
-    worker), gzip or Zstandard, `-` for standard input, or what tools export: Label Studio, Toloka, Mechanical Turk,
-    Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval, found by what is in the file. An empty worker is the
-    anonymous worker; a label that is empty, or that is several, is left out and counted.
+    Text separated by tabs, commas or semicolons (`worker task label`, or any order under a header that names them, or a
+    column per worker), UTF-8 or UTF-16, gzip or Zstandard, `-` for standard input, or what tools export: Label Studio,
+    Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval, found by what is in it. An
+    empty worker is the anonymous worker; a label that is empty, or that is several, is left out and counted.
 
     Args:
         path: the file.
@@ -251,4 +265,10 @@ def read_gold(path: str | Path) -> dict[str, str]:
 
 def _read(path: str | Path) -> tuple[bytes, str]:
     """The whole content of a source, unpacked, and its name in messages."""
-    return b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
+    data, name = b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as spreadsheets save what they call Unicode
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise DataError(at(name, None, None, f"got UTF-16 that cannot be read ({error})")) from None
+    return data, name

@@ -13,6 +13,9 @@ from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
 from hutch.crowd.exports.headers import key_of, places_of
 
+LINE = re.compile(rb"[^\r\n][^\n]*")
+"""A line that is not blank."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -73,13 +76,20 @@ def first_line(data: bytes, name: str, roles: int) -> FirstLine | None:
     Args:
         data: the text, UTF-8.
         name: what errors call it.
-        roles: a line with so many fields between tabs is separated by them, else by commas.
+        roles: a line with so many fields between tabs is separated by them, one between semicolons likewise if there
+            are fewer commas, any other by commas. Spreadsheets also write `sep=;` above it.
     """
     start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
-    first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
+    first = LINE.search(data, start)
+    told = re.fullmatch(rb"sep=([\t,;])\r?", first.group(), re.IGNORECASE) if first else None
+    if first and told:
+        first = LINE.search(data, first.end())
     if first is None:
         return None
-    separator = "\t" if first.group().count(b"\t") >= roles - 1 else ","
+    tabs, semicolons, commas = (first.group().count(sign) for sign in (b"\t", b";", b","))
+    separator = "\t" if tabs >= roles - 1 else ";" if semicolons >= roles - 1 > commas else ","
+    if told:
+        separator = told[1].decode()
     line = data.count(b"\n", 0, first.start()) + 1
     fields, size = first_record(data[first.start() :], separator, name, line)
     rows = first.start() + size

@@ -164,7 +164,7 @@ def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None
         if sheet:
             break
     else:
-        sheet = _plain(first.fields, columns, name, first.line)
+        sheet = _plain(first.fields, columns, name, first.line, sample)
     is_header = bool(sheet.fields)
     places: Mapping[str, int] = {**sheet.places, **{f"label {w}": place for w, place in enumerate(sheet.workers)}}
     header = tuple(first.fields[place] for place in places.values()) if is_header else ()
@@ -173,12 +173,16 @@ def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None
     return SheetReader(sheet, layout, tuple(places), start, line)
 
 
-def _plain(fields: list[str], columns: Columns, name: str, line: int) -> Sheet:
+def _plain(fields: list[str], columns: Columns, name: str, line: int, sample: Sequence[Sequence[str]]) -> Sheet:
     """The columns of a plain table; without a header the sheet has no fields."""
     given = {"worker": columns.worker, "task": columns.task, "label": (*columns.label, "")[0], "gold": columns.gold}
     if not any(given.values()) and sum(bool(places_of(fields, role)) for role in TRIPLE) < 2:
         if len(fields) != len(TRIPLE):
             raise DataError(at(name, line, 1, wrong_width(len(fields), TRIPLE)))
+        for place in places_of(fields, "label"):
+            if all(fields[place] not in row[place : place + 1] for row in sample):
+                way = "name its columns (--columns worker=...,task=...,label=...), or put a header above the rows"
+                raise DataError(at(name, line, 1, f"got {', '.join(fields)}: a row or a header? {way}"))
         return Sheet("", (), {role: place for place, role in enumerate(TRIPLE)})
     places = {role: place_of(given[role], fields, role, name) for role in ROLES if given[role]}
     for role in TRIPLE:
