@@ -44,7 +44,8 @@ def predict_and_die(lines: int, files: int, folder: Path) -> None:
     table = parquet.read_table(folder / "part000.parquet").slice(0, 50_000)
     chain.learn(table.append_column("label", pa.array(np.asarray(table["x0"]) + random.normal(size=len(table)))))
     chain.save(folder / "model")
-    command = [sys.executable, "-m", "hutch", "predict", str(folder / "part*.parquet"), "-i", str(folder / "model")]
+    command = [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())", "predict"]
+    command += [str(folder / "part*.parquet"), "-i", str(folder / "model")]
     command += ["--into", str(folder / "out"), "--quiet", "--json"]
     for death in (1, 2):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
