@@ -148,7 +148,6 @@ _RARE = (
         "`--csoaa_ldf --probabilities` with shared lines",
         "the loss is that of the likeliest action; VW tells that of the line before it",
     ),
-    ("`--csoaa_ldf --probabilities` with `-r`", "an empty file; VW writes scores"),
     ("`--coin` with `-r`", "the prediction as reported; VW writes one made while it learns"),
     ("`--cb_force_legacy` with `-t` and `--first`", "predictions do not use up the uniform ones; VW's do"),
     (
