@@ -110,7 +110,10 @@ class Case:
             or ("--wap_ldf" in words and ":" in words)
             or (single and re.search(r"-q|--cubic|--interactions", words))
             or ("--cbify_ldf" in words and "shared" in self.data)
-            or (self.second == "" and re.search(r"--(bag|cover|rnd|cb_type dr)|--cbify", words))
+            or (self.second == "" and re.search(r"--(bag|cover|rnd|cb_type dr)", words))
+            or (self.second is not None and "--cbify" in words)
+            or (self.second == "-t" and re.search(r"--cb_type dr|--regcb|--elim", words))
+            or re.search(r"--(rnd|regcb|elim).*--(ftrl|pistol|coin)", words)
         )
 
 
@@ -251,9 +254,7 @@ def difference(case: Case) -> str:
     Path("data").write_text(case.data)
     runs = [[*case.command.split(), "-f", "model"]]
     if case.second is not None:
-        form = [word for word in case.command.split() if word in ("--dsjson", "--json", "--chain_hash")]
-        form += re.findall(r"--loss_function \S+|--probabilities", case.command)
-        runs.append([*" ".join(form).split(), *case.second.split(), "-i", "model"])
+        runs.append([*case.command.split(), *case.second.split(), "-i", "model"])  # VW keeps not all in its models
     for number, words in enumerate(runs):
         told, predictions = [], []
         for name, execute in (("ours", _ours), ("theirs", _theirs)):
@@ -263,6 +264,8 @@ def difference(case: Case) -> str:
             predictions.append(Path(name).read_text() if Path(name).exists() else "nothing")
             for cache in (*Path().glob("*cache*"),):
                 cache.unlink()
+        if "average loss" not in told[1]:
+            return "" if told[0].startswith("refused") else f"run {number + 1}: refused by VW: {told[1][-100:]!r}"
         if told[0].startswith("refused"):
             return f"run {number + 1}: {told[0][:150]}"
         if not _same_lines(*predictions):

@@ -155,8 +155,18 @@ _RARE = (
         "the loss on what is held out is estimated by inverse propensities; VW uses estimates of the example before",
     ),
     (
-        "continuing with `--bag`, `--cover` or `--rnd`",
+        "continuing with `--bag`, `--cover`, `--rnd` or `--cb_type dr`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
+    ),
+    ("continuing with `--cbify` or `--cbify_ldf`", "draws go on in Hutch; VW begins them anew"),
+    ("`--cb_type dr` with `-t`", "the mean loss is doubly robust; VW estimates it by inverse propensities"),
+    (
+        "`--regcb` and `--squarecb --elim` with `-t`",
+        "ranges of costs are those of a run that learns; VW's are wider, so that fewer actions are eliminated",
+    ),
+    (
+        "`--rnd`, `--regcb` and `--squarecb --elim` with `--ftrl`, `--pistol` or `--coin`",
+        "refused: these learners have no random functions and no ranges",
     ),
     (
         "a line of JSON that cannot be used, or has a decision without actions",
