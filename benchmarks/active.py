@@ -6,8 +6,9 @@ Digits and breast cancer come with scikit-learn, the text is simulated. The SMS 
 is its file (River's `datasets.SMSSpam` downloads it), which then is all that is measured. VW is a wheel: `--peers`
 names a Python that has it. A seed is another order and another split into 80% train and 20% test; with `--orders`
 another order of one split of the digits. `--check` instead measures the interval of the loss estimate and how exactly a
-budget is spent. `--settle` measures floors and replays on seven tasks, against as many random labels; `--stop` how much
-more the rule that says when to stop costs than the best number of labels on each.
+budget is spent, `--bound` how wide any interval must be with the same labels. `--settle` measures floors and replays on
+seven tasks, against as many random labels; `--stop` how much more the rule that says when to stop costs than the best
+number of labels on each.
 """
 
 import argparse
@@ -329,21 +330,56 @@ def loss_interval(name, lines_of_seed, budget, floor, streams):
     )
 
 
-def check(streams):
-    """Coverage and bias of the loss estimate, and how exactly budgets are spent."""
+def bound(name, lines_of_seed, budget, floor, streams):
+    """Standard deviations of the loss estimate, over that of a random sample of as many labels.
+
+    That of the estimate itself, and the least that any unbiased estimate from these labels can have, on average over
+    the mistakes, whatever is known of the examples: (1 / T^2) sum (1 / P - 1) s^2 (Godambe and Joshi, Annals of
+    Mathematical Statistics 36, 1965). s^2, the variance of an example's 0/1 loss, is measured in classes of like P and
+    like place in the stream. The last is that of labels bought with P in proportion to s, which is the best design.
+    """
+    probabilities, errors, places, labels = [], [], [], []
+    for seed in range(streams):
+        lines = lines_of_seed(seed)
+        chain = build({"budget": budget, "floor": floor * budget}, seed=seed)
+        trace = chain.layers[0].trace(len(lines))
+        chain.learn(lines)
+        probabilities.append(trace["probability"].copy())
+        errors.append(trace["error"].copy())
+        places.append(np.arange(len(lines)) * 8 // len(lines))
+        labels.append(trace["asked"].sum() / len(lines))
+    p, error, place = (np.concatenate(parts).astype(float) for parts in (probabilities, errors, places))
+    edges = np.unique(np.quantile(p, np.linspace(0, 1, 13)))[1:-1]
+    kind = (np.searchsorted(edges, p, side="right") * 8 + place).astype(int)
+    mean = (np.bincount(kind, error) / np.maximum(np.bincount(kind), 1))[kind]
+    spread, loss, part = mean * (1 - mean), error.mean(), np.mean(labels)
+    best = np.minimum(1, np.sqrt(spread) * part / np.sqrt(spread).mean())
+    variances = [(1 / p - 1) * (error - loss) ** 2, (1 / p - 1) * spread, (1 / np.maximum(best, 1e-3) - 1) * spread]
+    ratios = np.sqrt([v.mean() / ((1 / part - 1) * loss * (1 - loss)) for v in variances])
+    share = np.mean(p <= 1.001 * floor * budget)
+    print(f"| {name} | {floor} b | {share:.2f} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |", flush=True)
+
+
+def on_streams(measure, streams):
+    """Measure with two floors on four kinds of stream."""
     images, sick, words = digits(), cancer(), text()[:2000]
 
     def shuffled(lines):
         return lambda seed: [lines[i] for i in np.random.default_rng(seed).permutation(len(lines))]
 
-    print("| stream | floor | labels | covers | bias (standard error) | half-width | random sample's |")
-    print("|---|---|---|---|---|---|---|")
     for floor in (0.4, 0.7):
         for noise in (0.05, 0.005):
-            loss_interval(f"2,000 lines, noise {noise}", lambda s, n=noise: stream(s, 2000, n), 0.1, floor, streams)
-        loss_interval("digits", shuffled(images), 0.14, floor, streams)
-        loss_interval("breast cancer", shuffled(sick), 0.3, floor, streams)
-        loss_interval("simulated text", shuffled(words), 0.1, floor, streams)
+            measure(f"2,000 lines, noise {noise}", lambda s, n=noise: stream(s, 2000, n), 0.1, floor, streams)
+        measure("digits", shuffled(images), 0.14, floor, streams)
+        measure("breast cancer", shuffled(sick), 0.3, floor, streams)
+        measure("simulated text", shuffled(words), 0.1, floor, streams)
+
+
+def check(streams):
+    """Coverage and bias of the loss estimate, and how exactly budgets are spent."""
+    print("| stream | floor | labels | covers | bias (standard error) | half-width | random sample's |")
+    print("|---|---|---|---|---|---|---|")
+    on_streams(loss_interval, streams)
     for change in (None, 25_000):
         parts = []
         for seed in range(3):
@@ -360,12 +396,17 @@ def main():
     parser.add_argument("--peers", metavar="PYTHON", help="has vowpalwabbit")
     parser.add_argument("--sms", metavar="FILE", help="SMSSpamCollection: ham or spam, TAB, message")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--streams", type=int, default=1000, help="of --check")
+    parser.add_argument("--bound", action="store_true")
+    parser.add_argument("--streams", type=int, default=1000, help="of --check and --bound")
     parser.add_argument("--settle", action="store_true")
     parser.add_argument("--stop", action="store_true")
     options = parser.parse_args()
     if options.check:
         check(options.streams)
+        return
+    if options.bound:
+        print("| stream | floor | at the floor | estimate | least possible | best design |\n|---|---|---|---|---|---|")
+        on_streams(bound, options.streams)
         return
     seeds = range(100, 100 + options.seeds)
     if options.stop:

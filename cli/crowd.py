@@ -179,7 +179,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
     Raises:
         UsageError: standard output is named for several, or a file cannot be written.
     """
-    from hutch.core.atomic import check_writable
+    from hutch.core.atomic import check_apart, check_writable
     from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import is_stdout
 
@@ -195,9 +195,10 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
         raise UsageError(f"{', '.join(several)}: got standard output for all, wanted files but for one")
     if given.report and given.report.endswith(".html"):
         require_matplotlib()
-    for path in (*found.values(), *([given.final] if given.final else [])):
-        if not is_stdout(path):
-            check_writable(path)
+    written = [path for path in (*found.values(), *([given.final] if given.final else [])) if not is_stdout(path)]
+    for path in written:
+        check_writable(path)
+    check_apart(written, [path for path in (given.labels, given.gold, given.score) if path])
     return list(found.values())
 
 

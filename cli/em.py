@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hutch.cli.options import ray_option
 from hutch.cli.shell.complete import names, registered
 from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import PluginError, UsageError
@@ -100,21 +101,27 @@ def fit(
         Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Continue from this model.")
     ] = None,
     final: Annotated[Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Fit to so many parts of the rows, in processes; DATA may be a glob."),
+    ] = None,
+    ray: Annotated[str | None, ray_option("With --shards: fit")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Learn the rows of a file, in their order.
+    """Learn the rows of a file, in their order, or in shards, all at once.
 
     Example: hutch em fit digits.npz --rank 10 --mode class --classes y -f digits.model
     """
     from dataclasses import asdict
 
-    from hutch.core.atomic import check_writable
+    from hutch.core.atomic import check_apart, check_writable
     from hutch.em.constrained.drift import DriftDetector
     from hutch.em.fit import Settings, create, find, load, save
     from hutch.em.rows import read_rows
 
     if final is not None:
         check_writable(final)
+        check_apart([final], [data])
     entries = _entries()
     asked: dict[str, Any] = {
         "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
@@ -127,6 +134,10 @@ def fit(
     entry = find(settings.model, entries)
     detector = None if drift is None else DriftDetector(drift)
     _check_boundaries(settings, classes, drift)
+    if shards is not None or ray is not None:
+        given = {"-i": initial, "--passes": passes > 1, "--drift": drift}
+        _fit_in_shards(data, settings, shards, ray, given, classes=classes, test=test, final=final, as_json=json)
+        return
     table = read_rows(data, classes, settings.missing)
     held_out = None if test is None else read_rows(test, classes, settings.missing).rows
     if learner is None:
@@ -148,15 +159,56 @@ def fit(
     report |= _constraint_report(learner)
     if final is not None:
         save(final, learner, settings, {"samples": learner.samples})
-    if json:
+    _print(report, json)
+
+
+def _print(report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
         print(dumps(report))
-    else:
-        for name, value in report.items():
-            print(
-                f"{name.replace('_', ' '):20s} {value:.6g}"
-                if isinstance(value, float)
-                else f"{name.replace('_', ' '):20s} {value}"
-            )
+        return
+    for name, value in report.items():
+        print(f"{name.replace('_', ' '):20s} {f'{value:.6g}' if isinstance(value, float) else value}")
+
+
+def _fit_in_shards(
+    data: Path,
+    settings: Settings,
+    shards: int | None,
+    ray: str | None,
+    refused: dict[str, Any],
+    *,
+    classes: str | None,
+    test: Path | None,
+    final: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit to shards of the rows, and report as `fit` does."""
+    from hutch.distributed.latent import check_settings, em, mean_log_likelihood
+    from hutch.distributed.where import engine_for
+    from hutch.em.fit import save
+
+    if shards is None:
+        raise UsageError("--ray: goes with --shards N, which says into how many parts")
+    for name, given in refused.items():
+        if given:
+            raise UsageError(f"{name}: does not go with --shards, where rows have no order")
+    settings = check_settings(settings, shards)
+    read = {"classes": classes, "missing": settings.missing}
+    with engine_for(shards, ray) as engine:
+        learner = em([data], settings, shards=shards, classes=classes, engine=engine, entries=_entries())
+        report: dict[str, Any] = {
+            "model": settings.model,
+            "regularizer": settings.regularizer,
+            "rank": settings.rank,
+            "shards": shards,
+            "samples": learner.samples,
+            "log_likelihood": mean_log_likelihood(learner, [data], engine, **read),
+        }
+        if test is not None:
+            report["test_log_likelihood"] = mean_log_likelihood(learner, [test], engine, **read)
+    if final is not None:
+        save(final, learner, settings, {"samples": learner.samples, "shards": shards})
+    _print(report, as_json)
 
 
 @app.command()
@@ -178,7 +230,7 @@ def transform(
     """
     import numpy as np
 
-    from hutch.core.atomic import atomic_write, check_writable
+    from hutch.core.atomic import atomic_write, check_apart, check_writable
     from hutch.em.fit import load
     from hutch.em.ppca.model import PPCAParameters
     from hutch.em.ppca.model import transform as latent_means
@@ -190,6 +242,7 @@ def transform(
         raise UsageError(f"-p: got a file named *{predictions.suffix}, wanted .npy or .csv")
     if predictions is not None:
         check_writable(predictions)
+        check_apart([predictions], [data, initial])
     learner, settings = load(initial, _entries())
     parameters = learner.parameters
     if not isinstance(parameters, PPCAParameters):

@@ -1,17 +1,18 @@
 """Files that appear under their name only when they are whole."""
 
 import contextlib
+import errno
 import os
 import re
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from hutch.core.errors import HutchError, at
+from hutch.core.errors import HutchError, UsageError, at
 
 
 def _failed(path: Path, error: OSError) -> HutchError:
@@ -32,6 +33,15 @@ def _permissions(path: Path) -> int:
     return 0o666 & ~mask
 
 
+def _sync(descriptor: int) -> None:
+    """Make what was written durable, where the file system can."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
+
+
 def _sync_directory(directory: Path) -> None:
     """Make a rename durable; not every system lets a directory be opened."""
     try:
@@ -39,7 +49,9 @@ def _sync_directory(directory: Path) -> None:
     except OSError:
         return
     try:
-        os.fsync(descriptor)
+        _sync(descriptor)
+    except OSError as error:
+        raise _failed(directory, error) from None
     finally:
         os.close(descriptor)
 
@@ -53,8 +65,11 @@ def _temporary(path: Path) -> tuple[int, str]:
         raise HutchError(at(str(path), None, None, "cannot be written: it is read-only"))
     machine = _machine()
     _remove_abandoned(path.parent, machine)
+    begin = path.name[:100]
+    while len(os.fsencode(begin)) > 100:  # names are limited in bytes
+        begin = begin[:-1]
     try:
-        return tempfile.mkstemp(prefix=f".{path.name[:100]}.{machine}-{os.getpid()}-", suffix=_ENDING, dir=path.parent)
+        return tempfile.mkstemp(prefix=f".{begin}.{machine}-{os.getpid()}-", suffix=_ENDING, dir=path.parent)
     except OSError as error:
         raise _failed(path, error) from None
 
@@ -76,7 +91,7 @@ def _remove_abandoned(directory: Path, machine: str) -> None:
     """Remove temporary files of this user whose process is gone: it was killed while it wrote."""
     if sys.platform == "win32":
         return  # asking whether a process lives would end it
-    named = re.compile(rf"\..*\.{machine}-(\d+)-[^.]*\{_ENDING}")
+    named = re.compile(rf"\..*\.{machine}-(\d+)-[^.]*\{_ENDING}", re.DOTALL)
     try:
         entries = [entry for entry in os.scandir(directory) if entry.name.endswith(_ENDING)]
     except OSError:
@@ -104,6 +119,8 @@ def _resolved(path: str | Path) -> Path:
         return Path(path).resolve()
     except OSError as error:  # the directory of this process is gone
         raise _failed(Path(path), error) from None
+    except RuntimeError:  # what Python has for it before 3.13
+        raise HutchError(at(str(path), None, None, "cannot be written: its links lead to each other")) from None
 
 
 def check_writable(path: str | Path) -> None:
@@ -118,6 +135,33 @@ def check_writable(path: str | Path) -> None:
     descriptor, name = _temporary(target)
     os.close(descriptor)
     os.unlink(name)
+
+
+def check_apart(written: Iterable[str | Path], read: Iterable[str | Path] = ()) -> None:
+    """Find out before a run whether what it writes would take the place of what it reads, or writes as well.
+
+    Args:
+        written: paths of the outputs; a pipe, a terminal and `/dev/null` may be there several times.
+        read: paths of the data.
+
+    Raises:
+        UsageError: two of them are one file.
+    """
+    known = {_place(path): "this run reads it" for path in read}
+    for path in written:
+        if not _is_special(Path(path)):
+            if (place := _place(path)) in known:
+                raise UsageError(at(str(path), None, None, f"cannot be written: {known[place]}; wanted another file"))
+            known[place] = "two options name it"
+
+
+def _place(path: str | Path) -> object:
+    """What two names of one file have in common."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return _resolved(path)
+    return found.st_dev, found.st_ino
 
 
 def make_directory(path: str | Path) -> Path:
@@ -171,8 +215,13 @@ def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryI
     b'whole'
     """
     if _is_special(Path(path)):
-        with open(path, "wb") as file:
-            yield file
+        try:
+            with open(path, "wb") as file:
+                yield file
+        except OSError as error:
+            if error.filename in (None, path, str(path)) and not isinstance(error, BrokenPipeError):
+                raise _failed(Path(path), error) from None
+            raise
         return
     target = _resolved(path)
     descriptor, name = _temporary(target)
@@ -180,8 +229,9 @@ def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryI
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o600 if private else _permissions(target))
+            _sync(file.fileno())
+        with contextlib.suppress(PermissionError):  # some file systems have none; it is private then
+            os.chmod(name, 0o600 if private else _permissions(target))
         os.replace(name, target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)

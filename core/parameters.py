@@ -44,12 +44,16 @@ class Parameters:
         return schema
 
 
+_MOST = 1 << 62
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
     """Bounds of a parameter: `Annotated[int, Within(ge=2)]`.
 
     Attributes:
-        gt, ge, lt, le: a number is more than, at least, less than or at most this.
+        gt, ge, lt, le: a number is more than, at least, less than or at most this; an integer without an upper bound is
+            at most 2^62, so that kernels can count to it.
         min_length, max_length: of a text, a list or a mapping.
     """
 
@@ -63,9 +67,10 @@ class Within:
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         schema = handler(source)
         bounds = {name: bound for name in self.__slots__ if (bound := getattr(self, name)) is not None}
-        if schema["type"] == "nullable":
-            return {**schema, "schema": {**schema["schema"], **bounds}}
-        return {**schema, **bounds}
+        inner = schema["schema"] if schema["type"] == "nullable" else schema
+        if inner["type"] == "int" and self.lt is None and self.le is None:
+            bounds["le"] = _MOST
+        return {**schema, "schema": {**inner, **bounds}} if inner is not schema else {**schema, **bounds}
 
 
 @dataclass(frozen=True, slots=True)

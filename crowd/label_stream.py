@@ -85,7 +85,7 @@ def _pieces(path: str | Path, chunk_bytes: int, columns: Columns, problems: Prob
 def _whole_tasks(pieces: Pieces) -> Pieces:
     """The same labels, cut where a task ends; the last task of a piece waits for the next."""
     held = np.zeros((0, 3), np.int32)
-    held_names: list[list[str]] = [[], [], []]
+    held_names: list[Sequence[str]] = [[], [], []]
     held_gold: dict[str, str] = {}
     for piece in pieces:
         codes, names = piece.codes, piece.names
@@ -103,9 +103,10 @@ def _whole_tasks(pieces: Pieces) -> Pieces:
         yield Piece(held, held_names, held_gold)
 
 
-def _used(rows: NDArray[np.int32], names: list[list[str]]) -> tuple[NDArray[np.int32], list[list[str]]]:
+def _used(rows: NDArray[np.int32], names: Sequence[Sequence[str]]) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
     """Rows with only the names that they use, in the order of their first appearance."""
-    codes, kept = np.empty_like(rows), []
+    codes = np.empty_like(rows)
+    kept: list[Sequence[str]] = []
     for role in range(3):
         used, first, inverse = np.unique(rows[:, role], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))

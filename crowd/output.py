@@ -1,7 +1,7 @@
 """What a run of `hutch crowd` writes: posteriors, workers, a summary."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,7 +20,7 @@ _BLOCK = 4096
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
 
 
-def cells(names: list[str]) -> list[str]:
+def cells(names: Sequence[str]) -> Sequence[str]:
     """Names that can stand in a field of a tab-separated file."""
     together = "".join(names)
     return [name.translate(_CLEAN) for name in names] if any(map(together.__contains__, "\t\n\r")) else names
@@ -46,13 +46,12 @@ def posterior_rows(file: BinaryIO, labels: Labels, probability: Array, scale: Ar
     """Write the lines of some tasks; probability (items, classes), scale of ordered classes."""
     classes = cells(labels.classes)
     line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * (len(classes) + (0 if scale is None else 4)) + "\n"
-    names = cells(labels.item_names)
     for start in range(0, labels.items, _BLOCK):
         block = probability[start : start + _BLOCK]
         found = None if scale is None else ratings(block, scale)
         more = (found.mean, found.median, found.low, found.high) if found else ()
         rows = zip(
-            names[start : start + _BLOCK],
+            cells(labels.item_names[start : start + _BLOCK]),
             [classes[k] for k in block.argmax(axis=1).tolist()],
             block.max(axis=1).tolist(),
             np.diff(labels.item_ptr[start : start + _BLOCK + 1]).tolist(),

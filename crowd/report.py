@@ -1,6 +1,7 @@
 """Who labels how well: a row for each worker, and the agreement of all."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,7 +46,7 @@ class WorkerReport:
     gold_accuracy: Array
     confusions: Array
 
-    def top_confusions(self, worker: int, classes: list[str], count: int = 3) -> list[tuple[str, str, float]]:
+    def top_confusions(self, worker: int, classes: Sequence[str], count: int = 3) -> list[tuple[str, str, float]]:
         """The most probable wrong labels: (true class, label, probability)."""
         wrong = self.confusions[worker] * (1 - np.eye(len(classes)))
         order = np.argsort(-wrong, axis=None, kind="stable")[:count]

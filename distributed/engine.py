@@ -14,6 +14,7 @@ import numpy as np
 
 from hutch.core import errors
 from hutch.core.errors import HutchError
+from hutch.core.threads import one_thread
 
 Ref = Any
 """Stands for a value that an engine has, or will have."""
@@ -118,10 +119,12 @@ def opened(content: bytes) -> Any:
 def work(function: Callable[..., Any], results: int, *arguments: bytes) -> tuple[bytes, ...]:
     """What every engine runs for a task: from packed arguments to packed results.
 
-    An error of the user's becomes the result, of this task and of those that need it; any other error is raised.
+    An error of the user's becomes the result, of this task and of those that need it; any other error is raised. A task
+    has one processor: linear algebra by more threads would add in another order, and wait for those of other tasks.
     """
     try:
-        found = function(*map(opened, arguments))
+        with one_thread():
+            found = function(*map(opened, arguments))
     except HutchError as error:
         return (packed(Failed(error)),) * results
     return (packed(found),) if results == 1 else tuple(map(packed, found))

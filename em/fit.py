@@ -1,5 +1,6 @@
 """A learner made of settings, and the model file that holds both: what `hutch em` is built on."""
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -10,7 +11,7 @@ from hutch.core.chain.limits import FINITE, check_arrays, check_values
 from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.stored import dense, parts_of
 from hutch.core.config.adapter import adapter
-from hutch.core.errors import ConfigError, ModelError, at, did_you_mean
+from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, shortened
 from hutch.em.base.inner import InnerEM
 from hutch.em.base.learner import Learner, unpack
 from hutch.em.base.model import MarginalModel, Model, Rows
@@ -22,6 +23,8 @@ from hutch.em.models import ModelEntry
 from hutch.em.nat_oem import Form, Mode, NatOEM
 
 Regularizer = Literal["exact", "nat_oem", "none"]
+_FEW, _ZEROS = 1 << 16, 64
+"""Numbers that an array may have without a question, and zeros that it may leave out for each one in the file."""
 _EXPONENTS = {"exact": 1.0, "nat_oem": 0.6, "none": 0.8}
 _NAT_OEM_ONLY = ("form", "metric", "beta")
 _CLASS_ONLY = ("past", "balanced")
@@ -135,8 +138,12 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
         numbers = sum(parts_of(array).size for array in arrays.values())
         if not 0 < settings.rank <= numbers:
             raise ModelError(f"rank: got {settings.rank}, but all arrays together have {numbers} numbers")
+        if "model.rank" in arrays and (rank := dense(arrays["model.rank"]).tolist()) != settings.rank:
+            raise ModelError(f"model.rank: got {shortened(str(rank))}, wanted {settings.rank}, as its settings say")
         parts: dict[str, dict[str, Any]] = {"state": {}, "model": {}}
         for name, array in arrays.items():
+            if math.prod(array.shape) > max(_FEW, _ZEROS * numbers):
+                raise ModelError(f"{name}: got shape {array.shape}, but the file holds {numbers} numbers")
             part, _, rest = name.partition(".")
             parts[part][rest] = dense(array)
         learner = _rebuilt(settings, parts, entries)

@@ -9,6 +9,7 @@ import re
 import struct
 from argparse import Namespace
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,10 @@ class _Header:
 
 
 def is_vw_model(path: str) -> bool:
-    """Whether a file begins as VW's models do; False if it cannot be read."""
+    """Whether a file begins as VW's models do; False if it cannot be read, or is a pipe that would wait."""
     try:
+        if not Path(path).is_file():
+            return False
         with open(path, "rb") as file:
             return bool(_VERSION.match(file.read(48)))
     except OSError:

@@ -1,6 +1,6 @@
 """Coverage and width of the intervals of `hutch estimate`, over simulations and draws from real labels.
 
-    python benchmarks/crowd/estimate.py [--sets FOLDER...] [--runs N]
+    python benchmarks/crowd/estimate.py [--sets FOLDER...] [--runs N] [--first SEED]
 
 Each simulation has 2,000 items of 3 classes, 5 judges of different accuracy who share errors, and 200 labels of people.
 `drawn` asks for items with probabilities that grow with the judges' disagreement; `noisy` has 5 people of different
@@ -84,9 +84,9 @@ def noisy(world: World, places: np.ndarray, random: np.random.Generator) -> np.n
     return aggregate(rows, PEOPLE).fit.posterior
 
 
-def runs(count: int) -> Iterator[tuple[str, float, list[Answer]]]:
+def runs(first: int, count: int) -> Iterator[tuple[str, float, list[Answer]]]:
     """Every simulation's kind, truth and answers; of `anytime` one answer for each look."""
-    for seed in range(count):
+    for seed in range(first, first + count):
         random = np.random.default_rng(seed)
         world = simulated(random)
         places = random.permutation(ITEMS)[:500]
@@ -151,10 +151,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=Path, nargs="*", default=[], metavar="FOLDER")
     parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="of the first simulation")
     arguments = parser.parse_args()
     begin = time.process_time()
     rows: dict[str, list[tuple[bool, bool, float, float]]] = {}
-    for kind, truth, answers in runs(arguments.runs):
+    for kind, truth, answers in runs(arguments.first, arguments.runs):
         rows.setdefault(kind, []).append(covers(truth, answers))
     print(f"{arguments.runs} simulations, {time.process_time() - begin:.0f} CPU s")
     show(rows)

@@ -25,16 +25,18 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
         method: batch or online.
         columns: those that say in which context a vote was given; None: all further ones.
     """
-    from hutch.core.atomic import check_writable
+    from hutch.core.atomic import check_apart, check_writable
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd.pairs import report
     from hutch.crowd.pairs.votes import read_votes
 
     if is_stdout(options.predictions) and is_stdout(options.workers):
         raise UsageError("-p, --workers: got standard output for both, wanted a file for one")
-    for path in (options.predictions, options.workers, options.final):
-        if path and not is_stdout(path):
-            check_writable(path)
+    named = (options.predictions, options.workers, options.final)
+    written = [path for path in named if path and not is_stdout(path)]
+    for path in written:
+        check_writable(path)
+    check_apart(written, [options.labels])
     model, state, tally, extra = _learned(options, method, columns)
     if options.predictions:
         with open_output(options.predictions) as file:

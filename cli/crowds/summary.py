@@ -32,16 +32,17 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     for name, title in titles.items():
         if name not in summary:
             continue
-        lines += ["", f"{title}:" if summary[name] else f"{title}: none"]
+        nobody = "; who is available has labelled every task" if name == "next" and summary.get("tasks") else ""
+        lines += ["", f"{title}:" if summary[name] else f"{title}: none{nobody}"]
         if summary[name]:
             ask = "\task" if "worker" in summary[name][0] else ""
-            ask += "\tprice" if "price" in summary[name][0] else ""
+            ask += "\tprice\tgain per price" if "price" in summary[name][0] else ""
             lines.append(f"task\tconfidence\tratings\tgain\tlabels needed{ask}")
         for row in summary[name]:
             needed = "many" if row["labels_needed"] is None else f"{row['labels_needed']:.1f}"
             cells = f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}"
             cells += f"\t{row['worker'] or 'nobody'}" if "worker" in row else ""
-            lines.append(cells + (f"\t{row['price']:g}" if "price" in row else ""))
+            lines.append(cells + (f"\t{row['price']:g}\t{row['gain'] / row['price']:.4g}" if "price" in row else ""))
     return lines
 
 

@@ -156,8 +156,10 @@ def load_compact(path: str | Path, *, kind: str = "chain") -> tuple[dict[str, St
 
 
 def is_model(path: str | Path) -> bool:
-    """Whether a file begins as a model does; False if it cannot be read."""
+    """Whether a file begins as a model does; False if it cannot be read, or is a pipe that would wait."""
     try:
+        if not Path(path).is_file():
+            return False
         with open(path, "rb") as file:
             return file.read(10)[8:] == b'{"'
     except OSError:
@@ -177,6 +179,8 @@ def load_metadata(path: str | Path, *, kind: str = "chain") -> dict[str, Any]:
 
 def _header(path: str | Path, kind: str) -> dict[str, str]:
     """The metadata of a model that this version can read."""
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise _unusable(path, "is a pipe or a device, wanted a file")
     try:
         with safe_open(path, framework="numpy") as file:
             header: dict[str, str] = file.metadata() or {}

@@ -19,10 +19,12 @@ from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config import cache as config_cache
 from hutch.core.config.document import Document, shown
-from hutch.core.config.limits import check_limits
+from hutch.core.config.limits import MOST_CHARACTERS, check_limits
 from hutch.core.config.override import apply_override
 from hutch.core.config.sections import SECTIONS, InputOptions, PluginOptions, WeightOptions
 from hutch.core.errors import ConfigError, at
+
+_MOST_BYTES = 4 * MOST_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,9 @@ def _is_yaml(source: str) -> bool:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            found = file.read(_MOST_BYTES + 1)  # a device has no end
+        return found.decode("utf-8-sig", "strict" if len(found) <= _MOST_BYTES else "ignore")
     except UnicodeDecodeError as error:
         text = f"not YAML: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8"
         raise ConfigError(at(str(path), None, None, text)) from None

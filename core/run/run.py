@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from hutch.core.atomic import check_writable
+from hutch.core.atomic import check_apart, check_writable
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.fullness import share_used
@@ -62,11 +62,14 @@ class RunOptions:
 
         Raises:
             HutchError: a file does not exist or cannot be written.
+            UsageError: an output is one of the input files, or two outputs are one file.
         """
         check_sources(self.data)
-        for path in (self.model, self.predictions, self.raw, self.events, self.beside):
-            if path not in (None, "-"):
-                check_writable(path)
+        named = (self.model, self.predictions, self.raw, self.events, self.beside)
+        outputs = [path for path in named if path is not None and path != "-"]
+        for path in outputs:
+            check_writable(path)
+        check_apart(outputs, self.data)
 
 
 @dataclass(frozen=True, slots=True)

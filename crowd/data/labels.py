@@ -1,6 +1,8 @@
 """Worker-task-label triples, from any of the usual files, as integer codes sorted by item."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, at
 from hutch.crowd.data import scan
+from hutch.crowd.data.names import Names
 from hutch.crowd.data.rows import known_first, read_table, recoded
 from hutch.crowd.data.sheets import sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
@@ -26,7 +29,7 @@ class Labels:
         item_ptr: int64 (items + 1).
         workers: int32 (labels), codes into `worker_names`.
         labels: int32 (labels), codes into `classes`.
-        item_names, worker_names: in the order of first appearance.
+        item_names, worker_names: in the order of first appearance; items as `Names`, as there may be many.
         classes: numbers by value, other names by the alphabet; given classes first.
         gold: int32 (items), the true class or -1.
         duplicates: exact repetitions of a triple, dropped.
@@ -39,7 +42,7 @@ class Labels:
     item_ptr: NDArray[np.int64]
     workers: NDArray[np.int32]
     labels: NDArray[np.int32]
-    item_names: list[str]
+    item_names: Sequence[str]
     worker_names: list[str]
     classes: list[str]
     gold: NDArray[np.int32]
@@ -119,11 +122,23 @@ def class_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=key)
 
 
+def almost_alike(names: Iterable[str]) -> list[list[str]]:
+    """Names that are equal but for case and blanks, which often are one class.
+
+    >>> almost_alike(["dog", "cat ", "cat", "Dog", "fox"])
+    [['dog', 'Dog'], ['cat ', 'cat']]
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        groups["".join(name.split()).casefold()].append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def from_codes(
     codes: NDArray[np.int32],
-    worker_names: list[str],
-    item_names: list[str],
-    label_names: list[str],
+    worker_names: Sequence[str],
+    item_names: Sequence[str],
+    label_names: Sequence[str],
     classes: Sequence[str] = (),
     workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
@@ -137,7 +152,7 @@ def from_codes(
         gold: true class of some tasks.
     """
     gold = gold or {}
-    item_code = {name: code for code, name in enumerate(item_names)} if gold else {}
+    item_code = {name: code for code, name in enumerate(item_names) if name in gold} if gold else {}
     matched = {item_code[task]: label for task, label in gold.items() if task in item_code}
     ordered = known_first(classes, class_order([*label_names, *matched.values()]))
     people = known_first(workers, worker_names)
@@ -161,7 +176,7 @@ def from_codes(
         item_ptr=pointer,
         workers=coded_workers[:kept].copy(),
         labels=coded_labels[:kept].copy(),
-        item_names=item_names,
+        item_names=Names.of(item_names),
         worker_names=people,
         classes=ordered,
         gold=truth,
@@ -200,10 +215,10 @@ def read_labels(
 ) -> Labels:
     """Read labels from a file.
 
-    Tab- or comma-separated text (`worker task label`, or any order under a header that names them, or a column per
-    worker), gzip or Zstandard, `-` for standard input, or what tools export: Label Studio, Toloka, Mechanical Turk,
-    Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval, found by what is in the file. An empty worker is the
-    anonymous worker; a label that is empty, or that is several, is left out and counted.
+    Text separated by tabs, commas or semicolons (`worker task label`, or any order under a header that names them, or a
+    column per worker), UTF-8 or UTF-16, gzip or Zstandard, `-` for standard input, or what tools export: Label Studio,
+    Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval, found by what is in it. An
+    empty worker is the anonymous worker; a label that is empty, or that is several, is left out and counted.
 
     Args:
         path: the file.
@@ -250,4 +265,10 @@ def read_gold(path: str | Path) -> dict[str, str]:
 
 def _read(path: str | Path) -> tuple[bytes, str]:
     """The whole content of a source, unpacked, and its name in messages."""
-    return b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
+    data, name = b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as spreadsheets save what they call Unicode
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise DataError(at(name, None, None, f"got UTF-16 that cannot be read ({error})")) from None
+    return data, name

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from hutch.core.data.cells import BYTE_ORDER_MARK, FINE, PROBLEMS, first_record, place_of, refuse_nul
 from hutch.core.errors import DataError, at, did_you_mean
 from hutch.crowd.data import scan
+from hutch.crowd.data.names import Names
 from hutch.crowd.exports.headers import key_of, places_of
+
+LINE = re.compile(rb"[^\r\n][^\n]*")
+"""A line that is not blank."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,12 @@ class Rows:
 
     Attributes:
         codes: int32 (rows, roles).
-        names: what the codes stand for, by role, in the order of first appearance.
+        names: what the codes stand for, by role, in the order of first appearance; of tasks, which are many, `Names`.
         place: the line and the column where a name of a role appears first.
     """
 
     codes: NDArray[np.int32]
-    names: list[list[str]]
+    names: list[Sequence[str]]
     place: Callable[[int, int], tuple[int, int]]
 
 
@@ -72,13 +76,20 @@ def first_line(data: bytes, name: str, roles: int) -> FirstLine | None:
     Args:
         data: the text, UTF-8.
         name: what errors call it.
-        roles: a line with so many fields between tabs is separated by them, else by commas.
+        roles: a line with so many fields between tabs is separated by them, one between semicolons likewise if there
+            are fewer commas, any other by commas. Spreadsheets also write `sep=;` above it.
     """
     start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
-    first = re.compile(rb"[^\r\n][^\n]*").search(data, start)
+    first = LINE.search(data, start)
+    told = re.fullmatch(rb"sep=([\t,;])\r?", first.group(), re.IGNORECASE) if first else None
+    if first and told:
+        first = LINE.search(data, first.end())
     if first is None:
         return None
-    separator = "\t" if first.group().count(b"\t") >= roles - 1 else ","
+    tabs, semicolons, commas = (first.group().count(sign) for sign in (b"\t", b";", b","))
+    separator = "\t" if tabs >= roles - 1 else ";" if semicolons >= roles - 1 > commas else ","
+    if told:
+        separator = told[1].decode()
     line = data.count(b"\n", 0, first.start()) + 1
     fields, size = first_record(data[first.start() :], separator, name, line)
     rows = first.start() + size
@@ -87,7 +98,7 @@ def first_line(data: bytes, name: str, roles: int) -> FirstLine | None:
 
 def read_table(
     data: bytes, name: str, roles: Sequence[str], optional: str = ""
-) -> tuple[NDArray[np.int32], list[list[str]]]:
+) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
     """Code the wanted columns of a separated text.
 
     Args:
@@ -104,7 +115,7 @@ def read_table(
     """
     first = first_line(data, name, len(roles))
     if first is None:
-        return np.zeros((0, len(roles)), np.int32), [[] for _ in roles]
+        return np.zeros((0, len(roles)), np.int32), [() for _ in roles]
     columns, is_header = _columns(first.fields, roles, name, first.line)
     start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
     header = tuple(first.fields[place] for place in columns.tolist()) if is_header else ()
@@ -150,8 +161,16 @@ def read_rows(
             scan.EMPTY: f"the {roles[min(found, len(roles) - 1)]} is empty",
         }[status]
         raise DataError(at(name, *place_of(data, place, line), problem))
-    codes, names, firsts = codes[:read], [], []
+    codes, firsts = codes[:read], []
+    names: list[Sequence[str]] = []
     for role, count in enumerate(counts.tolist()):
+        if (
+            roles[role] == "task"
+            and (many := _plain_names(data, places[role, :count], lengths[role, :count])) is not None
+        ):
+            firsts.append(places[role, :count])
+            names.append(many)
+            continue
         known = _names(data, places[role, :count], lengths[role, :count], name, line)
         distinct = list(dict.fromkeys(known))
         firsts.append(
@@ -159,7 +178,7 @@ def read_rows(
         )
         if len(distinct) < count:  # one name with its quotes doubled and, in an unquoted field, not
             codes[:, role] = recoded(codes[:, role], known, distinct)
-        names.append(distinct)
+        names.append(Names.of(distinct) if roles[role] == "task" else distinct)
     found_rows = Rows(codes, names, lambda role, code: place_of(data, int(firsts[role][code]), line))
     _refuse_header(found_rows, layout.header, name)
     return found_rows
@@ -209,6 +228,15 @@ def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:
     if keys.count(keys[found[0]]) > 1:
         raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} is there twice, wanted one {role} column"))
     return found[0]
+
+
+def _plain_names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32]) -> Names | None:
+    """The names at some places; None if one has quotes in it, or is not UTF-8, for which each is to be looked at."""
+    try:
+        found = Names.at(data, places, lengths)
+    except UnicodeDecodeError:
+        return None
+    return None if found.holds(b'""') else found
 
 
 def _names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], source: str, line: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Labels in separated text: a plain table, a wide one, or what a tool exports, found by the header."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
@@ -33,7 +33,7 @@ class Piece:
     """
 
     codes: NDArray[np.int32]
-    names: list[list[str]]
+    names: list[Sequence[str]]
     gold: dict[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
 
@@ -86,7 +86,7 @@ class SheetReader:
             codes[:, 2] = np.array([place_in.get(value, -1) for value in values], np.int32)[codes[:, 2]] if used else 0
         return Piece(codes, [*self._names(rows), distinct], gold, problems)
 
-    def _names(self, rows: Rows) -> list[list[str]]:
+    def _names(self, rows: Rows) -> list[Sequence[str]]:
         task = rows.names[self.roles.index("task")]
         if self.sheet.workers:
             return [[self.sheet.fields[place] for place in self.sheet.workers], task]
@@ -97,7 +97,7 @@ class SheetReader:
         if not self.sheet.workers:
             columns = [self.roles.index(role) for role in TRIPLE]
             codes = rows.codes if columns == list(range(rows.codes.shape[1])) else rows.codes[:, columns]
-            return codes, rows.names[self.roles.index("label")]
+            return codes, list(rows.names[self.roles.index("label")])
         count, workers = len(rows.codes), len(self.sheet.workers)
         first = self.roles.index("label 0")
         answers = rows.names[first : first + workers]
@@ -164,7 +164,7 @@ def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None
         if sheet:
             break
     else:
-        sheet = _plain(first.fields, columns, name, first.line)
+        sheet = _plain(first.fields, columns, name, first.line, sample)
     is_header = bool(sheet.fields)
     places: Mapping[str, int] = {**sheet.places, **{f"label {w}": place for w, place in enumerate(sheet.workers)}}
     header = tuple(first.fields[place] for place in places.values()) if is_header else ()
@@ -173,12 +173,16 @@ def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None
     return SheetReader(sheet, layout, tuple(places), start, line)
 
 
-def _plain(fields: list[str], columns: Columns, name: str, line: int) -> Sheet:
+def _plain(fields: list[str], columns: Columns, name: str, line: int, sample: Sequence[Sequence[str]]) -> Sheet:
     """The columns of a plain table; without a header the sheet has no fields."""
     given = {"worker": columns.worker, "task": columns.task, "label": (*columns.label, "")[0], "gold": columns.gold}
     if not any(given.values()) and sum(bool(places_of(fields, role)) for role in TRIPLE) < 2:
         if len(fields) != len(TRIPLE):
             raise DataError(at(name, line, 1, wrong_width(len(fields), TRIPLE)))
+        for place in places_of(fields, "label"):
+            if all(fields[place] not in row[place : place + 1] for row in sample):
+                way = "name its columns (--columns worker=...,task=...,label=...), or put a header above the rows"
+                raise DataError(at(name, line, 1, f"got {', '.join(fields)}: a row or a header? {way}"))
         return Sheet("", (), {role: place for place, role in enumerate(TRIPLE)})
     places = {role: place_of(given[role], fields, role, name) for role in ROLES if given[role]}
     for role in TRIPLE:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hutch.crowd.exports.found import NO_LABEL, Found
+from hutch.crowd.exports.found import NO_LABEL, SKIPPED, Found
 from hutch.crowd.exports.json_export import JsonExport, first_record
 
 
@@ -21,7 +21,11 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
         if not given:
             found.problems.add(NO_LABEL, place)
         for response in given:
-            if isinstance(response, dict):
+            if not isinstance(response, dict):
+                continue
+            if response.get("status", "submitted") != "submitted":  # discarded, or a draft
+                found.problems.add(SKIPPED, place)
+            else:
                 found.add(response.get("user_id"), task, response.get("value"), place)
 
 

@@ -24,16 +24,23 @@ def _records(value: Any) -> list[Any] | None:
     return [case for each in lists for case in each] if lists else None
 
 
+def _metrics(case: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in _get(case, "metricsData", "metrics_data") or [] if isinstance(each, dict)]
+
+
 def _read(records: list[tuple[str, Any]], found: Found) -> None:
     seen: Counter[str] = Counter()
+    wanted = found.chosen(str(metric.get("name", "")) for _, case in records for metric in _metrics(case))
     for place, case in records:
         name = str(case.get("name") or case.get("input") or place)
         seen[name] += 1
         task = name if seen[name] == 1 else f"{name} #{seen[name]}"
-        metrics = [each for each in _get(case, "metricsData", "metrics_data") or [] if isinstance(each, dict)]
+        metrics = _metrics(case)
         if not metrics:
             found.problems.add(NO_LABEL, place)
         for metric in metrics:
+            if str(metric.get("name", "")) not in wanted:
+                continue
             model = _get(metric, "evaluationModel", "evaluation_model")
             judge = f"{metric.get('name', '')} ({model})" if model else metric.get("name")
             passed = None if metric.get("error") else metric.get("success")

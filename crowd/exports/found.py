@@ -161,6 +161,19 @@ class Found:
             raise DataError(at(self.source, None, None, text))
         return known[0] if known else ""
 
+    def chosen(self, names: Iterable[str]) -> set[str]:
+        """Those whose labels are wanted, of metrics or scorers that may each ask something else: all if none is named.
+
+        Raises:
+            DataError: what is named is not among them.
+        """
+        known = list(dict.fromkeys(names))
+        found = self.columns.matching(known) if self.columns.label else known
+        if known and not found:
+            asked = self.columns.label[0]
+            raise DataError(at(self.source, None, None, f"no labels of {asked!r}; {did_you_mean(asked, known)}"))
+        return set(found)
+
 
 def name_of(value: Any) -> str:
     """The name of a worker, task or label: text as it is, whole numbers without a fraction, nothing for null."""

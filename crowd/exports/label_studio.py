@@ -1,7 +1,7 @@
 """Label Studio: the JSON export with all annotations of a task, the minimal JSON, CSV and TSV.
 
 In the JSON export an annotation that is marked as ground truth is the task's gold label, and not a label of whoever
-gave it. The other exports are one record per annotation.
+gave it. The other exports are one record per annotation. A choice below others is named by its path, `Animal/Dog`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +9,14 @@ from typing import Any
 
 from hutch.core.errors import DataError, at
 from hutch.core.strict_json import loads
-from hutch.crowd.exports.found import NO_LABEL, SKIPPED, Columns, Found
+from hutch.crowd.exports.found import NO_LABEL, NO_NAME, SEVERAL, SKIPPED, Columns, Found
 from hutch.crowd.exports.json_export import JsonExport, first_record
 from hutch.crowd.exports.sheet import Sheet
 
 _OF_ANNOTATION = ("annotator", "annotation_id")
 _KNOWN = {"id", "created_at", "updated_at", "lead_time", "agreement", "history", *_OF_ANNOTATION}
 _USUAL = ("choice", "choices", "label", "sentiment", "class", "rating", "answer")
-_KINDS = {"choices": "choices", "rating": "rating", "number": "number"}
+_KINDS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number"}
 
 
 def _records(value: Any) -> list[Any] | None:
@@ -46,26 +46,29 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
             if annotation.get("was_cancelled"):
                 found.problems.add(SKIPPED, where)
                 continue
-            given = [answer for result in annotation.get("result") or [] if (answer := _answer(result))]
+            results = annotation.get("result") or []
+            given = [answer for result in results if (answer := _answer(result))]
             worker, truth = _worker(annotation.get("completed_by")), bool(annotation.get("ground_truth"))
-            answers.append((worker, name, truth, given))
+            answers.append((worker, name, truth, NO_NAME if results and not given else NO_LABEL, given))
     wanted = found.question(question for *_, given in answers for question, _ in given)
-    for worker, name, truth, given in answers:
+    for worker, name, truth, why, given in answers:
         values = [value for question, value in given if question == wanted]
-        if not values:
-            found.problems.add(NO_LABEL, f"task {name}")
-        for value in values:
-            if truth:
-                found.add_gold(name, value, f"task {name}")
-            else:
-                found.add(worker, name, value, f"task {name}")
+        if not values or any(value != values[0] for value in values):  # of none or several regions or items
+            found.problems.add(SEVERAL if values else why, f"task {name}")
+        elif truth:
+            found.add_gold(name, values[0], f"task {name}")
+        else:
+            found.add(worker, name, values[0], f"task {name}")
 
 
 def _answer(result: Any) -> tuple[str, Any] | None:
     """The question and the answer of one result; None for regions, texts and relations."""
     if not isinstance(result, dict) or result.get("type") not in _KINDS or not isinstance(result.get("value"), dict):
         return None
-    return str(result.get("from_name", "")), result["value"].get(_KINDS[result["type"]])
+    value = result["value"].get(_KINDS[result["type"]])
+    if isinstance(value, list):
+        value = ["/".join(map(str, each)) if isinstance(each, list) else each for each in value]
+    return str(result.get("from_name", "")), value
 
 
 def _worker(value: Any) -> Any:

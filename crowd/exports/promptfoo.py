@@ -5,6 +5,8 @@ from typing import Any
 from hutch.crowd.exports.found import NO_LABEL, Found, short
 from hutch.crowd.exports.json_export import JsonExport, first_record
 
+_HUMAN = "human"  # the kind of assertion that a person's verdict is
+
 
 def _records(value: Any) -> list[Any] | None:
     if isinstance(value, dict):
@@ -15,15 +17,23 @@ def _records(value: Any) -> list[Any] | None:
     return None
 
 
+def _components(result: dict[str, Any]) -> list[dict[str, Any]]:
+    graded = result.get("gradingResult") or {}
+    return [each for each in graded.get("componentResults") or [] if isinstance(each, dict)]
+
+
 def _read(records: list[tuple[str, Any]], found: Found) -> None:
+    judges = (_judge(each.get("assertion")) for _, result in records for each in _components(result))
+    wanted = found.chosen(judges)
     for place, result in records:
         task = f"{result.get('testIdx', place.split()[-1])}:{result.get('promptIdx', 0)}"
-        graded = result.get("gradingResult") or {}
-        components = [each for each in graded.get("componentResults") or [] if isinstance(each, dict)]
+        components = _components(result)
         if not components:
             found.problems.add(NO_LABEL, place)
         for component in components:
-            found.add(_judge(component.get("assertion")), task, _verdict(component.get("pass")), place)
+            judge = _judge(component.get("assertion"))
+            if judge in wanted or judge == _HUMAN:
+                found.add(judge, task, _verdict(component.get("pass")), place)
 
 
 def _judge(assertion: Any) -> str:
@@ -34,7 +44,7 @@ def _judge(assertion: Any) -> str:
         return str(assertion["metric"])
     value = assertion.get("value")
     kind = str(assertion.get("type", ""))
-    return f"{kind}: {short(value)}" if value not in (None, "") and kind != "human" else kind
+    return f"{kind}: {short(value)}" if value not in (None, "") and kind != _HUMAN else kind
 
 
 def _verdict(passed: Any) -> str | None:

@@ -40,7 +40,7 @@ class MixedParameters(Parameters):
         seed: of the divisions into folds.
     """
 
-    iterations: Annotated[int, Within(ge=1)] = 10
+    iterations: Annotated[int, Within(ge=1, le=100_000)] = 10
     rho: Annotated[float, Within(ge=0)] = 0.0
     reference: tuple[str, ...] = ()
     people_rho: Annotated[float, Within(ge=0)] = 0.3

@@ -18,7 +18,7 @@ class DawidSkeneParameters(Parameters):
         wrong: pseudo-count of each wrong label.
     """
 
-    iterations: Annotated[int, Within(ge=1)] = 100
+    iterations: Annotated[int, Within(ge=1, le=100_000)] = 100
     right: Annotated[float, Within(gt=0)] = 1.0
     wrong: Annotated[float, Within(gt=0)] = 0.1
 

@@ -34,7 +34,7 @@ class Parameters(parameters.Parameters):
         rho: correlation of the labels of an item, for calibration; 0 for none.
     """
 
-    iterations: Annotated[int, Within(ge=1)] = 50
+    iterations: Annotated[int, Within(ge=1, le=100_000)] = 50
     tolerance: Annotated[float, Within(ge=0)] = 1e-3
     class_prior: tuple[float, ...] | None = None
     rho: Annotated[float, Within(ge=0)] = 0.1

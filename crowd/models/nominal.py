@@ -30,13 +30,13 @@ class NominalParameters(Parameters):
 
     symmetric: bool = False
     difficulty: bool = True
-    steps: Annotated[int, Within(ge=1)] = 2
+    steps: Annotated[int, Within(ge=1, le=1000)] = 2
     learning_rate: Annotated[float, Within(gt=0)] = 20.0
     initial_t: Annotated[float, Within(gt=0)] = 1000.0
     decay: Annotated[float, Within(ge=0, le=1)] = 0.5
     largest_step: Annotated[float, Within(gt=0)] = 2.0
     n_items: Annotated[int, Within(ge=1)] = 10000
-    item_steps: Annotated[int, Within(ge=1)] = 5
+    item_steps: Annotated[int, Within(ge=1, le=1000)] = 5
 
 
 class Nominal(CrowdModel):

@@ -18,7 +18,7 @@ class OneCoinParameters(Parameters):
         wrong: pseudo-count of wrong labels.
     """
 
-    iterations: Annotated[int, Within(ge=1)] = 100
+    iterations: Annotated[int, Within(ge=1, le=100_000)] = 100
     right: Annotated[float, Within(gt=0)] = 2.0
     wrong: Annotated[float, Within(gt=0)] = 1.0
 

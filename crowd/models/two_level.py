@@ -36,7 +36,7 @@ class TwoLevelParameters(Parameters):
         warm_up: online: items until posteriors weigh as much as vote shares.
     """
 
-    iterations: Annotated[int, Within(ge=1)] = 12
+    iterations: Annotated[int, Within(ge=1, le=100_000)] = 12
     clarity: Annotated[float, Within(ge=0, le=1)] | None = None
     habit_strength: Annotated[float, Within(gt=0)] = 15.0
     class_anchor: Annotated[float, Within(ge=0)] = 0.2

@@ -192,7 +192,7 @@ def _read(data: bytes, found: _Columns, name: str, start: int, line: int) -> Vot
     """The votes of a text from `start`, on line `line`."""
     roles = [*found.roles, *found.features]
     rows = read_rows(data, start, line, found.layout, name, roles, ("worker", *found.features))
-    codes, names = rows.codes, rows.names
+    codes, names = rows.codes, [list(each) for each in rows.names]
     if "worker" not in roles:
         codes, names = np.insert(codes, 0, 0, axis=1), [[""], *names]
 

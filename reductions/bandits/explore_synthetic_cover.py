@@ -44,7 +44,7 @@ class ExploreSyntheticCoverParameters(Parameters):
         epsilon: least probability of all actions together.
     """
 
-    steps: Annotated[int, Within(ge=1)] = 100
+    steps: Annotated[int, Within(ge=1, le=100_000)] = 100
     psi: Finite = 0.1
     epsilon: Probability = 0.0
 

@@ -265,7 +265,7 @@ def test_judges_and_prices(tmp_path):
     assert report.read_text().startswith("judge\tlabels\taccuracy\texponent\tredundancy")
     assert [line.split("\t")[0] for line in report.read_text().splitlines()[1:]] == ["gpt", "ll"]
     assert {row["worker"] for row in json.loads(out)["next"]} <= {"ann", "ll"}
-    assert "\task\tprice" in invoke(path, "--next", 4, "--ask-of", "ann")[0]
+    assert "\task\tprice\tgain per price" in invoke(path, "--next", 4, "--ask-of", "ann")[0]
     for options in (["--model", "dawid_skene"], ["--method", "online"]):
         with pytest.raises(UsageError, match="wanted"):
             invoke(path, "--judges", report, *options)
@@ -370,6 +370,13 @@ def test_the_report_is_text_or_a_page(data, tmp_path):
         invoke(data, "--report", "-", "--stream", "--method", "online")
 
 
+def test_classes_that_differ_in_case_or_blanks_are_told(tmp_path, hutch):
+    (tmp_path / "labels.csv").write_text("worker,task,label\nann,1,cat\nbob,1,cat \nann,2, dog\nbob,2,Dog\n")
+    said = hutch("crowd", tmp_path / "labels.csv", "-p", tmp_path / "p")
+    assert said.code == 0
+    assert "labels.csv: the classes 'cat' and 'cat ' differ only in case or blanks; are they one?" in said.err
+
+
 def test_classes_declared_to_be_ordered_have_a_model_of_degrees(tmp_path):
     path = tmp_path / "ratings.tsv"
     path.write_text(
@@ -389,3 +396,22 @@ def test_classes_declared_to_be_ordered_have_a_model_of_degrees(tmp_path):
     assert (again["model"], again["iterations"]) == ("ordinal", 0)
     with pytest.raises(UsageError, match="ordinal has no online form"):
         invoke(path, "--model", "ordinal", "--method", "online")
+
+
+def test_who_has_labelled_everything_is_not_asked(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("worker\ttask\tlabel\tprice\nann\tt1\tx\t1\nbob\tt1\ty\t1\nann\tt2\ty\t1\n")
+    assert (
+        "label next: none; who is available has labelled every task" in invoke(path, "--next", 2, "--ask-of", "ann")[0]
+    )
+    assert "t2\t" in invoke(path, "--next", 2, "--ask-of", "bob")[0]
+
+
+def test_an_order_that_only_the_alphabet_gives_is_said(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("ann\tt1\tlow\nbob\tt1\tmid\nann\tt2\thigh\n")
+    said = "the order of the classes is that of the alphabet: high, low, mid; --classes says another"
+    assert said in invoke(path, "--ordered")[1]
+    assert "alphabet" not in invoke(path, "--ordered", "--classes", "low,mid,high")[1]
+    path.write_text("ann\tt1\t1.5\nbob\tt1\t2\nann\tt2\t10\n")
+    assert "alphabet" not in invoke(path, "--ordered")[1]

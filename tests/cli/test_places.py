@@ -159,3 +159,39 @@ def test_a_disk_that_fills_is_said_in_one_line(here: Path, hutch: Run, name: str
     refused(replace(result, err=kept), place)
     files = [each for each in place.rglob("*") if each.is_file() and not each.name.startswith("out")]
     assert not files or name == "demo" and sum(each.stat().st_size for each in files) <= 2048
+
+
+ONE_FILE = [
+    ("train data.vw -f data.vw --quiet", "data.vw: cannot be written: this run reads it"),
+    ("train data.vw -f new -p ./new --quiet", "./new: cannot be written: two options name it"),
+    ("vw -d data.vw -p data.vw --quiet", "data.vw: cannot be written: this run reads it"),
+    ("predict data.vw -i model -p data.vw --quiet", "data.vw: cannot be written: this run reads it"),
+    ("crowd labels.tsv -p labels.tsv --quiet", "labels.tsv: cannot be written: this run reads it"),
+    ("crowd labels.tsv -p new --workers new --quiet", "new: cannot be written: two options name it"),
+    ("crowd votes.tsv --pairs -p votes.tsv --quiet", "votes.tsv: cannot be written: this run reads it"),
+    ("em fit rows.csv --rank 2 -f rows.csv", "rows.csv: cannot be written: this run reads it"),
+    ("em transform rows.csv -i latent -p rows.csv", "rows.csv: cannot be written: this run reads it"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), ONE_FILE)
+def test_data_is_not_overwritten(here: Path, hutch: Run, command: str, message: str) -> None:
+    before = {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()}
+    result = hutch(*command.split())
+    assert result.code == 2 and message in result.err and result.err.count("\n") == 1, result
+    assert {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("command", ["predict data.vw -i pipe", "vw -d data.vw -i pipe", "crowd labels.tsv -i pipe"])
+def test_a_model_that_is_a_pipe_is_not_waited_for(here: Path, hutch: Run, command: str) -> None:
+    os.mkfifo(here / "pipe")
+    try:
+        result = hutch(*command.split(), *(["--method", "online"] if command.startswith("crowd") else []))
+    finally:
+        (here / "pipe").unlink()
+    assert result.code == 1 and "pipe: is a pipe or a device, wanted a file" in result.err
+
+
+def test_a_chain_without_an_end_is_refused(here: Path, hutch: Run) -> None:
+    result = hutch("config", "check", "/dev/zero")
+    assert result.code == 2 and "/dev/zero: got " in result.err and "characters, wanted at most" in result.err

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hutch.core.atomic import atomic_write, check_writable, write_bytes, write_text
-from hutch.core.errors import HutchError
+from hutch.core.atomic import atomic_write, check_apart, check_writable, write_bytes, write_text
+from hutch.core.errors import HutchError, UsageError
 
 
 def test_appears_only_when_whole(tmp_path: Path) -> None:
@@ -130,3 +130,73 @@ def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for write in (lambda: write_bytes("model", b"x"), lambda: check_writable("model")):
         with pytest.raises(HutchError, match="model: cannot be written: No such file"):
             write()
+
+
+NAMES = ["e" * 250, "\N{GRINNING FACE}" * 60, "two\nlines", "plain"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names there are limited otherwise")
+def test_names_of_any_length_and_kind(tmp_path: Path) -> None:
+    for name in [*NAMES, os.fsdecode(b"not utf-8 \xff")]:
+        write_bytes(tmp_path / name, b"whole")
+        assert (tmp_path / name).read_bytes() == b"whole"
+        done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / name)])
+        assert done.returncode < 0
+        write_bytes(tmp_path / name, b"again")
+    assert len(list(tmp_path.iterdir())) == 5  # nothing temporary is left
+
+
+def test_links_that_lead_to_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for write in (check_writable, lambda path: write_bytes(path, b"x")):
+        with pytest.raises(HutchError, match="a: cannot be written: "):
+            write(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("number", "saved"), [(errno.EINVAL, True), (errno.ENOTSUP, True), (errno.EIO, False), (errno.ENOSPC, False)]
+)
+def test_file_systems_that_cannot_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, saved: bool
+) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+
+    def failing(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    if saved:
+        write_bytes(path, b"new")
+    else:
+        with pytest.raises(HutchError, match=f"model: cannot be written: {os.strerror(number)}"):
+            write_bytes(path, b"new")
+    assert path.read_bytes() == (b"new" if saved else b"old") and len(list(tmp_path.iterdir())) == 1
+
+
+def test_file_systems_without_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(path: str, mode: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", path)
+
+    monkeypatch.setattr(os, "chmod", refusing)
+    write_bytes(tmp_path / "model", b"new")
+    assert (tmp_path / "model").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+def test_a_device_that_takes_nothing_is_named() -> None:
+    with pytest.raises(HutchError, match="/dev/full: cannot be written: No space left on device"):
+        write_bytes("/dev/full", b"x" * 100_000)
+
+
+def test_outputs_that_are_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").write_bytes(b"1 |f a")
+    Path("link").symlink_to("data")
+    check_apart(["model", "other", os.devnull, os.devnull], ["data", "s3://bucket/model", "-"])
+    for output in ("data", "./data", "link", tmp_path / "data"):
+        with pytest.raises(UsageError, match="cannot be written: this run reads it"):
+            check_apart([output], ["data"])
+    with pytest.raises(UsageError, match="model: cannot be written: two options name it"):
+        check_apart(["model", tmp_path / "model"])

@@ -55,6 +55,21 @@ def test_they_are_frozen_and_compare_by_value() -> None:
     assert values_of(tree) == {"classes": 3, "low": None, "high": 1, "pairs": (), "word": "a"}
 
 
+class Counts(Parameters):
+    """Integers without an upper bound of their own."""
+
+    items: Annotated[int, Within(ge=0)] = 0
+    limit: Annotated[int, Within(ge=0)] | None = None
+    most: Annotated[int | None, Within(ge=0)] = None
+
+
+def test_integers_are_those_that_kernels_can_count_to() -> None:
+    assert checked(Counts, {"items": 1 << 62, "limit": None}) == Counts(items=1 << 62)
+    for name in ("items", "limit", "most"):
+        with pytest.raises(ValidationError, match="less than or equal to 4611686018427387904"):
+            checked(Counts, {name: 10**30})
+
+
 def test_values_are_checked_against_the_annotations() -> None:
     tree = checked(Tree, {"classes": 3, "pairs": [{"names": ["a", "b"]}], "word": "a"})
     assert tree == Tree(classes=3, pairs=(Pair(names=("a", "b")),), word="a") and isinstance(tree.high, float)

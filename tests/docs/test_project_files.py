@@ -37,6 +37,13 @@ def test_what_a_release_runs_is_shell_and_its_scripts_are_there() -> None:
         assert all((ROOT / word).is_file() for word in command.split() if word.startswith(".ci/"))
 
 
+def test_actions_of_a_release_are_named_by_their_commit() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    used = re.findall(r"uses: (\S+)", text)
+    assert used and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
 def test_llms_txt_names_every_page_but_those_of_single_reductions() -> None:
     text = (ROOT / "docs" / "llms.txt").read_text()
     linked = set(re.findall(r"\]\(([^)]+)\)", text))

@@ -1,3 +1,4 @@
+import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -5,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ConfigError, ModelError
 from hutch.em.base.learner import Learner
 from hutch.em.base.model import Array, Model
@@ -148,3 +150,25 @@ def test_built_in_models_come_through_the_hook() -> None:
     entries: list[ModelEntry] = []
     hutch_register_em_models(register=entries.append)
     assert tuple(entries) == BUILT_IN
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model.rank": np.int64(65536)}, "model.rank: got 65536, wanted 2, as its settings say"),
+        ({"state.current.mean": np.zeros(1 << 22)}, r"state.current.mean: got shape \(4194304,\), but the file holds"),
+    ],
+)
+def test_a_forged_size_is_refused_before_it_is_made(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    learner = create(Settings(rank=2, regularizer="nat_oem"), rows_of(20), ENTRIES["ppca"])
+    learn(learner, rows_of(60))
+    save(tmp_path / "model", learner, Settings(rank=2, regularizer="nat_oem"), {"samples": 60})
+    arrays, metadata = load_model(tmp_path / "model", kind="em")
+    save_model(tmp_path / "model", arrays | change, metadata, kind="em")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match=message):
+            load(tmp_path / "model", ENTRIES)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()

@@ -161,7 +161,7 @@ EXPECTED = {
     "wide.csv": (WIDE, [("ann", "t1", "cat"), ("bob", "t1", "dog"), ("ann", "t2", "dog"), ("bob", "t2", "dog"),
                         ("cy", "t2", "cat")], {"t1": "cat"}, {}),
     "inspect.json": (INSPECT, [("gpt", "s1", "C"), ("claude", "s1", "I"), ("gpt", "2", "1")], {},
-                     {"with a label that is neither a word nor a number": 1}),
+                     {"with several values (--columns label=NAME takes one of: a)": 1}),
     "promptfoo.json": (PROMPTFOO, [("llm-rubric: is polite", "0:1", "pass"), ("human", "0:1", "fail"),
                                    ("tone", "0:1", "pass")], {}, {"without a label": 1}),
     "promptfoo.jsonl": (lines(*PROMPTFOO["results"]["results"]), [("llm-rubric: is polite", "0:1", "pass"),
@@ -301,3 +301,29 @@ def test_what_cannot_be_read_says_why(tmp_path, text, words):
 
 def test_an_empty_export_has_no_labels(tmp_path):
     assert read(tmp_path / "labels", "[]") == ([], {}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "label", "triples"),
+    [
+        ("log.json", INSPECT, "gpt", [("gpt", "s1", "C"), ("gpt", "2", "1")]),
+        ("log.json", INSPECT, "a", [("claude", "2", "1")]),
+        ("results.json", PROMPTFOO, "tone", [("human", "0:1", "fail"), ("tone", "0:1", "pass")]),
+        ("results.json", PROMPTFOO, "llm*", [("llm-rubric: is polite", "0:1", "pass"), ("human", "0:1", "fail")]),
+        ("run.json", DEEPEVAL, "T*", [("Tone (gpt)", "case_0", "pass"), ("Tone (claude)", "case_0", "fail")]),
+    ],
+)
+def test_one_metric_of_an_evaluation(tmp_path, name, content, label, triples):
+    assert read(tmp_path / name, content, columns=f"label={label}")[0] == triples
+
+
+@pytest.mark.parametrize(("content", "known"), [(INSPECT, "claude"), (PROMPTFOO, "tone"), (DEEPEVAL, "Tone")])
+def test_a_metric_that_is_not_there_is_refused_with_the_nearest(tmp_path, content, known):
+    with pytest.raises(DataError, match=f"no labels of '{known}x'; did you mean '{known}'"):
+        read(tmp_path / "log.json", content, columns=f"label={known}x")
+
+
+def test_a_sample_of_inspect_that_failed_is_said(tmp_path):
+    failed = {"id": 3, "epoch": 1, "scores": {}, "error": {"message": "no key"}}
+    _, _, problems = read(tmp_path / "log.json", INSPECT | {"samples": [*INSPECT["samples"][:1], failed]})
+    assert problems == {"of a sample that failed": 1}

@@ -1,0 +1,49 @@
+"""Threads of NumPy's linear algebra: only with the same number of them do its sums have the same bits."""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+_PREFIXES, _SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let linear algebra use one thread meanwhile, where it is OpenBLAS, as NumPy's wheels have it.
+
+    >>> with one_thread():
+    ...     (np.eye(2) @ np.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    found = [(read(), write) for read, write in _settings()]
+    for _, write in found:
+        write(1)
+    try:
+        yield
+    finally:
+        for before, write in found:
+            write(before)
+
+
+@cache
+def _settings() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
+    """What reads and what sets the number of threads, of each OpenBLAS that came with NumPy."""
+    package = Path(np.__file__).parent
+    found = []
+    for folder in (package.parent / "numpy.libs", package / ".dylibs"):
+        for path in sorted(folder.glob("*openblas*")):
+            try:
+                library = ctypes.CDLL(str(path))
+            except OSError:
+                continue
+            for name in (f"{prefix}_{{}}_num_threads{suffix}" for prefix in _PREFIXES for suffix in _SUFFIXES):
+                read, write = (getattr(library, name.format(verb), None) for verb in ("get", "set"))
+                if read is not None and write is not None:
+                    read.restype, write.argtypes, write.restype = ctypes.c_int, [ctypes.c_int], None
+                    found.append((read, write))
+                    break
+    return found

@@ -1,0 +1,45 @@
+"""Linear algebra by one thread: the bits do not depend on how many there might be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hutch.core import threads
+from hutch.core.threads import one_thread
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from hutch.core.threads import one_thread
+rows = np.random.default_rng(0).normal(size=(3000, 200))
+with one_thread():
+    parts = [rows @ rows.T, np.vdot(rows, rows), np.linalg.svd(rows[:200])[0]]
+print(hashlib.sha256(b"".join(np.asarray(part).tobytes() for part in parts)).hexdigest())
+"""
+
+
+def test_the_number_of_threads_is_put_back():
+    if not threads._settings():
+        pytest.skip("NumPy's linear algebra is not OpenBLAS of its wheel")
+    [(read, write), *_] = threads._settings()
+    before = read()
+    try:
+        write(2)
+        with pytest.raises(ZeroDivisionError), one_thread():
+            assert read() == 1
+            raise ZeroDivisionError
+        assert read() == 2
+    finally:
+        write(before)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    if not threads._settings():
+        pytest.skip("NumPy's linear algebra is not OpenBLAS of its wheel")
+    found = set()
+    for count in ("1", "2"):
+        command = [sys.executable, "-c", PROGRAM]
+        found.add(subprocess.check_output(command, env={**os.environ, "OPENBLAS_NUM_THREADS": count}))
+    assert len(found) == 1
