@@ -114,7 +114,7 @@ def agrees(state, out):
     return good
 
 
-@njit
+@njit(error_model="numpy")
 def first_difference(parser, state, counters, found, memory, texts, ends, out, options):
     """Number of the first input on which parser and reference differ; the number of inputs if there is none.
 

@@ -65,15 +65,18 @@ def test_slopes_are_those_of_the_conditional_logit(judged):
         assert row == pytest.approx((down - up) / 2e-5, rel=1e-4, abs=1e-6)
 
 
-def test_exponents_are_the_maximum(judged):
+@pytest.mark.parametrize("known", [0.0, 500.0])
+def test_exponents_are_the_maximum(judged, known):
+    """What runs before have found out about one judge is a stronger prior."""
     labels, targets = judged
     random = np.random.default_rng(2)
     lifts, log_prior = random.normal(size=(1, JUDGES, CLASSES, CLASSES)), random.normal(size=(1, CLASSES))
     folds, before = np.zeros(ITEMS, np.int64), forecast.fresh(JUDGES, CLASSES)
+    before.precision[:] = 0.3 * known, 0, known, 0
     problem = forecast._Problem(labels, folds, np.arange(ITEMS), -1, lifts, log_prior, targets)
     found, _ = problem.solve(before, 1.0, np.zeros(1 + JUDGES))
     f = features(labels, lifts, log_prior, folds)
-    ridge = np.array([300.0, 30, 30, 30])
+    ridge = np.array([300.0, 30, 30, 30]) + before.precision
 
     def loss(e):
         fit = (targets * log_softmax(np.einsum("njk,j->nk", f, e))).sum()
@@ -105,3 +108,18 @@ def test_counts_of_channels_are_the_votes_on_what_a_judge_labelled(judged):
     assert judging.targets == pytest.approx(targets.sum(axis=0))
     assert np.exp(forecasts).sum(axis=1) == pytest.approx(np.ones(ITEMS))
     assert np.exp(forecast.apply(labels, judging, False)).sum(axis=1) == pytest.approx(np.ones(ITEMS))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_no_forecast_has_seen_the_votes_on_its_own_item(judged, ordered):
+    """With exponents that are known: these see all votes, through the channels of the items that they are fitted to."""
+    labels, targets = judged
+    before = forecast.fresh(JUDGES, CLASSES)
+    before.precision[:] = 1e12
+    base, _ = forecast.learn(labels, targets, before, ordered)
+    for item in (1, 30, 58):
+        changed = targets.copy()
+        changed[item] = 40 * np.eye(CLASSES)[targets[item].argmin()]
+        found, _ = forecast.learn(labels, changed, before, ordered)
+        moved = np.abs(found - base).max(axis=1)
+        assert moved[item] < 1e-6 and np.median(moved) > 0.05

@@ -7,7 +7,7 @@ import pytest
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import Mixed, matches
+from hutch.crowd.mixed.model import GUARD, LEAST, MOST, WEAK, Mixed, guard, matches
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import report
@@ -159,3 +159,18 @@ def test_names_and_globs():
     names = ["ann", "a[1]", "gpt-4o", "gpt-4"]
     assert matches(names, ("a[1]", "gpt-4?")).tolist() == [False, True, True, False]
     assert matches(names, ("gpt*",)).tolist() == [False, False, True, True]
+
+
+def test_the_guard_of_people_by_its_formula():
+    random = np.random.default_rng(4)
+    people = from_triples([(f"w{w}", f"t{i}", "abc"[random.integers(3)]) for i in range(40) for w in range(2)])
+    for strength in (0.0, 0.02, 0.05, 3.0):
+        votes = np.log(random.dirichlet(np.ones(3), 40)) * 0.1 + strength * people.vote_share()
+        log_forecast = votes - np.log(np.exp(votes).sum(axis=1, keepdims=True))
+        f = np.exp(log_forecast)
+        pi = f.mean(axis=0)
+        gains = [f[i, h] - pi @ f[i] for i, h in zip(people.label_items, people.labels, strict=True)]
+        explained = (np.mean(gains) - np.std(gains) / np.sqrt(80)) / (1 - pi @ pi)
+        wanted = min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST)
+        assert guard(people, log_forecast, 0.5) == pytest.approx(wanted)
+    assert guard(from_triples([]), np.zeros((0, 0)), 0.5) == 0.5

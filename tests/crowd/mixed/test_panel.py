@@ -42,6 +42,19 @@ def test_a_little_gold_says_whom_to_believe(panel):
     assert (taught[2].probability[known].argmax(axis=1) == taught[2].labels.gold[known]).all()
 
 
+def test_forecasts_are_the_tempered_posterior_and_what_each_label_adds(panel):
+    rows, truth = panel
+    labels = from_triples(rows, gold={f"t{i}": truth[f"t{i}"] for i in range(40)})
+    state = Mixed().start(labels, None)
+    alike = TwoLevel().fit(from_triples(rows)).posterior
+    score = np.log(alike + 1e-9) / (1 + 0.5 * (12 - 1))
+    for place, item in enumerate(labels.label_items):
+        score[item] += state.scratch["factor"][labels.workers[place], labels.labels[place]]
+    wanted = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    assert np.exp(state.items["forecast"]) == pytest.approx(wanted, abs=1e-9)
+    assert np.abs(state.scratch["factor"]).max() > 0.1
+
+
 def test_what_gold_taught_is_kept(panel, tmp_path):
     rows, truth = panel
     first = [row for row in rows if int(row[1][1:]) < 200]

@@ -239,6 +239,21 @@ def test_many_players_and_contexts_have_simpler_intervals(monkeypatch):
         assert np.all((ratio > 0.5) & (ratio < 2))
 
 
+def test_contexts_add_the_variance_of_their_mean(monkeypatch):
+    """A player seen in contexts with shares r_v has an uncertain mean over them: scale * sum of r_v^2."""
+    _, votes = simulated(600)
+    monkeypatch.setattr("hutch.crowd.pairs.intervals.MOST", 12)
+    state = Hierarchical().fit(votes).state
+    monkeypatch.setattr("hutch.crowd.pairs.intervals._contexts", lambda state, design: 0.0)
+    without = Hierarchical().fit(votes).state
+    for place, name in enumerate(state.players):
+        player = votes.players.index(name)
+        seen = votes.values[(votes.left == player) | (votes.right == player), 0]
+        shares = np.bincount(seen) / len(seen)
+        added = state.covariance[place, place] - without.covariance[place, place]
+        assert added == pytest.approx(state.scales["strength.1"] * np.sum(shares**2))
+
+
 def test_votes_of_unknown_names_are_predicted_as_average():
     _, votes = simulated(300)
     state = Davidson().fit(votes).state

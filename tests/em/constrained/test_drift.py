@@ -36,10 +36,12 @@ def boundaries(detector: DriftDetector, scores: np.ndarray) -> list[int]:
     return found
 
 
-def test_it_is_the_twin() -> None:
+@pytest.mark.parametrize("level", [0.0, -70.0, 1e4])
+def test_it_is_the_twin(level: float) -> None:
     random = np.random.default_rng(0)
     scores = np.concatenate([random.normal(size=n) - 9 * (k % 2) for k, n in enumerate((400, 90, 300, 12, 60, 20, 20))])
     scores[700:760] = 0.0  # no spread at all
+    scores += level
     twin = Twin(6.0)
     wanted = [i for i, score in enumerate(scores) if twin.drifted(float(score))]
     assert boundaries(DriftDetector(6.0), scores) == wanted

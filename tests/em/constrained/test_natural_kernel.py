@@ -87,6 +87,20 @@ def test_a_step_is_the_sketchs(dimension, rank, block, old, seed):
         np.testing.assert_allclose(loadings.T @ loadings, cross, atol=1e-10 * max(1.0, np.abs(cross).max()))
 
 
+def test_the_noise_does_not_fall_below_its_floor():
+    random = np.random.default_rng(2)
+    rows = random.normal(size=(60, 2)) @ random.normal(size=(2, 9)) + 3.0  # two axes hold all of it
+    sketch = Sketch.of(rows[:3], 2)
+    sketch.floor, sketch.noise[0] = 0.05, 0.1
+    mean, loadings, noise = sketch.mean.copy(), sketch.loadings.copy(), sketch.noise.copy()
+    for first in range(3, 60, 3):
+        part = np.ascontiguousarray(rows[first : first + 3])
+        sketch.absorb(part, 10.0)
+        step(part, mean, loadings, noise, sketch.floor, 10.0, np.empty(workspace_size(5, 9)))
+    assert noise[0] == sketch.noise[0] == 0.05
+    np.testing.assert_allclose(loadings.T @ loadings, sketch.loadings.T @ sketch.loadings, atol=1e-9)
+
+
 @pytest.mark.parametrize("weights", [(80.0, 100.0), (1.0, 0.0), (0.0, 1.0), (0.3, 1.0)])
 def test_merging_is_the_sketchs(weights):
     random = np.random.default_rng(1)

@@ -89,6 +89,15 @@ def test_the_probability_of_a_choice_does_not_change_what_is_learned():
     assert_array_equal(one.weights, other.weights)
 
 
+def test_the_spread_of_costs_is_that_of_two_passes():
+    chain, costs = _chain(), 100 + np.random.default_rng(4).normal(size=30).astype(np.float32).astype(float)
+    chain.learn([_decision(k % 3, cost) for k, cost in enumerate(costs.tolist())])
+    found = chain.layers[0].saved()
+    assert found["decisions"][0] == 30
+    assert_allclose(found["mean"][0], costs.mean(), rtol=1e-6)
+    assert_allclose(found["squares"][0], 30 * costs.var(), rtol=1e-4)
+
+
 def test_epsilon_is_a_floor():
     chain = _chain([{"explore_posterior": {"epsilon": 0.3, "width": 0.0}}, *ADF, DYADIC])
     chain.learn([_decision(k, cost) for k, cost in enumerate((1.0, 0.2, 0.6))] * 5)
