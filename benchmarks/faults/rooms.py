@@ -42,7 +42,10 @@ TESTS: dict[str, list[str]] = {
     + [f"{_LAYER}::test_a_shared_covariance_of_squared_loss_is_that_of_each_sub_model", _LAYER],
     _LOW: [f"{_LAYER}::test_low_rank_learns_as_its_twin", _LAYER],
     _BAYES: [f"{_LAYER}::test_words_alone_are_ridge_regression_of_each", _LAYER],
-    "parameter-free": ["tests/reductions/test_ftrl.py", "tests/vw/test_peer_options.py"],
+    "parameter-free": [
+        *(f"tests/reductions/test_ftrl.py::test_{name}_by_its_formula" for name in ("ftrl", "pistol", "coin_betting")),
+        "tests/reductions/test_ftrl.py",
+    ],
     "holdout": ["tests/core/run/test_passes.py"],
     "model files": [
         *(
