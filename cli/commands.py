@@ -17,7 +17,7 @@ class Commands(LazyGroup):
         "predict": ("hutch.cli.predict:predict", "Predict with a model."),
         "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
         "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
-        "convert": ("hutch.cli.convert:convert", "Make a model of one that VW wrote."),
+        "convert": ("hutch.cli.convert:convert", "Convert a model that VW wrote."),
         "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
         "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
         "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),

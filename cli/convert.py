@@ -20,7 +20,7 @@ def convert(
         ),
     ] = None,
 ) -> None:
-    """Make a model of Hutch from one of VW.
+    """Convert a model that VW wrote.
 
     Its predictions are VW's with -t, and it goes on learning where VW would.
 

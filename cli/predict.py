@@ -12,7 +12,7 @@ from hutch.cli.options import ray_option, takes_vw_options
     defaults={"initial_regressor": ..., "predictions": None},
     helps={
         "initial_regressor": "The model.",
-        "predictions": "Write predictions to this file; - is standard output, as without it and --beside.",
+        "predictions": "Write predictions to this file; - is standard output, the default without --beside.",
     },
 )
 def predict(
@@ -32,7 +32,7 @@ def predict(
     folder: Annotated[
         str | None,
         typer.Option(
-            "--into", metavar="DIR", help="Write a Parquet file for each file of data, where it is not there yet."
+            "--into", metavar="DIR", help="Write a Parquet file for each data file, unless it is already there."
         ),
     ] = None,
     ray: Annotated[str | None, ray_option("With --into: predict")] = None,

@@ -73,6 +73,7 @@ options' names. Hutch does not write VW's format.
 """
 
 _RARE = (
+    ("`-p -`", "standard output, which VW calls `stdout` or `/dev/stdout`; it writes a file called `-`"),
     (
         "`--audit` above several sub-models, n-grams or `--lrq`",
         "one line of features per example, where VW prints one per sub-model and step; predictions are the same",

@@ -163,11 +163,14 @@ def _products(spaces: list[list[str]], term: list[int], permutations: bool) -> I
             yield "*".join(space[place] for space, place in zip(spaces, places, strict=True))
 
 
-def audit_line(chain: Chain, features: list[Named]) -> str:
-    """What VW's `--audit` prints of an example: `name:index:value:weight@G` by falling contribution, tabs between."""
+def audit_line(chain: Chain, features: list[Named], learns: bool) -> str:
+    """What VW's `--audit` prints of an example: `name:index:value:weight@G` by falling contribution, tabs between.
+
+    G, the sum of squared gradients, is there only if the run learns.
+    """
     gravity = float(np.float32(chain.layers[-1].saved()["regularization"][1]))
     contraction = np.float32(chain.layers[-1].saved()["regularization"][0])
-    adaptive = chain.layers[-1].parameters.adaptive
+    adaptive = learns and chain.layers[-1].parameters.adaptive
     parts = []
     for name, row, value in features:
         weight = chain.weights[row, 0]

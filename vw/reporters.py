@@ -95,8 +95,8 @@ def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> 
 class Audit(Reporter):
     """Prints each example's features and weights below its prediction."""
 
-    def __init__(self, chain: Chain, *, direct: bool) -> None:
-        self._chain = chain
+    def __init__(self, chain: Chain, *, direct: bool, learns: bool) -> None:
+        self._chain, self._learns = chain, learns
         self._texts: list[str] = []
         self._prediction = number_lines(direct_answers if direct else predictions_of)
 
@@ -104,7 +104,7 @@ class Audit(Reporter):
         """Look at an example before it is learned."""
         from hutch.vw.lines import audit_line, features_of
 
-        self._texts = [audit_line(self._chain, found) for found in features_of(self._chain, names, batch)]
+        self._texts = [audit_line(self._chain, found, self._learns) for found in features_of(self._chain, names, batch)]
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""

@@ -69,14 +69,19 @@ def run_options(options: Namespace) -> RunOptions:
         passes=passes,
         holdout=Holdout(period, after, patience, keeps_last=True) if holds_out else Holdout(),
         model=options.final_regressor,
-        predictions=options.predictions,
-        raw=options.raw_predictions,
+        predictions=_place(options.predictions),
+        raw=_place(options.raw_predictions),
         progress=options.progress or NAMED["progress"].default,
         quiet=options.quiet or options.driver_output_off,
         strict=options.strict_parse,
         cache=_cache(options, data),
         fresh=options.kill_cache,
     )
+
+
+def _place(output: str | None) -> str | None:
+    """Where predictions go: VW knows standard output by this name."""
+    return "-" if output == "stdout" else output
 
 
 def _cache(options: Namespace, data: list[str]) -> str | None:
@@ -142,7 +147,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
     if given.probabilities:
         log_loss = DecisionLogLoss() if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
-        yield Audit(chain, direct=given.direct)
+        yield Audit(chain, direct=given.direct, learns=options.learn)
     if log_loss:
         yield log_loss
     scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities)

@@ -383,7 +383,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "mellowness",
                 "With --active: higher asks for more labels. With --regcb and --squarecb: wider ranges of costs.",
             ),
-            _flag("direct", "Answer lines with the tag query? with an importance.", needs="active"),
+            _flag("direct", "Answer a line tagged query? with an importance.", needs="active"),
         ),
     ),
     (

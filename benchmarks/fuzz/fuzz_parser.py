@@ -31,6 +31,7 @@ import fuzz_inputs
 import fuzz_reference
 import numpy as np
 from fuzz_reference import Options, Result
+from numba import njit
 from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
@@ -40,7 +41,7 @@ from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextPars
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import STATE, Buffers, state_at
 
-TESTS = Path(__file__).parent.parent / "tests/core/text"
+TESTS = Path(__file__).parents[2] / "tests/core/text"
 LONGEST = 4096
 BATCH = 100_000
 SAMPLED = 1000
@@ -113,7 +114,7 @@ def agrees(state, out):
     return good
 
 
-@helper
+@njit(error_model="numpy")
 def first_difference(parser, state, counters, found, memory, texts, ends, out, options):
     """Number of the first input on which parser and reference differ; the number of inputs if there is none.
 

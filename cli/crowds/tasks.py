@@ -18,6 +18,7 @@ from hutch.crowd.judges import write_judges
 from hutch.crowd.mixed.model import Mixed, matches
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
+from hutch.crowd.models.ordered import all_numbers
 from hutch.crowd.quality.page import write_page
 from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
 from hutch.crowd.report import report
@@ -47,6 +48,11 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if result.scale is not None and options.ordered is None:
         span = f"{data.classes[0]} to {data.classes[-1]}"
         given.notice(f"{given.labels}: the classes {span} are taken as ordered; --no-ordered if they are only names")
+    elif result.scale is not None and not (given.classes or history or all_numbers(data.classes)):
+        order = ", ".join(data.classes)
+        given.notice(
+            f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes says another"
+        )
     _write(given, result, model, prices)
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)

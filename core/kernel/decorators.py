@@ -52,12 +52,18 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda function: njit(function, **options)
 
+    by_kernels_only = options.get("no_cpython_wrapper", False)
+
     def make() -> Any:
         from numba import njit as decorator
 
+        if by_kernels_only:
+            from hutch.core.kernel.linked import LinkedCompiler
+
+            options["pipeline_class"] = LinkedCompiler
         return decorator(**options)(function)
 
-    return Deferred(function, make, not options.get("no_cpython_wrapper", False))
+    return Deferred(function, make, not by_kernels_only)
 
 
 def helper(function: Callable[..., Any]) -> Any:

@@ -22,6 +22,18 @@ def whole_numbers(classes: list[str]) -> bool:
     return values == sorted(set(values))
 
 
+def all_numbers(classes: list[str]) -> bool:
+    """Whether the classes are numbers, whose order is known.
+
+    >>> all_numbers(["0.5", "1"]), all_numbers(["bad", "good"])
+    (True, False)
+    """
+    try:
+        return bool(np.isfinite([float(name) for name in classes]).all())
+    except ValueError:
+        return False
+
+
 def scale(classes: list[str]) -> Array:
     """The value of each class: the numbers that they are if they are ascending numbers, else 1, 2, 3, ...
 

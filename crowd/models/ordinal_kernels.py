@@ -125,7 +125,7 @@ def fit_tilts(counts, places, thresholds, mean, precision, tilts, spread, pull, 
                 hessian[i, i] += precision[i]
             _solve(hessian, gradient, step, inverse)
             longest = max(abs(step[0]), abs(step[1]), abs(step[2]))
-            if turn == _STEPS or longest < _ENOUGH:
+            if turn == _STEPS or not _ENOUGH <= longest < math.inf:
                 break
             scale = min(1.0, _LONGEST / longest)
             for i in range(3):

@@ -405,3 +405,13 @@ def test_who_has_labelled_everything_is_not_asked(tmp_path):
         "label next: none; who is available has labelled every task" in invoke(path, "--next", 2, "--ask-of", "ann")[0]
     )
     assert "t2\t" in invoke(path, "--next", 2, "--ask-of", "bob")[0]
+
+
+def test_an_order_that_only_the_alphabet_gives_is_said(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("ann\tt1\tlow\nbob\tt1\tmid\nann\tt2\thigh\n")
+    said = "the order of the classes is that of the alphabet: high, low, mid; --classes says another"
+    assert said in invoke(path, "--ordered")[1]
+    assert "alphabet" not in invoke(path, "--ordered", "--classes", "low,mid,high")[1]
+    path.write_text("ann\tt1\t1.5\nbob\tt1\t2\nann\tt2\t10\n")
+    assert "alphabet" not in invoke(path, "--ordered")[1]

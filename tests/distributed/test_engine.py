@@ -10,7 +10,7 @@ import pytest
 from distributed_tasks import both, die, die_once, refuse, scribble, total
 
 from hutch.core.errors import DataError, HutchError, UsageError
-from hutch.distributed.engine import Engine, Here, sum_of
+from hutch.distributed.engine import Engine, Here, opened, packed, sum_of
 from hutch.distributed.processes import Processes
 from hutch.distributed.where import check_places, engine_for
 
@@ -109,3 +109,33 @@ def test_what_users_import_is_at_the_top() -> None:
     assert {getattr(jobs, name).__name__ for name in jobs.__all__} == set(jobs.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'trian'"):
         jobs.trian  # noqa: B018
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_values_are_what_was_packed_and_belong_to_who_opens_them(writable):
+    shared = np.arange(5.0)
+    value = {
+        "plain": [1, "two", None],
+        "same": (shared, shared),
+        "turned": np.arange(12).reshape(3, 4).T,
+        "some": np.arange(9)[::2],
+        "none": np.empty((0, 3)),
+        "one": np.float32(3),
+        "names": np.array(["a", "bc"]),
+        "records": np.zeros(2, [("x", "f8"), ("y", "i4")]),
+        "objects": np.array([1, "x"], object),
+    }
+    content = packed(value)
+    found = opened(memoryview(bytearray(content)) if writable else content)
+    assert found["plain"] == value["plain"] and found["same"][0] is found["same"][1]
+    for name in ("turned", "some", "none", "one", "names", "records", "objects"):
+        assert np.array_equal(found[name], value[name]) and found[name].dtype == value[name].dtype
+    found["same"][0][:] = 7
+    assert np.array_equal(opened(content)["same"][0], shared)  # what one does with it no other sees
+
+
+def test_a_task_may_change_what_it_gets(processes):
+    shared = processes.put(np.zeros(100_000))
+    tasks = [processes.submit(scribble, shared)[0] for _ in range(3)]
+    assert [processes.get(task) for task in tasks] == [100_000.0] * 3
+    assert not processes.get(shared).any()

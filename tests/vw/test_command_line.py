@@ -246,6 +246,8 @@ def test_audit_shows_features_before_they_are_learned(data, capsys):
     assert names == ["a^x", "b^y", "Constant", "a^x*b^y"]
     assert all(part.split(":")[3] == "0@0" for part in features.split("\t")[1:])
     assert all(float(part.split(":")[3].split("@")[0]) > 0 for part in again.split("\t")[1:])
+    run(["-d", "two.vw", "--audit", "-t", "--quiet", "-b", "18"])
+    assert "@" not in capsys.readouterr().out  # sums of gradients are those of a run that learns
 
 
 def test_invert_hash_names_what_was_learned(data):

@@ -86,7 +86,7 @@ def predictions(entry: str, runs: Callable[[list[str]], None], folder: Path) -> 
         for line in lines:
             with _standard_output() as printed:
                 runs(line)
-        return printed() if output == "/dev/stdout" else Path(output).read_text()
+        return printed() if output in ("/dev/stdout", "stdout") else Path(output).read_text()
 
 
 @contextlib.contextmanager

@@ -141,7 +141,7 @@ def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest
 
     monkeypatch.setattr(kernel_cache, "_spent", 12.4)
     monkeypatch.setattr(sys, "stderr", said := Terminal())
-    with kernel_cache._told("learn"):
+    with kernel_cache._compiling("learn"):
         shown = said.getvalue()
     number = kernel_cache.compilations() + 1
     assert shown == f"\rcompiling once for this machine: learn (kernel {number}, 12 s so far)\x1b[K"
@@ -149,7 +149,7 @@ def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
-@pytest.mark.parametrize("room", [0, 100, 5000])
+@pytest.mark.parametrize("room", [0, 100, 2500])
 def test_on_a_full_disk_kernels_still_run_and_one_line_says_so(tmp_path: Path, room: int) -> None:
     package(tmp_path, 2.0)
     limited = f"""

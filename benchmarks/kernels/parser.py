@@ -1,4 +1,4 @@
-"""Speed of the text parser in CPU seconds, one core: `python benchmarks/parser.py [MEGABYTES] [FILE...]`.
+"""Speed of the text parser in CPU seconds, one core: `python benchmarks/kernels/parser.py [MEGABYTES] [FILE...]`.
 
 Without files it makes seeded texts of three shapes: numbered features with four decimals (a bag of words), hashed
 categories without values (ad clicks), and a mixture of everything usual (tags, namespace values, long numbers).

@@ -1,6 +1,6 @@
 """CPU time of the linear learner and its parser, a feature, beside VW where it is installed; and of a layer's call.
 
-python benchmarks/linear.py [EXAMPLES]
+python benchmarks/kernels/linear.py [EXAMPLES]
 """
 
 import resource

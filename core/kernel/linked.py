@@ -1,0 +1,65 @@
+"""Numba's compiler as kernels use it: what only kernels call is optimised in the kernels, and nowhere else.
+
+Numba takes each function through LLVM and on to machine code, and every function that calls it optimises all of it once
+more; where functions call functions, that is most of the time that compiling takes. Here LLVM sees them when the kernel
+that calls them is whole, and simplifies each before it puts it into its callers. Without permission to reorder
+arithmetic LLVM computes the same numbers either way.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import AnnotateTypes
+
+
+class _NoMachine:
+    """Stands for the code generator where Numba would tell machine code where its Python objects are."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Do nothing: there is no machine code."""
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """Functions that are linked into other libraries and never run from here."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NoMachine()
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return 0
+
+
+class KernelCompiler(Compiler):
+    """Numba's compiler without the listing of types, which nobody reads."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        pipelines = []
+        for found in super().define_pipelines():  # type: ignore[no-untyped-call]
+            pipeline = PassManager(found.pipeline_name)
+            for made, description in found.passes:
+                if made is not AnnotateTypes:
+                    pipeline.add_pass(made, description)
+            pipeline.finalize()
+            pipelines.append(pipeline)
+        return pipelines
+
+
+class LinkedCompiler(KernelCompiler):
+    """Compiles a function to what other libraries link."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        library: Any = _LinkedLibrary
+        self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)  # type: ignore[no-untyped-call]
