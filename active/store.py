@@ -24,6 +24,9 @@ from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
 
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
+_DAY = 86400.0
+_FREE = "(leased_until <= :now OR leased_until > :late)"
+"""A request that nobody holds; a lease that ends later than any is given for is of a clock that was wrong."""
 _TAG = "json_extract(detail, '$.tag')"
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
@@ -272,7 +275,7 @@ class Store:
             seconds: how long others do not see it.
         """
         now = self._clock()
-        given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0)}
+        given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0), "late": now + seconds + _DAY}
         with self._writing() as connection:
             found = connection.execute(_HELD, given).fetchone()
             if found is None:
@@ -280,7 +283,7 @@ class Store:
                 if first is None:
                     return None
                 self._answered[worker] = given["answered"] = first[0] - 1
-                free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", "AND leased_until <= :now ORDER")
+                free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", f"AND {_FREE} ORDER")
                 found = connection.execute(free, given).fetchone()
             if found is None:
                 return None

@@ -1,15 +1,19 @@
 """Attacks on what docs/reliability.md promises, with their counts.
 
-    python benchmarks/reliability.py [--seed 0] [--share 0.01] [NAME[=COUNT]...]
+    python benchmarks/reliability.py [--seed 0] [--share 0.01] [--keep] [NAME[=COUNT]...]
+    python benchmarks/reliability.py --page
 
 Each attack is a program of its own in benchmarks/attacks. Without names all are run, each with its share of the count
 that is wanted. Prints one line of JSON per attack, `findings` empty where the promise held; exit status 1 if one broke.
+`--keep` appends each to benchmarks/attacks/runs.jsonl, where what was found is put into words under `found`; `--page`
+writes the table of docs/reliability.md from these lines.
 """
 
 import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -51,13 +55,42 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
 """By name: the count that is wanted, and what makes so many attempts."""
 
 
+RUNS = Path(__file__).parent / "attacks" / "runs.jsonl"
+PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+_HEAD = "| command | tried | came of it | found |\n|---|---|---|---|\n"
+
+
+def row(run: dict[str, Any]) -> str:
+    """A run as the page shows it: counts of the same end are added up, whatever they are of."""
+    if "attack" in run:
+        ends: Counter[str] = Counter()
+        for what, times in run["counts"].items():
+            ends[what.rpartition(": ")[2]] += times
+        came = ", ".join(f"{times:,} {what.replace(', ', ' and ')}" for what, times in sorted(ends.items()) if times)
+        command = f"`reliability.py --seed {run['seed']} {run['attack']}={run['tried']}`"
+        run = {"found": "none", **run, "command": command, "tried": f"{run['tried']:,}", "came": came}
+    return "| " + " | ".join(run[name] for name in ("command", "tried", "came", "found")) + " |\n"
+
+
+def page(text: str) -> str:
+    """The page with its table of runs written anew."""
+    before, head, after = text.partition(_HEAD)
+    rows = [row(json.loads(line)) for line in RUNS.read_text().splitlines()]
+    return before + head + "".join(rows) + after[after.index("\n\n") + 1 :]
+
+
 def main() -> int:
     """Run the attacks; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME[=COUNT]", help=f"of {', '.join(ATTACKS)}")
     parser.add_argument("--share", type=float, default=0.01, help="of the count that is wanted")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", action="store_true", help="append to benchmarks/attacks/runs.jsonl")
+    parser.add_argument("--page", action="store_true", help="only write the table of docs/reliability.md")
     given, found = parser.parse_args(), False
+    if given.page:
+        PAGE.write_text(page(PAGE.read_text()))
+        return 0
     for words in given.names or ATTACKS:
         name, _, count = words.partition("=")
         if name not in ATTACKS:
@@ -66,7 +99,11 @@ def main() -> int:
         tried, start = int(count or max(1, wanted * given.share)), time.time()
         counts, findings = attack(tried, given.seed)
         told = {"attack": name, "seed": given.seed, "tried": tried, "seconds": round(time.time() - start)}
-        print(json.dumps({**told, "counts": dict(sorted(counts.items())), "findings": findings}), flush=True)
+        line = json.dumps({**told, "counts": dict(sorted(counts.items())), "findings": findings})
+        print(line, flush=True)
+        if given.keep:
+            with RUNS.open("a") as file:
+                file.write(line + "\n")
         found |= bool(findings)
     return int(found)
 

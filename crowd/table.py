@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.errors import PluginError, UsageError, did_you_mean
 from hutch.core.hooks import hookimpl
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.dawid_skene import DawidSkene
@@ -32,10 +32,14 @@ def create(name: str, models: Mapping[str, type[CrowdModel]], **parameters: Any)
     Raises:
         UsageError: no such model.
         ConfigError: a parameter is unknown or out of range.
+        PluginError: the model of a plugin lacks a method.
 
     >>> create("one_coin", {model.name: model for model in BUILT_IN}, right=3).parameters.right
     3.0
     """
     if name not in models:
         raise UsageError(f"no crowd model {name!r}; {did_you_mean(name, models)}")
-    return models[name](**parameters)
+    model = models[name]
+    if lacking := sorted(getattr(model, "__abstractmethods__", ())):
+        raise PluginError(f"crowd model {name!r}: {model.__module__}.{model.__name__} lacks {', '.join(lacking)}")
+    return model(**parameters)

@@ -36,7 +36,7 @@ from hutch.plugins.manager import installed
 
 SLACK = 600 << 20  # bytes: what an interpreter and a compiler take beside a model
 
-ROOM = 8 << 20
+ROOM = 12 << 20
 """Bytes beside twice what loading the sound model takes: modules that are imported for the message of a refusal."""
 
 Arrays = dict[str, NDArray[Any]]

@@ -76,7 +76,8 @@ _FILES = ("new", "told", "told.npy", "told.csv", "model", "store.db", "new.db")
 Before = Callable[[], None]
 
 
-def _inputs(folder: Path) -> None:
+def _inputs(folder: Path, used: set[str]) -> None:
+    """Write the files that these words of commands name."""
     (folder / "data.vw").write_text("\n".join(lines(2000, 0)) + "\n")
     (folder / "pool.vw").write_text("\n".join(line.partition(" ")[2] for line in lines(300, 3)) + "\n")
     (folder / "labels.tsv").write_text("".join(f"w{i % 7}\tt{i // 3}\t{i * i % 5 % 2}\n" for i in range(900)))
@@ -89,16 +90,23 @@ def _inputs(folder: Path) -> None:
     np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=(300, 4)))
     chain = "weights: {bits: 12}\nchain:\n  - active: {budget: 0.2, simulation: false, labels: [-1, 1]}\n"
     (folder / "chain.yaml").write_text(chain + "  - linear: {loss: logistic}\n")
-    made = run(["train", "data.vw", "-C", "chain.yaml", "-f", "model", "--quiet"], folder)
-    fitted = run([*COMMANDS["em fit"][:-1], "fit"], folder)
-    asked = run(["active", "ask", "pool.vw", "-i", "model", *_STORE, "-n", "20"], folder)
-    if wrong := made.wrong(0) or fitted.wrong(0) or asked.wrong(0):
+    if used & {"model", "store.db", "pool.vw"}:
+        _done(["train", "data.vw", "-C", "chain.yaml", "-f", "model", "--quiet"], folder)
+    if "fit" in used:
+        _done([*COMMANDS["em fit"][:-1], "fit"], folder)
+    if "store.db" in used:
+        asked = _done(["active", "ask", "pool.vw", "-i", "model", *_STORE, "-n", "20"], folder)
+        ids = [json.loads(line)["id"] for line in asked.out.splitlines()]
+        answers = [json.dumps({"id": id, "worker": "ann", "label": 1}) for id in ids]
+        (folder / "answers.jsonl").write_text("\n".join(answers) + "\n")
+        _done(["active", "answer", "answers.jsonl", *_STORE], folder)
+
+
+def _done(command: list[str], folder: Path) -> Done:
+    done = run(command, folder)
+    if wrong := done.wrong(0):
         raise RuntimeError(wrong)
-    ids = [json.loads(line)["id"] for line in asked.out.splitlines()]
-    answers = [json.dumps({"id": id, "worker": "ann", "label": 1}) for id in ids]
-    (folder / "answers.jsonl").write_text("\n".join(answers) + "\n")
-    if wrong := run(["active", "answer", "answers.jsonl", *_STORE], folder).wrong(0):
-        raise RuntimeError(wrong)
+    return done
 
 
 def _full(descriptor: int) -> None:
@@ -226,11 +234,12 @@ def attack(count: int, seed: int, only: str = "") -> Found:
         inputs, place = Path(folder) / "inputs", Path(folder) / "place"
         inputs.mkdir()
         place.mkdir()
-        _inputs(inputs)
+        names = [name for name in COMMANDS if name.startswith(only)]
+        _inputs(inputs, {word for name in names for word in COMMANDS[name]})
         with _small_disk(place) as mounted:
             tried = _Attack(inputs, place, mounted)
             conditions = [*STREAMS, *(PLACES if mounted else PLACES[:2])]
-            cases = [(name, condition) for name in COMMANDS if name.startswith(only) for condition in conditions]
+            cases = [(name, condition) for name in names for condition in conditions]
             random.Random(seed).shuffle(cases)
             for name, condition in cases[:count]:
                 try:

@@ -81,9 +81,12 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         given.notice(line)
     if not len(data):
         given.notice(f"{path}: no labels")
-    for alike in almost_alike(data.classes):
-        names = " and ".join(map(repr, alike))
+    alike = almost_alike(data.classes)
+    for group in alike[:3]:
+        names = " and ".join(map(repr, group))
         given.notice(f"{path}: the classes {names} differ only in case or blanks; are they one?")
+    if len(alike) > 3:
+        given.notice(f"{path}: so do {len(alike) - 3} others")
     if data.unmatched_gold:
         given.notice(f"{given.gold or path}: gold without labels: {counted(data.unmatched_gold, 'task')}")
     for classes in (given.gold, given.score):

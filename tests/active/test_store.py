@@ -361,3 +361,13 @@ def test_a_store_that_was_put_back_goes_on(tmp_path, monkeypatch):
         (tmp_path / "elsewhere").rename(tmp_path / "labels.db")
         assert store.answer([make_answer("r0", "ada", 1)]).new == 1
         assert other.answer([make_answer("r1", "bob", 1)]).new == 1
+
+
+def test_a_clock_that_was_wrong_keeps_no_request(tmp_path):
+    with Store(tmp_path / "labels.db", create=True, clock=lambda: 4e9) as store:
+        store.ask(make_requests(2), ROUND)
+        assert store.lease("ada", 600).id == "r0"
+    with Store(tmp_path / "labels.db", clock=lambda: 3e9) as store:
+        assert store.lease("bob", 600).id == "r0"
+        assert store.lease("cy", 600).id == "r1"
+        assert store.lease("dan", 600) is None

@@ -18,6 +18,8 @@ from hutch.core.text.parser import ParserOptions
 from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.model import CrowdModel
+from hutch.crowd.table import create
 from hutch.plugins.manager import Plugins
 
 OPTIONS = ParserOptions(bits=10)
@@ -100,6 +102,20 @@ class Nothing(DawidSkene):
 def test_a_crowd_model_without_posteriors_is_named(model: type[DawidSkene], message: str) -> None:
     with pytest.raises(PluginError, match=message):
         aggregate(from_triples(VOTES), model())
+
+
+class Older(CrowdModel):
+    """Written for an interface of before."""
+
+    name = "older"
+
+    def maximise(self, labels: Any, responsibilities: Any) -> Any:
+        return None
+
+
+def test_a_crowd_model_that_lacks_methods_is_named() -> None:
+    with pytest.raises(PluginError, match=r"crowd model 'older': .*\.Older lacks .*count, .*settle"):
+        create("older", {"older": Older})
 
 
 def broken(prediction: float, label: float, parameter: float) -> float:

@@ -30,6 +30,13 @@ def test_forged_models_are_refused_or_harmless() -> None:
     assert counts["forged, refused"] > 50 and counts["forged, accepted"] > 15 and counts["damaged, refused"] > 4
 
 
+def test_the_page_says_what_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ATTACKS.parent))
+    reliability = import_module("reliability")
+    written = reliability.PAGE.read_text()
+    assert reliability.page(written) == written
+
+
 def test_memory_that_loading_takes_is_seen(tmp_path: Path) -> None:
     forged = attack("forged_models")
     for take in (np.zeros, np.ones):  # asked for, touched
@@ -61,9 +68,9 @@ def test_hostile_requests_change_nothing(tmp_path: Path) -> None:
 
 
 def test_killed_commands_lose_nothing() -> None:
-    counts, findings = attack("kill_commands").attack(6, 1, ["train"])
+    counts, findings = attack("kill_commands").attack(4, 1, ["train"])
     assert findings == []
-    assert counts["train: killed"] == 6 and counts["train: whole jobs equal to the bit"] >= 1
+    assert counts["train: killed"] == 4 and counts["train: whole jobs equal to the bit"] >= 1
 
 
 def test_lost_output_is_said() -> None:

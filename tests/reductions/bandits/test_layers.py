@@ -229,6 +229,9 @@ def test_probabilities_of_actions_are_sigmoids_of_scores():
         decision = {key: record[key] for key in ("shared", "actions")} | {"costs": [float(k % 2) for k in features]}
         sigmoids = 1 / (1 + np.exp(scored.predict([decision]).astype(float)))
         np.testing.assert_allclose(chain.predict([decision]), sigmoids / sigmoids.sum(), rtol=1e-5)
+        [batch] = to_batches([decision], chain.parser)
+        outputs, _ = chain.run_batch(batch, learn=False)
+        np.testing.assert_array_equal(outputs.raw[1:], scored.predict([decision]))
         assert chain.learn([decision]).shape == scored.learn([decision]).shape
 
 
