@@ -109,6 +109,14 @@ def test_squarecb_by_its_formula():
         scored.learn([record if last else {**record, "probability": 1.0}])  # which is how SquareCB has it learned
 
 
+def test_the_loss_of_an_explorer_is_the_inverse_propensity_estimate_of_its_cost():
+    chain, estimate = _plain({"explore_epsilon": {"epsilon": 0.3}}), 0.0
+    for record, _, chosen, cost, probability in _decisions(40):
+        record["importance"] = importance = 0.5 + chosen
+        estimate += importance * chain.learn([record])[chosen] * cost / probability
+    assert chain.statistics.sum_loss == pytest.approx(estimate, rel=1e-5)
+
+
 def test_greedy_finds_the_cheap_actions():
     chain = _plain("explore_epsilon")
     chain.learn([record for record, *_ in _decisions(400)])
