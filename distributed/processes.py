@@ -11,8 +11,9 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
 from mmap import ACCESS_COPY, mmap
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from hutch.core.errors import HutchError
@@ -76,7 +77,7 @@ class Processes:
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._workers, get_context("spawn"), _begin)
+        return ProcessPoolExecutor(self._workers, get_context("spawn"), _begin, (self._folder,))
 
     def begin(self, run: Callable[[], None]) -> Future[None]:
         """Hand a call to a process."""
@@ -149,9 +150,19 @@ def _finish(ref: Value) -> None:
         ref.task = None
 
 
-def _begin() -> None:
-    """An interrupt from the terminal reaches every process; it is for the one that began the work."""
+def _begin(folder: str) -> None:
+    """An interrupt from the terminal reaches every process; it is for the one that began the work, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+
+
+def _end_with_parent(folder: str) -> None:
+    """A process whose parent is killed would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        shutil.rmtree(folder, True)
+        os._exit(1)
 
 
 def _work(function: Callable[..., Any], arguments: Sequence[str], results: Sequence[str]) -> None:

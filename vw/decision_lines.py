@@ -1,6 +1,7 @@
 """Vowpal Wabbit's forms of predictions for decisions."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
@@ -72,8 +73,9 @@ def raw_decision_lines(chain: Chain) -> Lines:
     """What `-r` writes: scores where costs are predicted, otherwise nothing, and zeros of a simulation, as VW does."""
     if chain.layers[0].name == "simulate_bandit_with_features":
         return raw_zeros
-    if chain.predicts is Predictions.ACTION_SCORES and chain.takes is Labels.ACTION_COSTS:
-        return raw_lines
+    if chain.takes is Labels.ACTION_COSTS:
+        of_probabilities = chain.predicts is Predictions.ACTION_PROBABILITIES
+        return lambda batch, outputs: raw_lines(batch, outputs.raw if of_probabilities else outputs.predictions)
     if chain.takes is Labels.LOGGED_ACTION and chain.predicts is Predictions.ACTION_PROBABILITIES:
         return raw_labels
     if chain.takes is Labels.LOGGED_CLASS and chain.layers[0].name == "action_per_class" and not _is_best(chain):
@@ -106,9 +108,9 @@ def raw_zeros(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
-def raw_lines(batch: Batch, outputs: Outputs) -> bytes:
+def raw_lines(batch: Batch, raw: NDArray[np.float32]) -> bytes:
     """`-r` of costs with features: class and score of each line, 0 of a shared one."""
-    scores = np.where(shared_rows(batch), 0, outputs.predictions).tolist()
+    scores = np.where(shared_rows(batch), 0, raw).tolist()
     pairs = zip(classes_of(batch), scores, strict=True)
     return b"".join(b"%d:%s%s" % (c, f"{score:g}".encode(), tail(batch, k)) for k, (c, score) in enumerate(pairs))
 

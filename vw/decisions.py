@@ -21,7 +21,7 @@ _BELONGS = {
     "no_predict": ("cb_adf",),
     "cb_type": _BANDITS,
     "clip_p": _BANDITS,
-    "cb_sample": ("cb_explore_adf",),
+    "cb_sample": ("cb_explore_adf", "cbify_ldf"),
     **dict.fromkeys(("epsilon", *_EXPLORERS, "regcbopt", "first_only"), _EXPLORING),
     "loss0": ("cbify", "cbify_ldf"),
     "loss1": ("cbify", "cbify_ldf"),
@@ -179,6 +179,12 @@ def _explorer(options: Namespace) -> list[Any]:
 def _costs(options: Namespace) -> dict[str, Any]:
     low, high = options.cb_min_cost, options.cb_max_cost
     if options.cbify is not None or options.cbify_ldf:
+        for name, given, owner, cost in (("min", low, "loss0", 0.0), ("max", high, "loss1", 1.0)):
+            cost = cost if getattr(options, owner) is None else getattr(options, owner)
+            if given not in (None, cost):
+                raise UsageError(
+                    f"--cb_{name}_cost: got {given:g}, wanted {cost:g}: a simulation takes --{owner} for it"
+                )
         low, high = options.loss0, options.loss1
     return {"mellowness": options.mellowness, "lowest_cost": low, "highest_cost": high}
 
@@ -270,7 +276,7 @@ _SHARED = (
     "duplicate_interactions",
     "ignore_linear",
 )
-_UNUSED = ("learning_rate", "power_t", "initial_t", "decay", "adaptive", "normalized", "invariant")
+_UNUSED = ("learning_rate", "power_t", "initial_t", "decay")
 
 
 def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
@@ -293,7 +299,7 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
             raise UsageError("--ftrl_alpha and --ftrl_beta need --ftrl, --coin or --pistol")
         return {"linear": linear} if linear else "linear"
     known = (*_SHARED, "l1", "l2") if asked == ["ftrl"] else _SHARED
-    for name in linear:
+    for name in ["sgd"] if options.sgd else linear:
         if name not in (*known, *_UNUSED):
             raise UsageError(f"--{name}: --{asked[0]} does not have it")
     parameters = {name: value for name, value in linear.items() if name in known} | sums

@@ -149,7 +149,6 @@ _RARE = (
         "`--csoaa_ldf --probabilities` with shared lines",
         "the loss is that of the likeliest action; VW tells that of the line before it",
     ),
-    ("`--csoaa_ldf --probabilities` with `-r`", "an empty file; VW writes scores"),
     ("`--coin` with `-r`", "the prediction as reported; VW writes one made while it learns"),
     ("`--cb_force_legacy` with `-t` and `--first`", "predictions do not use up the uniform ones; VW's do"),
     (
@@ -157,8 +156,19 @@ _RARE = (
         "the loss on what is held out is estimated by inverse propensities; VW uses estimates of the example before",
     ),
     (
-        "continuing with `--bag`, `--cover` or `--rnd`",
+        "continuing with `--bag`, `--cover`, `--rnd` or `--cb_type dr`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
+    ),
+    ("`--rnd` with `--l1` or `--l2`", "probabilities differ in the fourth digit or later; the cause is not found yet"),
+    ("continuing with `--cbify` or `--cbify_ldf`", "draws go on in Hutch; VW begins them anew"),
+    ("`--cb_type dr` with `-t`", "the mean loss is doubly robust; VW estimates it by inverse propensities"),
+    (
+        "`--regcb` and `--squarecb --elim` with `-t`",
+        "ranges of costs are those of a run that learns; VW's are wider, so that fewer actions are eliminated",
+    ),
+    (
+        "`--rnd`, `--regcb` and `--squarecb --elim` with `--ftrl`, `--pistol` or `--coin`",
+        "refused: these learners have no random functions and no ranges",
     ),
     (
         "a line of JSON that cannot be used, or has a decision without actions",

@@ -41,7 +41,11 @@ TESTS: dict[str, list[str]] = {
     _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],
     _INNER: [f"tests/em/{name}.py" for name in ("base/test_inner", "test_stream", "test_engine")],
     _SCHEDULE: ["tests/em/base/test_schedule.py", "tests/em/base/test_inner.py"],
-    _SHARES: [f"tests/{name}.py" for name in ("reductions/bandits/test_probabilities", "vw/test_bandit_peer")],
+    _SHARES: [
+        "tests/reductions/bandits/test_probabilities.py",
+        "tests/reductions/bandits/test_layers.py::test_the_loss_of_an_explorer_is_the_inverse_propensity_estimate_of_its_cost",
+        "tests/vw/test_bandit_peer.py",
+    ],
     _TABLES: _LEVEL_TESTS[::-1],
 }
 """The tests that are to notice a fault in an area, or in a file where these are others."""

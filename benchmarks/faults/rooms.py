@@ -42,7 +42,10 @@ TESTS: dict[str, list[str]] = {
     + [f"{_LAYER}::test_a_shared_covariance_of_squared_loss_is_that_of_each_sub_model", _LAYER],
     _LOW: [f"{_LAYER}::test_low_rank_learns_as_its_twin", _LAYER],
     _BAYES: [f"{_LAYER}::test_words_alone_are_ridge_regression_of_each", _LAYER],
-    "parameter-free": ["tests/reductions/test_ftrl.py", "tests/vw/test_peer_options.py"],
+    "parameter-free": [
+        *(f"tests/reductions/test_ftrl.py::test_{name}_by_its_formula" for name in ("ftrl", "pistol", "coin_betting")),
+        "tests/reductions/test_ftrl.py",
+    ],
     "holdout": ["tests/core/run/test_passes.py"],
     "model files": [
         *(
@@ -108,8 +111,8 @@ FAULTS: tuple[Fault, ...] = (
           "AND (number IS NULL OR number <= ?)", "AND (number IS NULL OR number >= ? - 1E9)"),
     Fault("readers", "skipped annotations of Label Studio are labels", _STUDIO,
           'if annotation.get("was_cancelled"):', "if False:"),
-    Fault("readers", "the ground truth of Label Studio is a label", _STUDIO, "            if truth:\n",
-          "            if False:\n"),
+    Fault("readers", "the ground truth of Label Studio is a label", _STUDIO, "        elif truth:\n",
+          "        elif False:\n"),
     Fault("readers", "answers to another question of Label Studio count", _STUDIO,
           "for question, value in given if question == wanted]", "for question, value in given]"),
     Fault("readers", "rejected answers of Toloka count", _TOLOKA, '"REJECTED": REJECTED, ', ""),

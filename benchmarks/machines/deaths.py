@@ -1,12 +1,12 @@
 """Predictions by a command that is killed; crowds and chains on a Ray cluster that loses workers and a node.
 
     python benchmarks/machines/deaths.py predict [--lines 10000000] [--files 20]
-    python benchmarks/machines/deaths.py ray [--nodes 4] [--labels 100000]
+    python benchmarks/machines/deaths.py ray [--nodes 4] [--labels 100000] [--every 5]
 
 `predict`: the command dies twice, by SIGKILL; then it is given once more. Every result must be there once, and equal to
 what one process predicts, to the bit. `ray` (pip install 'hutch[ray]'): a local cluster of several nodes of one
-processor; in every round a process that works on a task is killed, and once a whole node is removed; hashes of the
-results must be those of this process.
+processor; every so many seconds a process that works on a task is killed, and once a whole node is removed; hashes of
+the results must be those of this process.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def jobs(labels: Any, data: Path, engine: Any) -> list[str]:
     return [hashed({"posterior": fit.posterior, **fit.state.workers}), hashed(arrays)]
 
 
-def on_ray(nodes: int, count: int, folder: Path) -> None:
+def on_ray(nodes: int, count: int, every: float, folder: Path) -> None:
     """The same jobs here, on one node, and on several while processes and a node die."""
     import ray
     from ray.cluster_utils import Cluster
@@ -99,12 +99,12 @@ def on_ray(nodes: int, count: int, folder: Path) -> None:
             assert found == want
 
             def kill() -> None:
-                while not done.wait(1.0):
-                    for entry in Path("/proc").iterdir():
-                        if entry.name.isdigit() and _ours(entry):
-                            os.kill(int(entry.name), signal.SIGKILL)
-                            killed.append(entry.name)
-                            break
+                while not done.wait(every):
+                    while not (found := [each for each in Path("/proc").iterdir() if _ours(each)]):
+                        if done.wait(0.02):
+                            return
+                    os.kill(int(found[0].name), signal.SIGKILL)
+                    killed.append(found[0].name)
 
             killer = threading.Thread(target=kill)
             killer.start()
@@ -127,7 +127,7 @@ def on_ray(nodes: int, count: int, folder: Path) -> None:
 def _ours(entry: Path) -> bool:
     """Whether a process is Ray's, works on a task of ours and was begun below this process."""
     try:
-        if not (entry / "cmdline").read_bytes().startswith((b"ray::work", b"ray::_work")):
+        if not entry.name.isdigit() or not (entry / "cmdline").read_bytes().startswith((b"ray::work", b"ray::_work")):
             return False
         parent = int(entry.name)
         while parent > 1 and parent != os.getpid():
@@ -142,12 +142,13 @@ def main() -> None:
     arguments.add_argument("job", choices=["predict", "ray"])
     for option, default in (("--lines", 10_000_000), ("--files", 20), ("--nodes", 4), ("--labels", 100_000)):
         arguments.add_argument(option, type=int, default=default)
+    arguments.add_argument("--every", type=float, default=5.0)
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.job == "predict":
             predict_and_die(given.lines, given.files, Path(folder))
         else:
-            on_ray(given.nodes, given.labels, Path(folder))
+            on_ray(given.nodes, given.labels, given.every, Path(folder))
 
 
 if __name__ == "__main__":

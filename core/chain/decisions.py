@@ -209,7 +209,9 @@ def _write_outputs(s, r, d, e, row, stop):
     predictions[row] = raw[row] = np.float32(np.nan)
     for k in range(d.count):
         places[first + k], predictions[first + uint64(ranked[k])] = ranked[k], values[k]
-        raw[first + k], losses[first + k] = e.raw, np.float32(0)
+        own = d.has_raw == uint64(1)
+        raw[first + k] = float32s_at(d.raw, d.count)[k] if own else e.raw
+        losses[first + k] = np.float32(0)
     losses[row] = e.loss
 
 
@@ -247,7 +249,7 @@ def drive_decisions(decisions, start):
         e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), uint64(0)
         r.counter += 1
         held_out = learning and ((r.period > 0 and r.counter % r.period == 0) or (r.after > 0 and r.counter > r.after))
-        weight = e.importance
+        weight, d.has_raw = e.importance, uint64(0)
         if d.count > uint64(0):
             learns = learning and labeled and weight > 0 and (s.as_vw == uint64(1) or not held_out)
             call(layer.learn if learns else layer.predict, top, example, e.label, weight, uint64(0))
@@ -263,6 +265,9 @@ def drive_decisions(decisions, start):
         if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
             break
     return int64(row)
+
+
+_OF_ACTIONS = (("classes", "u4"), ("costs", "f4"), ("ranked", "u4"), ("values", "f4"), ("raw", "f4"))
 
 
 class DecisionDriver:
@@ -339,7 +344,7 @@ class DecisionDriver:
         if len(self._actions) < actions:
             self._actions = np.zeros(2 * actions, ACTION)
             self._decision["actions"] = self._actions.ctypes.data
-            for name, kind in (("classes", "u4"), ("costs", "f4"), ("ranked", "u4"), ("values", "f4")):
+            for name, kind in _OF_ACTIONS:
                 self._allocate(self._decision, name, 2 * actions, kind)
         if len(self._room.get("indices", ())) < features:
             self._allocate(self._record, "indices", 2 * features, "u4")

@@ -39,6 +39,8 @@ DECISION = np.dtype(
         ("only_learns", "u8"),  # in: 1 if `learn` need not predict; ranked and values then stay as they are
         ("ranked", "u8"),  # out: address of uint32[count], the best action first
         ("values", "u8"),  # out: address of float32[count]: score or probability of each entry of `ranked`
+        ("raw", "u8"),  # out: address of float32[count]: raw score of each action, where `has_raw`; 0: no room for them
+        ("has_raw", "u8"),  # out: 1 if the actions have raw scores of their own, in place of EXAMPLE.raw
     ]
 )
 

@@ -17,8 +17,8 @@ from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of
-from hutch.core.kernel.decision import decision_of, place_of, values_of
+from hutch.core.kernel.abi import float32s_at, kernel, learn_next, predict_next, state_of
+from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 
 _0, _1 = np.float32(0), np.float32(1)
@@ -34,10 +34,13 @@ own_of = state_of(STATE)
 
 @helper
 def _normalise(example):
-    """Turn the scores of all actions into probabilities, summed in the order of the actions."""
+    """Turn the scores of all actions, which become the raw ones, into probabilities, summed in the actions' order."""
     d, total = decision_of(example), _0
-    values = values_of(d)
+    ranked, values = ranked_of(d), values_of(d)
+    d.has_raw = uint64(d.raw != uint64(0))
     for k in range(len(values)):
+        if d.has_raw == uint64(1):
+            float32s_at(d.raw, d.count)[ranked[k]] = values[k]
         values[k] = _1 / (_1 + math.exp(values[k]))
     for action in range(int64(d.count)):
         total += values[place_of(d, action)]

@@ -101,10 +101,10 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Widen the range of costs, then the same, then let the layer below learn."""
+    """The same, widen the range of costs, then let the layer below learn."""
     state, d = own_of(layer), decision_of(example)
-    state.lowest, state.highest = min(state.lowest, d.cost), max(state.highest, d.cost)
     predict_own(layer, example, importance, offset)
+    state.lowest, state.highest = min(state.lowest, d.cost), max(state.highest, d.cost)
     teach_next(layer, example, importance, offset)
     return conclude(example, importance)
 

@@ -50,10 +50,17 @@ def draw_gaussian(state):
 
 @helper
 def draw_action(probabilities, u):
-    """The first place at which the running sum of probabilities exceeds a share `u` of their sum; and that sum."""
+    """The first place at which the running sum of probabilities exceeds a share `u` of their sum; and that sum.
+
+    What is below 0, as `explore_squarecb` may say of the best action when it eliminates others, becomes 0.
+    """
     total = _0
-    for p in probabilities:
-        total += p
+    for k in range(len(probabilities)):
+        probabilities[k] = max(probabilities[k], _0)
+        total += probabilities[k]
+    if total == _0:
+        probabilities[0] = _1
+        return 0, _1
     target, run = min(total * u, total), _0
     for k in range(len(probabilities)):
         run += probabilities[k]

@@ -17,7 +17,14 @@ from hutch.core.kernel.decorators import helper
 from hutch.reductions.bandits.random import draw_gaussian
 from hutch.reductions.linear.features import features_of, is_left_out
 from hutch.reductions.linear.memory import reserve
-from hutch.reductions.linear.terms import MAX_ORDER, find_terms, term_at, terms_record_of
+from hutch.reductions.linear.terms import (
+    MAX_ORDER,
+    fill_wildcards,
+    find_terms,
+    have_wildcards_of_vw,
+    term_at,
+    terms_record_of,
+)
 
 _0 = np.float32(0)
 _TWO, _LEAST = np.float32(2), np.float32(1e-12)
@@ -93,8 +100,13 @@ def random_value(walk, example, offset, scale):
                 sums = _add(sums, values[i], ((index * multiplier) << w.shift) + shifted)
     if features.terms != uint64(0):
         record = terms_record_of(features.terms)
+        without = have_wildcards_of_vw(features.terms)
+        if without:  # as in VW, where what fills the wildcards does so below this
+            fill_wildcards(features.terms, False)
         find_terms(features.terms, ids, int64(e.namespace_count))
         found, permutations = reserve(record.found, uint64(0)), record.permutations == 1
         for t in range(int64(record.term_count)):
             sums = _walk_term(w, e, term_at(found, t), permutations, multiplier, shifted, sums)
+        if without:
+            fill_wildcards(features.terms, True)
     return math.sqrt(scale) * sums[1] / math.sqrt(_TWO * max(_LEAST, sums[0]))

@@ -25,6 +25,7 @@ from hutch.core.loss.kinds import KIND_HINGE
 from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
 from hutch.reductions.linear.rates import measure, measure_default, rates_of
+from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
 
 LINEAR = np.dtype(
     [
@@ -389,9 +390,18 @@ def sensitivity(layer, example, label, importance, offset):
     shared, prediction = shared_of(e.shared), e.predicted
     if e.is_predicted == uint64(0):
         prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
-    else:
-        gather(features_of(state.features), example, offset)
+    features, total = features_of(state.features), e.features
+    without = features.terms != uint64(0) and have_wildcards_of_vw(features.terms)
+    if without:  # as in VW, where what fills the wildcards does so to predict and to learn only
+        fill_wildcards(features.terms, False)
+        features.guessed = uint64(0)
+    if without or e.is_predicted != uint64(0):
+        gather(features, example, offset)
     norm = _hypothetical_norm(state, example, prediction, label, importance, offset)
+    if without:
+        fill_wildcards(features.terms, True)
+        features.guessed = uint64(0)
+    e.features = total
     return _scale(state, shared, _1) * norm
 
 

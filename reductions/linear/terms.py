@@ -289,3 +289,17 @@ def find_terms(at, ids, count):
     if complete:
         record.id_count = uint64(count)
     return int64(record.term_count)
+
+
+@helper
+def have_wildcards_of_vw(at):
+    """Whether there are wildcards, and ids are first letters."""
+    record = terms_record_of(at)
+    return record.wildcards == 1 and record.letters == 1
+
+
+@helper
+def fill_wildcards(at, filled):
+    """Let wildcards stand for namespaces, or for none; terms are found anew."""
+    record = terms_record_of(at)
+    record.wildcards, record.id_count = uint64(filled), UNKNOWN

@@ -1,7 +1,9 @@
 """Engines: the same values everywhere, errors of users as they are, nothing lost with a process."""
 
 import re
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +141,37 @@ def test_a_task_may_change_what_it_gets(processes):
     tasks = [processes.submit(scribble, shared)[0] for _ in range(3)]
     assert [processes.get(task) for task in tasks] == [100_000.0] * 3
     assert not processes.get(shared).any()
+
+
+KILLED = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+from distributed_tasks import both
+from hutch.distributed.processes import Processes
+if __name__ == "__main__":
+    engine = Processes(2)
+    tasks = [engine.submit(both, engine.put(k), engine.put(1), results=2) for k in range(4)]
+    print([engine.get(sum) for sum, _ in tasks], *engine._pool._processes, engine._folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_nothing_stays_of_a_command_that_is_killed(tmp_path):
+    (tmp_path / "main.py").write_text(KILLED)
+    command = [sys.executable, tmp_path / "main.py", Path(__file__).parent]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        *sums, first, second, folder = process.stdout.readline().split()
+        assert sums == ["[1,", "2,", "3,", "4]"] and Path(folder).is_dir()
+        process.kill()
+    deadline = time.monotonic() + 30
+    while any(running(pid) for pid in (first, second)) or Path(folder).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -71,13 +71,13 @@ EXPLORERS = [
     "--squarecb --gamma_scale 30 -q ::",
     "--squarecb --elim --mellowness 0.01 --cb_min_cost -2 --cb_max_cost 2",
     "--regcb --cb_min_cost -2 --cb_max_cost 2 -q ua",
-    "--regcb --regcbopt --mellowness 0.5 --first_only",
+    "--regcb --regcbopt --mellowness 0.5 --first_only -q ua -q a:",
     "--bag 4 --epsilon 0.05 --random_seed 3",
     "--bag 2 --greedify --cb_type dr",
     "--cover 3 -q ua",
     "--cover 4 --psi 0.3 --cb_type dr --epsilon 0.2",
     "--cover 2 --nounif --cb_type ips",
-    "--rnd 2 -q ua --epsilon 0.1",
+    "--rnd 2 -q ua -q a: --epsilon 0.1",
     "--synthcover --synthcoversize 30",
     "--cb_sample --epsilon 0.4 --random_seed 9",
 ]
@@ -100,6 +100,7 @@ EXPLORERS = [
         ("--wap_ldf mc --loss_function hinge --ignore_linear a -q ab", ("costs", 40)),
         ("--csoaa_ldf mc --probabilities --loss_function logistic", ("costs", 41)),
         ("--cbify_ldf --softmax --lambda 4 --cb_type dr", ("alone", 42)),
+        ("--cbify_ldf --squarecb --elim --mellowness 0.1 -q a:", ("alone", 53)),
         ("--cb 3 --cb_force_legacy -q xx --l1 1e-4", (_some, 43)),
         ("--cb 3 --cb_force_legacy --cb_type dm --sgd -l 0.1", (_logged, 44)),
         ("--cb_explore 3 --cb_force_legacy --cover 3 --psi 0.4 --nounif", (_logged, 45)),
@@ -121,3 +122,13 @@ def test_same_lines(arguments, text, tmp_path, monkeypatch, capfd):
     assert run([*words, "-p", "ours"]) == 0
     ours, theirs = ((tmp_path / name).read_text().splitlines() for name in ("ours", "theirs"))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("arguments", ["", "--probabilities"])
+def test_same_raw_lines(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text(_decisions(54, "costs"))
+    words = ["-d", "data", *f"--csoaa_ldf mc --loss_function logistic --quiet {arguments}".split()]
+    subprocess.run([sys.executable, "-m", "vowpalwabbit", *words, "-r", "theirs"], check=True, capture_output=True)
+    assert run([*words, "-r", "ours"]) == 0
+    assert (tmp_path / "ours").read_text() == (tmp_path / "theirs").read_text()

@@ -53,13 +53,17 @@ def test_by_hand():
     found = _value(w, c, dr, 2.0)
     assert found.ips.value == pytest.approx(1.75)
     assert found.snips.value == pytest.approx(3.5 / 2.5)
+    spread = np.sqrt(4 * (1 - 1.4) ** 2 + 0.25 * (3 - 1.4) ** 2) / 2.5
+    assert found.snips.high - found.snips.value == pytest.approx(2 * spread)
     assert found.dr.high - found.dr.value == pytest.approx(2 * np.sqrt(0.5) / np.sqrt(2))
     assert found.effective == pytest.approx(2.5**2 / 4.25)
 
 
 def test_greedy_chains_choose_the_best_score():
     greedy = {"chain": CHAIN["chain"][1:]}
-    assert _evaluate(_log(2), greedy).ips.value < 0.4
+    turned = [{**d, "actions": d["actions"][::-1], "chosen": 1 - d["chosen"]} for d in _log(2)]
+    for log in (_log(2), turned):
+        assert _evaluate(log, greedy).ips.value < 0.4
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,14 @@ def test_squarecb_by_its_formula():
         scored.learn([record if last else {**record, "probability": 1.0}])  # which is how SquareCB has it learned
 
 
+def test_the_loss_of_an_explorer_is_the_inverse_propensity_estimate_of_its_cost():
+    chain, estimate = _plain({"explore_epsilon": {"epsilon": 0.3}}), 0.0
+    for record, _, chosen, cost, probability in _decisions(40):
+        record["importance"] = importance = 0.5 + chosen
+        estimate += importance * chain.learn([record])[chosen] * cost / probability
+    assert chain.statistics.sum_loss == pytest.approx(estimate, rel=1e-5)
+
+
 def test_greedy_finds_the_cheap_actions():
     chain = _plain("explore_epsilon")
     chain.learn([record for record, *_ in _decisions(400)])
@@ -221,6 +229,9 @@ def test_probabilities_of_actions_are_sigmoids_of_scores():
         decision = {key: record[key] for key in ("shared", "actions")} | {"costs": [float(k % 2) for k in features]}
         sigmoids = 1 / (1 + np.exp(scored.predict([decision]).astype(float)))
         np.testing.assert_allclose(chain.predict([decision]), sigmoids / sigmoids.sum(), rtol=1e-5)
+        [batch] = to_batches([decision], chain.parser)
+        outputs, _ = chain.run_batch(batch, learn=False)
+        np.testing.assert_array_equal(outputs.raw[1:], scored.predict([decision]))
         assert chain.learn([decision]).shape == scored.learn([decision]).shape
 
 

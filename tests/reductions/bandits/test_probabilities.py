@@ -117,3 +117,13 @@ def test_numbers_have_the_moments_of_their_distributions():
     assert numbers.mean() == pytest.approx(0, abs=0.03)
     assert numbers.std() == pytest.approx(1, abs=0.02)
     assert (np.abs(numbers) < 1).mean() == pytest.approx(0.6827, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("values", "u", "place", "after"),
+    [([-1, 1, 1], 0.4, 1, [0, 1, 1]), ([-1, 1, 1], 0.6, 2, [0, 1, 1]), ([0, -2], 0.9, 0, [1, 0])],
+)
+def test_a_draw_takes_what_is_below_0_as_0(values, u, place, after):
+    shares = np.array(values, np.float32)
+    assert _draw(shares, np.float32(u)) == (place, sum(after))
+    assert shares.tolist() == after
