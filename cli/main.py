@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_WITHOUT_BLAS = ("train", "predict", "vw")
+_WITHOUT_BLAS = ("train", "predict", "vw", "active", "crowd", "em")
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # not if whoever started us ignores it
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # there is nothing to say or to save before a command begins
