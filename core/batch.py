@@ -140,7 +140,7 @@ _POINTED = {
 }
 
 
-_FEW = 16
+_FEW = 8
 """Of a batch's rows, if fewer than one in so many are chosen, it is faster to look each up than to go through all."""
 
 
