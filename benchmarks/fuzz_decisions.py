@@ -114,7 +114,7 @@ class Case:
             or (self.second is not None and "--cbify" in words)
             or (self.second == "-t" and re.search(r"--cb_type dr|--regcb|--elim", words))
             or re.search(r"--(rnd|regcb|elim).*--(ftrl|pistol|coin)", words)
-            or ("--rnd" in words and "--l1" in words)
+            or ("--rnd" in words and re.search("--l[12]", words))
         )
 
 

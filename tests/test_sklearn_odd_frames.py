@@ -122,3 +122,11 @@ def test_counts_are_predicted_not_their_logarithms() -> None:
     ours, theirs = (mean_poisson_deviance(counts, each.predict(X)) for each in (model, peer))
     assert theirs <= ours < 1.01 * theirs
     np.testing.assert_allclose(np.exp(X @ model.coef_ + model.intercept_), model.predict(X), rtol=1e-4)
+
+
+@pytest.mark.parametrize("estimator", [HutchClassifier, HutchRegressor])
+def test_columns_that_overflow_are_told(estimator: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    wide = X * [1, 1e30, 1]
+    with pytest.warns(UserWarning, match="overflowed to nan or infinity: the learning rate was too high, or numbers"):
+        estimator().fit(wide, (X[:, 0] > 0).astype(int))

@@ -159,7 +159,7 @@ _RARE = (
         "continuing with `--bag`, `--cover`, `--rnd` or `--cb_type dr`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
     ),
-    ("`--rnd` with `--l1`", "probabilities differ in the fourth digit or later; the cause is not found yet"),
+    ("`--rnd` with `--l1` or `--l2`", "probabilities differ in the fourth digit or later; the cause is not found yet"),
     ("continuing with `--cbify` or `--cbify_ldf`", "draws go on in Hutch; VW begins them anew"),
     ("`--cb_type dr` with `-t`", "the mean loss is doubly robust; VW estimates it by inverse propensities"),
     (

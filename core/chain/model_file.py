@@ -88,9 +88,21 @@ def tell_overflow(path: str | Path, weights: NDArray[Any] | None) -> None:
         path: of the model.
         weights: those in use; None if it has none.
     """
-    if weights is not None and weights.dtype.kind == "f" and (wrong := weights.size - np.isfinite(weights).sum()):
-        why = "the learning rate was too high, or numbers of the data too large"
-        warn(at(str(path), None, None, f"{counted(int(wrong), 'weight')} overflowed to nan or infinity: {why}"))
+    if weights is not None and (text := overflow_of(weights)):
+        warn(at(str(path), None, None, text))
+
+
+def overflow_of(weights: NDArray[Any]) -> str | None:
+    """How many weights are no numbers, and what that comes of; None if all are numbers.
+
+    Examples:
+        >>> overflow_of(np.array([1.0, np.inf]))
+        '1 weight overflowed to nan or infinity: the learning rate was too high, or numbers of the data too large'
+    """
+    if weights.dtype.kind != "f" or not (wrong := weights.size - np.isfinite(weights).sum()):
+        return None
+    why = "the learning rate was too high, or numbers of the data too large"
+    return f"{counted(int(wrong), 'weight')} overflowed to nan or infinity: {why}"
 
 
 def _rows_in_use(array: NDArray[Any]) -> NDArray[np.uint32] | None:

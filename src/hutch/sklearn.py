@@ -28,8 +28,9 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
 from hutch.chain import Chain
+from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.errors import ConfigError, DataError, warn
 from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
 from hutch.estimator_layers import Layers, has_scores, regression_layers, tuned, with_classes
 from hutch.frames import (
@@ -137,6 +138,8 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
                 pass  # names the row by its place in X, not in the order of learning
             raise
         self.chain_.end_pass()
+        if passes is not None and (text := overflow_of(self.chain_.weights)):
+            warn(text)
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
         rows = np.zeros((_num_samples(X), 1), np.float32)
