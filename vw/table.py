@@ -318,7 +318,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _words("interactions", "AB...", "Groups of any size to multiply.", sets="base.interactions", reads="terms"),
             _words("experimental_full_name_interactions", "A|B", "Groups of namespaces by their full names."),
             _flag("permutations", "Multiply in every order.", sets="base.permutations"),
-            _flag("leave_duplicate_interactions", "Keep those named twice.", sets="base.duplicate_interactions"),
+            _flag("leave_duplicate_interactions", "Keep interactions named twice.", sets="base.duplicate_interactions"),
             _words("ignore", "A", "Namespaces to leave out.", sets="input.ignore", reads="letters"),
             _words(
                 "ignore_linear",
