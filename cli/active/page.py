@@ -53,20 +53,26 @@ def look_of(name: list[str] | None, store: Store, instructions: str | None, show
     return Look(label_names(name or [], store.labels_allowed), text, shown)
 
 
+def check_token(token: str) -> None:
+    """Raises `UsageError` if a token cannot be a part of an address, or is short."""
+    import re
+
+    from hutch.core.errors import UsageError
+
+    if token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", token):
+        raise UsageError("--token: wanted at least 8 letters, digits, - and _")
+
+
 def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, lease: float) -> None:
     """Serve the page until interrupted.
 
     Raises:
         UsageError: the token cannot be a part of an address, or is short.
     """
-    import re
-
     from hutch.active.page import create_app, listen
     from hutch.active.page import serve as serve_page
-    from hutch.core.errors import UsageError
 
-    if token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", token):
-        raise UsageError("--token: wanted at least 8 letters, digits, - and _")
+    check_token(token)
     secret = token or store.token
     page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
     with listen(port, host) as listening:

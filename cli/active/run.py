@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hutch.cli.active.label_names import label_names
-from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, serve_page_of
+from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, check_token, look_of, serve_page_of
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains, names
 
@@ -86,6 +86,7 @@ def run(
 
     require_web()
     check_stop(stop)
+    check_token(token)
     check_sources([pool])
     check_writable(final)
     if pool == "-":
