@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Host = Annotated[
     str,
-    typer.Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is all of this machine's."),
+    typer.Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is every address of this machine."),
 ]
 Lease = Annotated[
-    float, typer.Option(min=1, metavar="X", help="Seconds for which a request that someone sees is hidden from others.")
+    float,
+    typer.Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others."),
 ]
 Instructions = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")

@@ -18,7 +18,7 @@ Stop = Annotated[
     typer.Option(
         "--stop",
         metavar="N",
-        help="Ask no more once a label is expected to save less than one mistake in N predictions to come.",
+        help="Ask no more once a label is expected to save less than one mistake in the next N predictions.",
     ),
 ]
 
@@ -36,12 +36,12 @@ def check_stop(predictions: float | None) -> None:
 
 
 def run(
-    pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table; labels are ignored.")],
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table, whose labels are ignored.")],
     store: StoreFile,
     final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
         str | None,
-        typer.Option("-C", "--config", metavar="FILE", help="The chain; `active` is on top.", autocompletion=chains),
+        typer.Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.", autocompletion=chains),
     ] = None,
     overrides: Overrides = None,
     initial: Annotated[
@@ -131,7 +131,7 @@ def run(
 def export(
     store: StoreFile,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write here; - is standard output.")
     ] = "-",
     form: Annotated[
         str,
