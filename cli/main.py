@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_WITHOUT_BLAS = ("train", "predict", "vw")
-
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # not if whoever started us ignores it
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # there is nothing to say or to save before a command begins
 
@@ -27,8 +25,9 @@ def main() -> NoReturn:
     guard()
     gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use looking for garbage
     words = sys.argv[1:]
-    if words[:1] and words[0] in _WITHOUT_BLAS or _little_memory():
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would spin from NumPy's import on, for nothing
+    os.environ["OPENBLAS_NUM_THREADS"] = (
+        "1"  # more would give sums other bits, need memory, and spin where little is done
+    )
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in all that is installed
     warnings.formatwarning = lambda message, *_: f"{message}\n"
     try:
@@ -37,17 +36,6 @@ def main() -> NoReturn:
         sys.exit(status_of_lost_output() or status)
     finally:
         gc.freeze()  # what is left ends with the process: no use looking for garbage in it either
-
-
-def _little_memory() -> bool:
-    """Whether a limit leaves so little that OpenBLAS, with memory for several threads, would wait for more for ever."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        return limit != resource.RLIM_INFINITY and limit < 2 << 30
-    except ImportError:  # Windows has none
-        return False
 
 
 def _run(words: list[str]) -> int:

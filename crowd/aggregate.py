@@ -14,6 +14,7 @@ from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
 from hutch.core.errors import ModelError, PluginError, UsageError, at
 from hutch.core.parameters import values_of
+from hutch.core.threads import one_thread
 from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
@@ -108,6 +109,7 @@ class Aggregate:
         return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})
 
 
+@one_thread()
 def aggregate(
     labels: Labels | Any,
     model: CrowdModel | None = None,

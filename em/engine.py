@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from hutch.core.errors import ConfigError
+from hutch.core.threads import one_thread
 from hutch.em.base.learner import Learner, State, pack, unpack
 from hutch.em.base.model import Array, Model
 from hutch.em.base.schedule import Schedule
@@ -110,6 +111,7 @@ class OnlineEM(Learner[P]):
     def parameters(self) -> P:
         return self.model.maximise(self._average) if self._averaged else self._current
 
+    @one_thread()
     def learn(self, batch: Any) -> None:
         batch = self.model.validate(batch)
         for first in range(0, len(batch), self.block):

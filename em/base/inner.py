@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hutch.core.errors import ConfigError
+from hutch.core.threads import one_thread
 from hutch.em.base.learner import Learner, State, pack, unpack
 from hutch.em.base.model import Array, MarginalModel
 from hutch.em.base.schedule import Schedule
@@ -53,6 +54,7 @@ class InnerEM(Learner[P]):
     def parameters(self) -> P:
         return self._current
 
+    @one_thread()
     def learn(self, batch: Any) -> None:
         batch = self.model.validate(batch)
         for first in range(0, len(batch), self.block):

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from hutch.core.errors import ConfigError
+from hutch.core.threads import one_thread
 from hutch.em.base.learner import Learner, State, pack, unpack
 from hutch.em.base.linear_algebra import is_small, leading
 from hutch.em.base.model import Array, Rows
@@ -171,6 +172,7 @@ class NaturalPPCA(Learner[PPCAParameters]):
         whole = len(self.sketch.loadings) == self.rank
         return self.sketch.parameters() if whole else self.sketch.truncated(self.rank)
 
+    @one_thread()
     def learn(self, batch: Any) -> None:
         rows = checked_rows(batch, self.sketch.mean.size, missing=False)
         if self.block == 1:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.errors import ConfigError
+from hutch.core.threads import one_thread
 from hutch.em.base.learner import Learner, State
 from hutch.em.base.model import Array
 from hutch.em.constrained.natural import Sketch, merged
@@ -79,6 +80,7 @@ class ClassPPCA(Learner[PPCAParameters]):
             return merged(self._past, self._current, past * classes, now / (now + _CONFIDENCE))
         return merged(self._past, self._current, past * before, now)
 
+    @one_thread()
     def learn(self, batch: Any) -> None:
         rows = checked_rows(batch, self._start.mean.size, missing=False)
         current, now = self._current, self._counts[1]

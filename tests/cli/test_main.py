@@ -6,10 +6,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hutch.cli.commands import Commands
 from hutch.cli.shell import lazy
+from hutch.core.chain.model_file import load_compact
+from hutch.core.chain.stored import dense
 from hutch.core.errors import HutchError
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
@@ -138,3 +141,18 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     os.read(reader, 10)
     os.close(reader)
     assert process.communicate(timeout=120)[1] == "" and process.returncode == 141
+
+
+@pytest.mark.parametrize("command", ["crowd labels.tsv --reference w8 --quiet -f {}", "em fit rows.npy -f {}"])
+def test_models_do_not_depend_on_threads_of_linear_algebra(tmp_path: Path, command: str) -> None:
+    random = np.random.default_rng(0)
+    labels = [f"w{w}\tt{i}\t{i % 4 if random.random() < 0.7 else 0}" for i in range(4000) for w in range(i % 3, 9, 2)]
+    (tmp_path / "labels.tsv").write_text("\n".join(labels) + "\n")
+    np.save(tmp_path / "rows.npy", random.normal(size=(600, 200)))
+    found = set()
+    for count in ("1", "2"):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": count}
+        subprocess.run([*HUTCH, *command.format(count).split()], cwd=tmp_path, env=environment, check=True, timeout=200)
+        arrays, _ = load_compact(tmp_path / count, kind=command.split()[0])
+        found.add(b"".join(dense(arrays[name]).tobytes() for name in sorted(arrays)))
+    assert len(found) == 1

@@ -22,11 +22,14 @@ def batch_of(lines: list[str], **options: object) -> Batch:
 @pytest.mark.parametrize("label", ["simple", "cost_sensitive"])
 def test_some_examples_of_a_batch_are_those_of_a_batch_of_their_own(label: str) -> None:
     lines = LINES if label == "simple" else [f"1:{i}.5 {i % 3 + 1}:2 |a x{i} y |b" for i in range(50)]
-    rows = np.array([3, 4, 40, 7])
-    found, wanted = chosen(batch_of(lines, label=label), rows), batch_of([lines[i] for i in rows], label=label)
-    for name in (*FIELDS, "tags", "tag_ptr", "cost_ptr", "cost_classes", "costs"):
-        assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
-    assert len(chosen(batch_of(lines, label=label), rows[:0])) == 0
+    whole = batch_of(lines, label=label)
+    for begin in (0, 3):
+        for rows in ([3, 4, 40, 7], [49], [3, 30], range(5, 45, 3), range(3, 50)):  # few, many; not in order, all
+            found = chosen(whole.rows(begin, len(lines)), np.array(rows) - begin)
+            wanted = batch_of([lines[i] for i in rows], label=label)
+            for name in (*FIELDS, "tags", "tag_ptr", "cost_ptr", "cost_classes", "costs"):
+                assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
+    assert len(chosen(whole, np.zeros(0, np.int64))) == 0
 
 
 def test_examples_are_divided_in_turn() -> None:

@@ -102,7 +102,7 @@ def test_string_values_chain() -> None:
 
 
 def test_control_characters_at_the_ends_do_not_count() -> None:
-    assert hash_namespace("\t12\x01") == 12
+    assert hash_namespace("\t12\x01") == hash_namespace(" 12 ") == 12
     assert hash_namespace("\x01ab\x02") == hash_namespace("ab")
     assert hash_namespace("\x01ab\x02", mode="all") != hash_namespace("ab", mode="all")
 

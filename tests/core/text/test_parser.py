@@ -150,13 +150,18 @@ def test_multiclass_labels() -> None:
 
 def test_cost_sensitive_labels() -> None:
     parser = TextParser(ParserOptions(label="cost_sensitive"))
-    batch = parser.parse(b"1:0.5 2:0.25 3 'tag |f a\n|f b\n4 5 |f c\nx:1 6:y 7: 8:nan 9:-1 |f d\n")
+    batch = parser.parse(b"1:0.5 2:0.25 3 'tag |f a\n|f b\n4 5 |f c\nx:1 6:y 7: 8:nan 9:-1 2:1x |f d\n")
     assert batch.cost_ptr.tolist() == [0, 3, 3, 5, 6]
     assert batch.cost_classes.tolist() == [1, 2, 3, 4, 5, 9]
     assert batch.costs.tolist() == [0.5, 0.25, UNLABELED, UNLABELED, UNLABELED, -1]
     assert batch.labels.tolist() == [2, UNLABELED, UNLABELED, 9]
     assert batch.tag(0) == b"tag"
-    assert parser.problems.counts[kinds.BAD_COST] == parser.problems.errors == 4
+    assert parser.problems.counts[kinds.BAD_COST] == parser.problems.errors == 5
+
+
+@pytest.mark.parametrize("zeros", [33, 34, 35, 36, 60])
+def test_decimals_beyond_what_a_float32_holds_change_nothing(zeros: int) -> None:
+    assert features(parse(f"1 |f a:0.25{'0' * zeros}"))[0][1] == pytest.approx(0.25, rel=1e-5)
 
 
 def test_no_labels() -> None:

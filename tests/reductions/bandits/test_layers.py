@@ -61,11 +61,12 @@ def _decisions(count, actions=3):
         yield record, features, chosen, cost, probability
 
 
-def _by_hand(kind):
+def _by_hand(kind, clip):
     """Scores before each decision is learned, by the same arithmetic in float64; `mtr`, `ips` and `dr`."""
     policy, regressor, low, high = np.zeros(6), np.zeros(6), 0.0, 0.0
     seen = actions = 0
-    for _, features, chosen, cost, probability in _decisions(60):
+    for _, features, chosen, cost, logged in _decisions(60):
+        probability = max(logged, clip)
         x = np.zeros((len(features), 6))
         x[np.arange(len(features)), features], x[:, 5] = 1, 0.5
         yield x @ policy
@@ -82,17 +83,18 @@ def _by_hand(kind):
                 estimate = targets[k] = np.clip(x[k] @ regressor, low, high)
                 if k == chosen:
                     targets[k] += (cost - estimate) / probability
-                    regressor += 0.2 / probability * (cost - estimate) * x[k]
+                    regressor += 0.2 / logged * (cost - estimate) * x[k]
         for k, target in targets.items():
             low, high = min(low, target), max(high, target)
             policy += 0.2 * weights.get(k, 1) * (target - np.clip(x[k] @ policy, low, high)) * x[k]
 
 
+@pytest.mark.parametrize("clip", [0.0, 0.5])
 @pytest.mark.parametrize("kind", ["mtr", "ips", "dr"])
-def test_learns_as_by_hand(kind):
-    chain = _plain(type=kind)
+def test_learns_as_by_hand(kind, clip):
+    chain = _plain(type=kind, clip=clip)
     scores = [chain.learn([record]) for record, *_ in _decisions(60)]
-    np.testing.assert_allclose(scores, list(_by_hand(kind)), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(scores, list(_by_hand(kind, clip)), rtol=2e-4, atol=2e-5)
 
 
 def test_squarecb_by_its_formula():
