@@ -49,7 +49,8 @@ def simulate(
 ) -> None:
     """Simulate active learning on data with all labels.
 
-    Labels are bought as the chain asks for them. For comparison it also learns from as many random labels, and from all of them.
+    Labels are bought as the chain asks for them. For comparison it also learns from as many
+    random labels, and from all of them.
 
     Example: hutch active simulate train.vw -C chain.yaml --test test.vw --budget 0.1
     """
