@@ -1,16 +1,18 @@
 """Learners of dense rows: error after one pass, and time; the tables of docs/reductions/bayesian_linear.md.
 
-    python benchmarks/dense.py [--seeds 10] [--peers] [--active] [--speed]
+    python benchmarks/dense.py [--seeds 10] [--peers] [--active] [--choice] [--speed]
 
 Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
 digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`
 adds River's logistic regression and the Bayesian generalised linear model of `bayesianbandits`, if these are there.
-`--active` measures labels on digits, odd or even, over splits into 80% train and 20% test; `--speed` CPU time per row.
+`--active` measures labels on digits, odd or even, over splits into 80% train and 20% test; `--choice` what 200 of them
+are worth, by how they were chosen and by who learns them; `--speed` CPU time per row.
 """
 
 import argparse
 import time
 import warnings
+from functools import cache
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -23,6 +25,7 @@ from hutch.active.drawing import choose
 from hutch.chain import Chain
 
 BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
+BASE = {"bayesian_linear": {"dimension": 64}}
 
 
 def tasks():
@@ -159,82 +162,130 @@ def speed():
         print(f"| {dimension} | {layers} | {(middle - start) / 2:.3f} | {(end - middle) / 2:.3f} |", flush=True)
 
 
+@cache
+def odd_or_even():
+    """Rows of digits, and 1 for an odd digit, -1 for an even one."""
+    rows, labels = load_digits(return_X_y=True)
+    return (rows / 16).astype(np.float32), np.where(labels % 2, 1, -1)
+
+
+def divided(seed):
+    """Places of the rows to learn from, in an order of the seed's, and of those to test on."""
+    count = len(odd_or_even()[1])
+    order = np.random.default_rng(100 + seed).permutation(count)
+    return np.split(order, [int(0.8 * count)])
+
+
+def asking(seed, **parameters):
+    """A chain of `active` above the learner."""
+    return Chain.from_config({"seed": seed, "chain": [{"active": parameters}, BASE]})
+
+
+def error_of(chain, test):
+    """Share of the test rows on the wrong side of 0."""
+    rows, labels = odd_or_even()
+    return np.mean((chain.predict(rows[test]) > 0) != (labels[test] > 0))
+
+
+def streamed(budget, rule, seed):
+    """Where decisions are made row by row: error, places of the labels bought, probabilities of these."""
+    (rows, labels), (train, test) = odd_or_even(), divided(seed)
+    chain = asking(seed, rule=rule, budget=budget, horizon=len(train))
+    trace = chain.layers[0].trace(len(train))
+    chain.learn(rows[train], labels[train])
+    bought = trace["asked"] == 1
+    found = train[bought], trace["probability"][bought]
+    chain.layers[0].trace(0)
+    return error_of(chain, test), *found
+
+
+def pooled(rule, seed, batch, total=200):
+    """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels."""
+    (rows, labels), (train, test) = odd_or_even(), divided(seed)
+    chain = asking(seed, rule=rule, simulation=False)
+    layer, left, found, places = chain.layers[0], np.arange(len(train)), [], []
+    for bought in range(0, total, batch):
+        trace = layer.trace(len(left))
+        chain.predict(rows[train[left]])
+        scores = trace["score"].copy()
+        layer.trace(0)
+        if rule == "margin":
+            drawn = np.argsort(scores, kind="stable")[:batch]
+        else:
+            drawn = choose(layer.pool_probabilities(scores, batch), [seed, bought])
+        chosen = train[left[drawn]]
+        chain.learn(rows[chosen], labels[chosen])
+        left = np.delete(left, drawn)
+        places.extend(chosen)
+        if (bought + batch) % 50 == 0:
+            found.append(error_of(chain, test))
+    return found, np.array(places)
+
+
+def passive(seed):
+    """Error with all labels."""
+    (rows, labels), (train, test) = odd_or_even(), divided(seed)
+    chain = Chain.from_config({"seed": seed, "chain": [BASE]})
+    chain.learn(rows[train], labels[train])
+    return error_of(chain, test)
+
+
+def batch_error(places, test, weights=None):
+    """Error of batch logistic regression with a prior variance of 2, near that of `bayesian_linear`."""
+    rows, labels = odd_or_even()
+    model = LogisticRegression(C=2.0, max_iter=5000).fit(rows[places], labels[places], sample_weight=weights)
+    return np.mean(model.predict(rows[test]) != labels[test])
+
+
 def active(options):
     """Print the labels that active learning buys on digits, odd or even, and the errors."""
-    rows, labels = load_digits(return_X_y=True)
-    rows, labels = (rows / 16).astype(np.float32), np.where(labels % 2, 1, -1)
-    base = {"bayesian_linear": {"dimension": 64}}
-
-    def divided(seed):
-        order = np.random.default_rng(100 + seed).permutation(len(labels))
-        cut = int(0.8 * len(labels))
-        return order[:cut], order[cut:]
-
-    def error_of(chain, test):
-        return np.mean((chain.predict(rows[test]) > 0) != (labels[test] > 0))
-
-    def streamed(budget, rule, seed):
-        """(labels bought, error) where decisions are made row by row."""
-        train, test = divided(seed)
-        asking = {"rule": rule, "budget": budget, "horizon": len(train)}
-        chain = Chain.from_config({"seed": seed, "chain": [{"active": asking}, base]})
-        chain.learn(rows[train], labels[train])
-        return chain.statistics.queries, error_of(chain, test)
-
-    def pooled(rule, seed, batch, total=200):
-        """Errors after every 50 labels asked for in rounds from a pool, as `hutch active ask` does."""
-        train, test = divided(seed)
-        asking = {"rule": rule, "simulation": False}
-        chain = Chain.from_config({"seed": seed, "chain": [{"active": asking}, base]})
-        layer, left, found = chain.layers[0], np.arange(len(train)), []
-        for bought in range(0, total, batch):
-            trace = layer.trace(len(left))
-            chain.predict(rows[train[left]])
-            scores = trace["score"].copy()
-            layer.trace(0)
-            if rule == "margin":
-                drawn = np.argsort(scores, kind="stable")[:batch]
-            else:
-                drawn = choose(layer.pool_probabilities(scores, batch), [seed, bought])
-            chosen = train[left[drawn]]
-            chain.learn(rows[chosen], labels[chosen])
-            left = np.delete(left, drawn)
-            if (bought + batch) % 50 == 0:
-                found.append(error_of(chain, test))
-        return found
-
-    def passive(seed):
-        train, test = divided(seed)
-        chain = Chain.from_config({"seed": seed, "chain": [base]})
-        chain.learn(rows[train], labels[train])
-        return error_of(chain, test)
-
     seeds = range(options.seeds)
     error = np.mean([passive(seed) for seed in seeds])
     print(f"passive: {error:.4f}; within 2%: {1.02 * error:.4f}", flush=True)
     for rule in ("budget", "margin", "random"):
-        for batch in (10,):
-            found = np.array([pooled(rule, seed, batch) for seed in seeds])
-            spread = found[:, -1].std(ddof=1) / np.sqrt(len(found))
-            cells = ", ".join(f"{value:.4f}" for value in found.mean(axis=0))
-            print(f"pool, {rule}, rounds of {batch}: 50, 100, 150, 200 labels: {cells} ({spread:.4f})", flush=True)
-    for rule in ("budget", "margin", "random"):
         cells = []
         for budget in BUDGETS:
-            bought, error = np.mean([streamed(budget, rule, seed) for seed in seeds], axis=0)
+            runs = [streamed(budget, rule, seed) for seed in seeds]
+            bought, error = np.mean([(len(places), error) for error, places, _ in runs], axis=0)
             cells.append(f"{bought:.0f}: {error:.4f}")
         print(f"stream, {rule}: " + ", ".join(cells), flush=True)
+
+
+def choice(options):
+    """Print what 200 labels on digits, odd or even, are worth, by how they were chosen and by who learns them."""
+    seeds = range(options.seeds)
+    tests = [divided(seed)[1] for seed in seeds]
+    error = np.mean([passive(seed) for seed in seeds])
+    batch = np.mean([batch_error(divided(seed)[0], tests[seed]) for seed in seeds])
+    print(f"all labels: {error:.4f}, batch {batch:.4f}; within 2%: {1.02 * error:.4f}\n")
+    print("| chosen | 50 | 100 | 150 | 200 | batch | batch, 1/P | batch, 1/P up to 4 |\n|---|" + "---|" * 7)
+    for rule in ("budget", "margin", "random"):
+        runs = [streamed(200 / len(divided(0)[0]), rule, seed) for seed in seeds]
+        cells = [np.mean([error for error, _, _ in runs])]
+        for most in (1, np.inf, 4):
+            cells.append(
+                np.mean([batch_error(p, tests[k], np.minimum(1 / q, most)) for k, (_, p, q) in enumerate(runs)])
+            )
+        print(f"| stream, `{rule}` | | | | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
+    for rule, size in (("budget", 10), ("margin", 10), ("margin", 1), ("random", 10)):
+        runs = [pooled(rule, seed, size) for seed in seeds]
+        cells = [*np.mean([errors for errors, _ in runs], axis=0)]
+        cells.append(np.mean([batch_error(places, tests[k]) for k, (_, places) in enumerate(runs)]))
+        told = " | ".join(f"{cell:.4f}" for cell in cells)
+        print(f"| pool, `{rule}`, rounds of {size} | {told} | | |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
-    for name in ("--peers", "--active", "--speed"):
+    for name in ("--peers", "--active", "--choice", "--speed"):
         parser.add_argument(name, action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     if options.active:
         active(options)
+    elif options.choice:
+        choice(options)
     elif options.speed:
         speed()
     else:

@@ -112,8 +112,9 @@ class Case:
             or ("--cbify_ldf" in words and "shared" in self.data)
             or (self.second == "" and re.search(r"--(bag|cover|rnd|cb_type dr)", words))
             or (self.second is not None and "--cbify" in words)
-            or (self.second == "-t" and re.search(r"--cb_type dr|--regcb|--elim", words))
+            or (self.second == "-t" and re.search(r"--regcb|--elim", words))
             or re.search(r"--(rnd|regcb|elim).*--(ftrl|pistol|coin)", words)
+            or (re.search(r"--(pistol|coin)", words) and re.search("--l[12]", words))
             or ("--rnd" in words and re.search("--l[12]", words))
         )
 

@@ -112,7 +112,7 @@ def test_passes_are_counted(passes: Any) -> None:
 
 @pytest.mark.parametrize("seed", [None, np.random.RandomState(1), np.int64(3)], ids=["none", "generator", "numpy"])
 def test_seeds_are_those_of_scikit_learn(seed: Any) -> None:
-    assert HutchClassifier(random_state=seed).fit(frame(), LABELS).score(frame(), LABELS) > 0.7
+    assert HutchClassifier(random_state=seed).fit(frame(), LABELS).score(frame(), LABELS) > 0.65
 
 
 def test_counts_are_predicted_not_their_logarithms() -> None:

@@ -40,10 +40,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "use `hutch train --shards N`, on a cluster `hutch train --shards N --ray ADDRESS`",
     ),
     ("feature_mask", "train with --ignore or --keep"),
-    (
-        "random_weights normal_weights truncated_normal_weights",
-        "use --initial_weight; --lrq begins at random by itself",
-    ),
     ("classweight", "write importances into the data"),
     ("active_cover oracular alpha beta_scale", "use --active, or the `active` layer of `hutch train -C`"),
     (

@@ -17,8 +17,8 @@ weights to the bit for the learner, all losses, interactions, passes with holdou
     hutch vw --to-yaml --oaa 5 -q ab            # the chain the options stand for, to continue with `hutch train -C`
 
 An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently. Of the 553
-command lines of VW's own regression suite (`test/core.vwtest.json` at commit 4a8a19a) 258 use only options that Hutch
-has, and 229 where the line that makes a line's model counts, too; the other 295 are refused by name
+command lines of VW's own regression suite (`test/core.vwtest.json` at commit 4a8a19a) 266 use only options that Hutch
+has, and 237 where the line that makes a line's model counts, too; the other 287 are refused by name
 (`python benchmarks/vw_command_lines.py core.vwtest.json`).
 
 ## From Python
@@ -114,6 +114,13 @@ _RARE = (
         "VW learns from them, but leaves them out of the predictions of the classes",
     ),
     ("`-t` without a model, with `--initial_weight` and `--active`", "predictions differ; nothing was learned"),
+    (
+        "`--normal_weights` and `--truncated_normal_weights`",
+        "4 in 1000 weights differ in the last bit: VW's logarithm is that of the system; and with `-t`, without a "
+        "model, they go to other features",
+    ),
+    ("`--l1` or `--l2` with `--pistol` or `--coin`", "refused; VW takes them, and they change nothing"),
+    ("`--random_weights` and its kin with `--sparse_weights`", "refused: VW draws weights as they are first read"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
     (
         "a decision with two labels, a label on its shared line, a shared line after actions, a probability of 0 or "
@@ -161,7 +168,6 @@ _RARE = (
     ),
     ("`--rnd` with `--l1` or `--l2`", "probabilities differ in the fourth digit or later; the cause is not found yet"),
     ("continuing with `--cbify` or `--cbify_ldf`", "draws go on in Hutch; VW begins them anew"),
-    ("`--cb_type dr` with `-t`", "the mean loss is doubly robust; VW estimates it by inverse propensities"),
     (
         "`--regcb` and `--squarecb --elim` with `-t`",
         "ranges of costs are those of a run that learns; VW's are wider, so that fewer actions are eliminated",

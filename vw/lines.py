@@ -1,6 +1,7 @@
 """Data read line by line, for the options of VW that need the words of a line: `--audit`, `--invert_hash` and
 `--named_labels`."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -28,13 +29,14 @@ class LineReader:
     Args:
         labels: names of the classes 1, 2, …; empty if labels are numbers.
         blocks: an example is a block of lines.
+        costs: a label names any number of classes, each with `:` and its cost.
 
     Attributes:
         watchers: told of each example before the chain is.
     """
 
-    def __init__(self, labels: Sequence[str] = (), *, blocks: bool = False) -> None:
-        self._labels, self._blocks = labels, blocks
+    def __init__(self, labels: Sequence[str] = (), *, blocks: bool = False, costs: bool = False) -> None:
+        self._labels, self._blocks, self._costs = labels, blocks, costs
         self.watchers: list[See] = []
 
     def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
@@ -66,20 +68,25 @@ class LineReader:
         yield batch
 
     def with_number(self, line: bytes, source: str, number: int) -> bytes:
-        """The line with its label's number in place of its name.
+        """The line with numbers of classes in place of their names.
 
         Raises:
             DataError: no class has that name.
         """
         label, bar, features = line.partition(b"|")
-        words = label.split()
-        if not words or (len(words) == 1 and not label.endswith(b" ")) or words[0].startswith(b"'"):
-            return line
-        name = words[0].decode(errors="replace")
-        if name not in self._labels:
-            hint = did_you_mean(name, self._labels)
-            raise DataError(at(source, number, 1, f"got label {name!r}, wanted one of --named_labels; {hint}"))
-        return label.replace(words[0], str(self._labels.index(name) + 1).encode(), 1) + bar + features
+        words = list(re.finditer(rb"[^ \t\r]+", label))
+        if words and (words[-1].end() == len(label) or words[-1][0].startswith(b"'")):
+            words.pop()  # the tag
+        for word in reversed(words if self._costs else words[:1]):
+            text, mark, cost = word[0].partition(b":") if self._costs else (word[0], b"", b"")
+            name = text.decode(errors="replace")
+            if name not in self._labels:
+                hint = did_you_mean(name, self._labels)
+                what = f"got label {name!r}, wanted one of --named_labels; {hint}"
+                raise DataError(at(source, number, word.start() + 1, what))
+            numbered = str(self._labels.index(name) + 1).encode() + mark + cost
+            label = label[: word.start()] + numbered + label[word.end() :]
+        return label + bar + features
 
 
 def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[Named]]:

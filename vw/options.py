@@ -61,5 +61,7 @@ def vw_overrides(values: Any, source: Any) -> list[str]:
                 )
         elif option.reads == "letters" and by_letter:
             value = letters(value)
+        elif option.reads == "value" and place in found:
+            raise UsageError(f"got --{found[place][0]} and --{option.name}, wanted one of them")
         found[place] = (option.name, value)
     return [OptionOverride(f"{place}={json.dumps(value)}", f"--{name}") for place, (name, value) in found.items()]

@@ -46,6 +46,8 @@ def build_chain(options: Namespace) -> Chain:
 
         chain = load_chain(options)
     chain.count_as_vw()
+    if options.testonly and (bandit := layer_named(chain, "contextual_bandit")) is not None:
+        bandit.judge_by_propensity()  # VW has estimates of costs only where it learns
     return chain
 
 
@@ -125,7 +127,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     elif watchers or labels:
         from hutch.vw.lines import LineReader
 
-        reader = LineReader(labels, blocks=chain.takes.of_decisions)
+        reader = LineReader(labels, blocks=chain.takes.of_decisions, costs=chain.takes is Labels.COST_SENSITIVE)
         reader.watchers += watchers
         how = {"read_text": reader}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)

@@ -256,17 +256,21 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         (
             _float("learning_rate", "Learning rate.", short="l", sets="base.learning_rate"),
             _float("power_t", "Exponent of the learning rate's decay.", sets="base.power_t"),
-            _float(
-                "initial_t",
-                "Start the decay as if examples of total importance X had been seen.",
-                sets="base.initial_t",
-            ),
+            _float("initial_t", "Start the decay as if importance X had been seen.", sets="base.initial_t"),
             _float("decay_learning_rate", "Multiply the learning rate by X after each pass.", sets="base.decay"),
             _float("l1", "Strength of L1 regularization.", sets="base.l1"),
             _float("l2", "Strength of L2 regularization.", sets="base.l2"),
             _float("sparse_l2", "Strength of L2 regularization of the features present.", sets="base.sparse_l2"),
             _flag("no_bias_regularization", _NO_EFFECT),
             _float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
+            _flag("random_weights", "Random first weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"),
+            _flag("normal_weights", "Random first weights of variance 1.", sets="base.random_weights", value="normal"),
+            _flag(
+                "truncated_normal_weights",
+                "The same, within two standard deviations.",
+                sets="base.random_weights",
+                value="truncated_normal",
+            ),
             _flag("sgd", "Plain stochastic gradient descent."),
             _flag("adaptive", "Adaptive learning rates, one per feature."),
             _flag("normalized", "Learning rates that allow for the scale of features."),
@@ -314,11 +318,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             _words("interactions", "AB...", "Groups of any size to multiply.", sets="base.interactions", reads="terms"),
             _words("experimental_full_name_interactions", "A|B", "Groups of namespaces by their full names."),
             _flag("permutations", "Multiply in every order.", sets="base.permutations"),
-            _flag(
-                "leave_duplicate_interactions",
-                "Keep interactions that are named twice.",
-                sets="base.duplicate_interactions",
-            ),
+            _flag("leave_duplicate_interactions", "Keep interactions named twice.", sets="base.duplicate_interactions"),
             _words("ignore", "A", "Namespaces to leave out.", sets="input.ignore", reads="letters"),
             _words(
                 "ignore_linear",
@@ -347,7 +347,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 metavar="0|1",
                 note="labels beyond the classes are left out; VW treats them as negatives of every class",
             ),
-            _text("named_labels", "A,B,...", "Names of the classes.", needs="oaa", note="is kept in the model"),
+            _text("named_labels", "A,B,...", "Names of the classes.", note="is kept in the model"),
             _int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             _int(
                 "error", "Errors that the tournament survives.", sets="error_correcting_tournament.errors", needs="ect"

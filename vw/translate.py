@@ -75,11 +75,21 @@ def linear_parameters(options: Namespace) -> dict[str, Any]:
         found |= {name: name in kinds for name in ("adaptive", "normalized", "invariant")}
         if not {"adaptive", "normalized"} <= set(kinds):
             found.setdefault("learning_rate", 10.0)
+    if len(random := options_of_first_weights(options)) > 1:
+        raise UsageError(f"got {' and '.join(random)}, wanted one of them")
+    if options.sparse_weights and random not in ([], ["--initial_weight"]):
+        raise UsageError(f"{random[0]}: got it with --sparse_weights, of which VW draws weights as they are needed")
     if terms := interactions(options):
         found["interactions"] = terms
     if options.ignore_linear:
         found["ignore_linear"] = letters(options.ignore_linear)
     return found
+
+
+def options_of_first_weights(options: Namespace) -> list[str]:
+    """Those given of what makes the first weights."""
+    names = ("initial_weight", "random_weights", "normal_weights", "truncated_normal_weights")
+    return [f"--{name}" for name in names if getattr(options, name)]
 
 
 def interactions(options: Namespace) -> list[Any]:
@@ -221,6 +231,11 @@ def _check_needs(options: Namespace) -> None:
     asked = [name for name in _MULTICLASS if getattr(options, name) is not None]
     if len(asked) > 1:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+    names = options.named_labels.split(",") if options.named_labels else []
+    if asked and names and len(names) != getattr(options, *asked) and options.initial_regressor is None:
+        raise UsageError(
+            f"--{asked[0]}: got {getattr(options, *asked)}, wanted {len(names)}: --named_labels names so many"
+        )
 
 
 def _merged(parameters: dict[str, Any], options: Namespace) -> list[Any]:
@@ -257,13 +272,10 @@ def _numbers(name: str, values: Iterable[str]) -> dict[str, int]:
 
 
 def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any]:
-    names = options.named_labels.split(",") if options.named_labels else []
     if options.oaa is not None:
-        if names and len(names) != options.oaa and options.initial_regressor is None:
-            raise UsageError(f"--oaa: got {options.oaa}, wanted {len(names)}: --named_labels names so many")
         parameters["first_class"] = "detect" if options.indexing is None else options.indexing
         linked = (options.link or "identity") != "identity" and not options.probabilities
-        if options.l1 or options.l2 or options.initial_weight or linked or options.lrq:
+        if options.l1 or options.l2 or options_of_first_weights(options) or linked or options.lrq:
             parameters["predict_first"] = True
     return [{"one_against_all": parameters}]
 

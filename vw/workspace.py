@@ -92,7 +92,8 @@ class Workspace:
             run_vw(chain, run_options(given), given)
         self._one = OneExample(chain)
         self._parser = TextParser(chain.parser, "<example>")
-        self._reader = LineReader(given.named_labels.split(",")) if given.named_labels else None
+        names = given.named_labels.split(",") if given.named_labels else []
+        self._reader = LineReader(names, costs=chain.takes is Labels.COST_SENSITIVE) if names else None
         self._learns = not given.testonly
         kind = PredictionType[output_kind(chain, given)]
         self._kind = kind

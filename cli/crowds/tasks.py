@@ -19,8 +19,6 @@ from hutch.crowd.mixed.model import Mixed, matches
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import all_numbers
-from hutch.crowd.quality.page import write_page
-from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
 from hutch.crowd.report import report
 from hutch.distributed.crowds import Sharded
 from hutch.distributed.where import check_places, engine_for
@@ -128,11 +126,20 @@ def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: di
     if given.judges and isinstance(model, Mixed):
         with open_output(given.judges) as file:
             write_judges(file, judges_report(result, model, prices))
-    quality = quality_of(result) if given.report or given.suspects else None
-    if given.suspects and quality:
+    if given.report or given.suspects:
+        _write_quality(given, result)
+
+
+def _write_quality(given: CrowdOptions, result: Aggregate) -> None:
+    """Write what is said about the labels themselves."""
+    from hutch.crowd.quality.page import write_page
+    from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
+
+    quality = quality_of(result)
+    if given.suspects:
         with open_output(given.suspects) as file:
             write_suspects(file, quality.suspects, result)
-    if given.report and quality:
+    if given.report:
         with open_output(given.report) as file:
             if given.report.endswith(".html"):
                 write_page(file, quality, f"Labels of {given.labels}")

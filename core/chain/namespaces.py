@@ -28,9 +28,8 @@ class NamedNamespaces:
 
     def see(self, batch: Batch) -> None:
         """Look at the namespaces of a batch."""
-        if self._missing:
-            for found in np.intersect1d(batch.namespace_id, np.array(list(self._missing), np.uint32)).tolist():
-                del self._missing[found]
+        for found in [name for name in self._missing if np.any(batch.namespace_id == np.uint32(name))]:
+            del self._missing[found]
 
     def missing(self) -> Iterator[str]:
         """What to say, one sentence per namespace."""

@@ -64,12 +64,10 @@ def enabled() -> bool:
 @cache
 def build_key() -> str:
     """Names everything but the sources that machine code depends on: versions, processor, Numba's settings."""
-    import llvmlite
-
     parts = [
         sys.implementation.cache_tag,
         version_source("numba", "_version.py"),
-        llvmlite.__version__,
+        version_source("llvmlite", "_version.py"),
         np.__version__,
         *_processor(),
         *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")),

@@ -78,7 +78,7 @@ class SheetReader:
                 kept &= ~those
         if not kept.all():
             codes = codes[kept]
-        used = np.unique(codes[:, 2]).tolist()
+        used = np.flatnonzero(np.bincount(codes[:, 2])).tolist()
         distinct = list(dict.fromkeys(values[code] for code in used))
         if distinct != labels:
             place_in = {label: code for code, label in enumerate(distinct)}

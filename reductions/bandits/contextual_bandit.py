@@ -257,6 +257,10 @@ class ContextualBandit(Reduction):
         """The layer's compiled functions."""
         return Kernels(learn, predict, sensitivity=pass_sensitivity)
 
+    def judge_by_propensity(self) -> None:
+        """Let the loss of `dr` be estimated as that of `ips`, in a chain that only predicts from here on."""
+        self.state["type"] = IPS
+
     def saved(self) -> dict[str, NDArray[Any]]:
         """Decisions and actions learned from, for each sub-model."""
         return {"counts": self._counts}

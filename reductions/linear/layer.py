@@ -16,6 +16,7 @@ from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.linear.features import Features
+from hutch.reductions.linear.first_weights import Kind, fill_weights
 from hutch.reductions.linear.kernels import (
     LINEAR,
     importance_to,
@@ -46,6 +47,7 @@ class LinearParameters(Parameters):
         l1, l2: regularisation, applied lazily with each update.
         sparse_l2: shrinks the features of the example only.
         initial_weight: what weights start from.
+        random_weights: start from random numbers instead, `uniform` from -0.5 to 0.5, or `normal` with variance 1.
         initial_constant: what the constant feature's weight starts from.
         min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
         interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
@@ -67,6 +69,7 @@ class LinearParameters(Parameters):
     l2: NonNegative = 0.0
     sparse_l2: NonNegative = 0.0
     initial_weight: float = 0.0
+    random_weights: Kind | None = None
     initial_constant: float = 0.0
     min_prediction: float | None = None
     max_prediction: float | None = None
@@ -79,6 +82,8 @@ class LinearParameters(Parameters):
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
+        if self.random_weights and self.initial_weight:
+            raise ValueError("got initial_weight and random_weights, wanted one of them")
         for term in self.interactions:
             if not 2 <= len(term) <= MAX_ORDER:
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
@@ -210,15 +215,17 @@ class Linear(Reduction):
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first weights and squared gradients; zeros are already there, in memory not touched yet."""
-        p, shared = self.parameters, self.context.shared[0]
+        p, shared = self.parameters, self.context.shared
         if p.initial_weight:
             weights[:, 0] = p.initial_weight
+        if p.random_weights:
+            fill_weights(weights[:, 0], p.random_weights, shared["random_state"], self.stride)
         if p.adaptive and self._initial_t:
             weights[:, 1] = self._initial_t
         if p.initial_constant:
-            first = CONSTANT_INDEX * int(shared["multiplier"])
+            first = CONSTANT_INDEX * int(shared["multiplier"][0])
             for k in range(self.context.submodels):
-                weights[(first + k) & int(shared["mask"]), 0] = p.initial_constant
+                weights[(first + k) & int(shared["mask"][0]), 0] = p.initial_constant
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Mean norms, pending regularisation, the learning rate after its decay, and the last multiplier."""

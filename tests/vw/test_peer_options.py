@@ -294,6 +294,6 @@ def test_low_rank(arguments, lines):
 
 def test_every_option_of_the_peer_is_known():
     told = subprocess.run([sys.executable, "-m", "vowpalwabbit", "--help"], capture_output=True, text=True, check=True)
-    names = set(re.findall(r"^ {4}(?:-\w, )?--(\w+)", told.stdout, re.MULTILINE))
+    names = set(re.findall(r"^ {4}(?:-\w, )?--([\w-]+)", told.stdout, re.MULTILINE))
     assert len(names) > 300
     assert names - {"help"} <= {option.name for option in OPTIONS}
