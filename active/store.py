@@ -277,20 +277,28 @@ class Store:
         now = self._clock()
         given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0), "late": now + seconds + _DAY}
         with self._writing() as connection:
-            found = connection.execute(_HELD, given).fetchone()
-            if found is None:
-                first = connection.execute(_UNANSWERED.format("number"), given).fetchone()
-                if first is None:
-                    return None
-                self._answered[worker] = given["answered"] = first[0] - 1
-                free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", f"AND {_FREE} ORDER")
-                found = connection.execute(free, given).fetchone()
+            found = connection.execute(_HELD, given).fetchone() or self._next_free(connection, given)
+            if found is None and given["answered"]:  # another process may have taken answers back
+                found = self._next_free(connection, given | {"answered": 0})
             if found is None:
                 return None
             connection.execute(
                 "UPDATE requests SET leased_until = ?, leased_to = ? WHERE id = ?", [now + seconds, worker, found[0]]
             )
         return Request(*found)
+
+    def _next_free(self, connection: sqlite3.Connection, given: dict[str, Any]) -> Any:
+        """The first request that a worker has not answered and nobody holds, behind those known to be answered."""
+        first = connection.execute(_UNANSWERED.format("number"), given).fetchone()
+        if first is None:
+            return None
+        self._answered[given["worker"]] = first[0] - 1
+        free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", f"AND {_FREE} ORDER")
+        return connection.execute(free, given).fetchone()
+
+    def offer_again(self) -> None:
+        """Look at all open requests again, as answers were taken back."""
+        self._answered.clear()
 
     def begin_round(self, round: Round) -> int:
         """Begin a round whose requests come one by one; returns its number."""

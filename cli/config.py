@@ -92,8 +92,9 @@ def schema(
 ) -> None:
     """Export the JSON Schema of chains, for editors.
 
-    It covers the plugins that are installed. Begin a chain with `# yaml-language-server: $schema=chain.schema.json` to
-    use it.
+    It covers the plugins that are installed. To use it, begin a chain with this line:
+
+    # yaml-language-server: $schema=chain.schema.json
 
     Example: hutch config schema chain.schema.json
     """

@@ -15,7 +15,8 @@ def convert(
         typer.Option(
             "--loss_function",
             metavar="NAME",
-            help="The loss it was learned with, which VW's models do not hold; squared without it.",
+            help="The loss it was learned with, which VW's models do not hold.",
+            show_default="squared",
             autocompletion=registered("losses"),
         ),
     ] = None,

@@ -103,12 +103,12 @@ def fit(
     final: Annotated[Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
     shards: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Fit to so many parts of the rows, in processes; DATA may be a glob."),
+        typer.Option(min=1, metavar="N", help="Fit in N processes, each to a part of the rows; DATA may be a glob."),
     ] = None,
     ray: Annotated[str | None, ray_option("With --shards: fit")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Learn the rows of a file, in their order, or in shards, all at once.
+    """Learn the rows of a file, in order or in shards.
 
     Example: hutch em fit digits.npz --rank 10 --mode class --classes y -f digits.model
     """

@@ -11,7 +11,7 @@ from hutch.cli.shell.complete import chains
 def evaluate(
     log: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
     chain: Annotated[
-        str | None, typer.Option("-C", "--chain", metavar="FILE", help="The chain to judge.", autocompletion=chains)
+        str | None, typer.Option("-C", "--config", metavar="FILE", help="The chain to judge.", autocompletion=chains)
     ] = None,
     model: Annotated[
         str | None, typer.Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")

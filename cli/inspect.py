@@ -10,7 +10,7 @@ from hutch.core.strict_json import dumps
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model, or one that --readable wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model, or the text that --readable wrote.")],
     readable: Annotated[
         Path | None,
         typer.Option("--readable", metavar="FILE", help="Write the whole model as text; it can be read back."),

@@ -79,7 +79,7 @@ def check(
 ) -> None:
     """Run the contract checks on a plugin.
 
-    The exit status is 1 if one fails that should not.
+    The exit status is 1 if a check fails that should pass.
 
     Example: hutch plugins check filter_tree
     """

@@ -73,7 +73,12 @@ def warmup(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "-j", "--jobs", min=1, metavar="N", help="Processes that compile at the same time; by default all cores."
+            "-j",
+            "--jobs",
+            min=1,
+            metavar="N",
+            help="Processes that compile at the same time.",
+            show_default="one per core",
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every kernel of all installed plugins.")] = False,
@@ -85,8 +90,8 @@ def warmup(
 ) -> None:
     """Compile kernels ahead of time, so that later commands only load them.
 
-    Those of lines, tables, the usual layers, of the chains in configs/ and of the commands crowd, em and active. They
-    are compiled for this very processor, those that came with the package, too.
+    They are those for lines, tables and the usual layers, for the chains in configs/ and for the commands crowd, em
+    and active. All are compiled for this very processor, even those that came with the package.
 
     Example: hutch warmup -j 4
     """

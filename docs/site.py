@@ -13,6 +13,10 @@ REDUCTIONS = DOCS / "reductions"
 TO_NOTEBOOK = re.compile(r"\]\(((?:\.\./|\w+/)[\w/.-]*)\.ipynb\)")
 """A link to a notebook in another folder: the page of a notebook itself links to the file that can be downloaded."""
 
+OPTION = re.compile(r"(?<![\w-])--[\w-]+")
+CODE = re.compile(r"<code>[^<]*</code>")
+"""Code without colours, such as that in a sentence."""
+
 
 def on_config(config: Any) -> Any:
     """Put the page of every reduction into the navigation, so that a new page is all that a new reduction needs."""
@@ -38,6 +42,12 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Let links to notebooks lead to their pages."""
     return TO_NOTEBOOK.sub(r"](\1.md)", markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep every option in one piece: browsers break lines behind hyphens."""
+    kept = r'<span class="option">\g<0></span>'
+    return CODE.sub(lambda code: OPTION.sub(kept, code[0]), html)
 
 
 def _pages(entry: Any) -> list[str]:

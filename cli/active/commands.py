@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = new_app(no_args_is_help=True, help="Ask for the labels that are worth asking for.")
 
-Initial = Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model; `active` is on top.")]
+Initial = Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -42,14 +42,15 @@ def simulate(
     stop: Annotated[
         float | None,
         typer.Option(
-            metavar="N", help="Say where to stop if a label costs as much as one mistake in N predictions to come."
+            metavar="N", help="Say where to stop if a label must save at least one mistake in the next N predictions."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate active learning on data with all labels.
 
-    Labels are bought as the chain asks for them; beside it, as many random labels, and all of them.
+    Labels are bought as the chain asks for them. For comparison it also learns from as many
+    random labels, and from all of them.
 
     Example: hutch active simulate train.vw -C chain.yaml --test test.vw --budget 0.1
     """
@@ -129,7 +130,7 @@ def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterato
 @app.command()
 def ask(
     pool: Annotated[
-        str, typer.Argument(metavar="POOL", help="Lines or a table, labels are ignored; - is standard input.")
+        str, typer.Argument(metavar="POOL", help="Lines or a table, whose labels are ignored; - is standard input.")
     ],
     model: Initial,
     store: StoreFile,
@@ -142,7 +143,7 @@ def ask(
 ) -> None:
     """Choose what to ask for and put it in the store.
 
-    The requests are printed as JSON lines. Of a glob, each file is scored by a task.
+    The requests are printed as JSON lines. Each file of a glob is scored by a task of its own.
 
     Example: hutch active ask pool.vw -i model --store labels.db -n 50 > requests.jsonl
     """
@@ -194,7 +195,7 @@ def answer(
 ) -> None:
     """Record the answers in a file, all or none.
 
-    Answers that the store has already are skipped.
+    Answers that the store already has are skipped.
 
     Example: hutch active answer answers.jsonl --store labels.db
     """
@@ -252,7 +253,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
     vw_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, metavar="N", help="Speak Vowpal Wabbit's protocol here instead of a page."),
+        typer.Option(
+            min=0, max=65535, metavar="N", help="Speak Vowpal Wabbit's protocol on this port instead of serving a page."
+        ),
     ] = None,
     lease: Lease = 300.0,
     host: Host = "127.0.0.1",
@@ -346,7 +349,7 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
 def log(store: StoreFile) -> None:
     """Print everything that happened, as JSON lines.
 
-    The order is the one in which a model learns.
+    Their order is the one in which a model learns.
 
     Example: hutch active log --store labels.db | tail
     """

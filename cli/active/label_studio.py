@@ -30,14 +30,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 @app.command()
 def serve(
-    model: Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model; `active` is on top.")],
+    model: Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")],
     store: StoreFile,
     final: Annotated[
         Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.", show_default="MODEL")
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0: any free one.")] = 9090,
-    every: Annotated[int, typer.Option(min=1, metavar="N", help="Learn after so many answers.")] = 10,
+    every: Annotated[int, typer.Option(min=1, metavar="N", help="Learn after every N answers.")] = 10,
     name: Names = None,
 ) -> None:
     """Serve a machine-learning backend for Label Studio.
@@ -78,14 +78,14 @@ def push(
     url: Url,
     api_key: Key,
     project: Annotated[int | None, typer.Option(metavar="N", help="Number of the project.")] = None,
-    create: Annotated[str | None, typer.Option(metavar="TITLE", help="Make a project first.")] = None,
+    create: Annotated[str | None, typer.Option(metavar="TITLE", help="Create a project with this title first.")] = None,
     show: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="With --create: fields to show.", show_default="all")
     ] = None,
     name: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a task in a project of each open request, each once.
+    """Turn each open request into a task of a project, once only.
 
     Example: hutch label-studio push --store labels.db --url http://localhost:8080 --project 3
     """
@@ -124,7 +124,7 @@ def pull(
     name: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record the annotations of a project as answers, each once.
+    """Record the annotations of a project as answers, each once only.
 
     Example: hutch label-studio pull --store labels.db --url http://localhost:8080 --project 3
     """

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Host = Annotated[
     str,
-    typer.Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is all of this machine's."),
+    typer.Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is every address of this machine."),
 ]
 Lease = Annotated[
-    float, typer.Option(min=1, metavar="X", help="Seconds for which a request that someone sees is hidden from others.")
+    float,
+    typer.Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others."),
 ]
 Instructions = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
@@ -53,20 +54,26 @@ def look_of(name: list[str] | None, store: Store, instructions: str | None, show
     return Look(label_names(name or [], store.labels_allowed), text, shown)
 
 
+def check_token(token: str) -> None:
+    """Raises `UsageError` if a token cannot be a part of an address, or is short."""
+    import re
+
+    from hutch.core.errors import UsageError
+
+    if token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", token):
+        raise UsageError("--token: wanted at least 8 letters, digits, - and _")
+
+
 def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, lease: float) -> None:
     """Serve the page until interrupted.
 
     Raises:
         UsageError: the token cannot be a part of an address, or is short.
     """
-    import re
-
     from hutch.active.page import create_app, listen
     from hutch.active.page import serve as serve_page
-    from hutch.core.errors import UsageError
 
-    if token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", token):
-        raise UsageError("--token: wanted at least 8 letters, digits, - and _")
+    check_token(token)
     secret = token or store.token
     page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
     with listen(port, host) as listening:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hutch.cli.active.label_names import label_names
-from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, serve_page_of
+from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, check_token, look_of, serve_page_of
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains, names
 
@@ -18,7 +18,7 @@ Stop = Annotated[
     typer.Option(
         "--stop",
         metavar="N",
-        help="Ask no more once a label is expected to save less than one mistake in N predictions to come.",
+        help="Ask no more once a label is expected to save less than one mistake in the next N predictions.",
     ),
 ]
 
@@ -36,12 +36,12 @@ def check_stop(predictions: float | None) -> None:
 
 
 def run(
-    pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table; labels are ignored.")],
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table, whose labels are ignored.")],
     store: StoreFile,
     final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
         str | None,
-        typer.Option("-C", "--config", metavar="FILE", help="The chain; `active` is on top.", autocompletion=chains),
+        typer.Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.", autocompletion=chains),
     ] = None,
     overrides: Overrides = None,
     initial: Annotated[
@@ -86,6 +86,7 @@ def run(
 
     require_web()
     check_stop(stop)
+    check_token(token)
     check_sources([pool])
     check_writable(final)
     if pool == "-":
@@ -130,7 +131,7 @@ def run(
 def export(
     store: StoreFile,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write here; - is standard output.")
     ] = "-",
     form: Annotated[
         str,

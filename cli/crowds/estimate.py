@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def estimate(
-    people: Annotated[str, typer.Argument(metavar="LABELS", help="Labels of people: worker TAB item TAB label.")],
+    people: Annotated[str, typer.Argument(metavar="LABELS", help="People's labels: worker TAB item TAB label.")],
     judges: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Labels of judges, such as models, of all items; likewise.")
+        str | None,
+        typer.Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="CLASS", help="The share of a class.")] = None,
     mean: Annotated[bool, typer.Option("--mean", help="The mean of labels that are numbers.")] = False,
@@ -25,16 +26,21 @@ def estimate(
         str | None, typer.Option(metavar="A,B", help="The accuracy of judge A less that of judge B.")
     ] = None,
     left: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="How many of a class people have not labelled yet.")
+        str | None, typer.Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
     ] = None,
     drawn: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="item TAB probability with which people were asked; if not all alike."),
+        typer.Option(
+            metavar="FILE",
+            help="If items were not drawn alike: item TAB the probability that people were asked about it.",
+        ),
     ] = None,
     items: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="How many items there are, if files do not name all.")
     ] = None,
-    noisy: Annotated[bool, typer.Option("--noisy", help="People err: ask a crowd model what is true.")] = False,
+    noisy: Annotated[
+        bool, typer.Option("--noisy", help="People err too: let a crowd model infer what is true.")
+    ] = False,
     anytime: Annotated[
         bool, typer.Option("--anytime", help="The interval holds at every look, however often one looks.")
     ] = False,

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
+from hutch.core.chain.fullness import share_used
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.loss.losses import LossChoice
@@ -48,15 +49,17 @@ def table_footer(
     passes: int = 1,
     best_constant: tuple[float | None, float | None] = (None, None),
     best_holdout: float | None = None,
+    table_used: float | None = None,
     more: Iterable[str] = (),
 ) -> str:
-    """What VW prints at the end.
+    """What VW prints at the end, and how full the weight table is.
 
     Args:
         seen: counters of the run.
         passes: how many passes over the data were made.
         best_constant: the best constant and its loss, as `BestConstant.of` tells them.
         best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
+        table_used: share of the weight table's rows that are used; None if it is not told.
         more: further lines, before the number of features.
     """
     if best_holdout is None:
@@ -79,6 +82,7 @@ def table_footer(
     lines += more
     lines += [f"total feature number = {seen.features}"]
     lines += [f"total queries = {seen.queries}"] if seen.queries else []
+    lines += [f"weight table used = {100 * table_used:.3g}%"] if table_used is not None else []
     return "\n".join(lines)
 
 
@@ -152,6 +156,7 @@ class Table(Reporter):
             passes=done.passes,
             best_constant=self._best_constant(run, seen),
             best_holdout=done.best_holdout,
+            table_used=share_used(run.engine) if run.options.learn else None,
             more=self._more(run, done),
         )
         run.notes.say(footer)

@@ -69,6 +69,31 @@ def test_the_page_takes_back_the_last_ten(store, client_of):
     assert client.post("undo", json={"worker": "eve"}).json()["error"] == "nothing to take back"
 
 
+def test_all_that_is_taken_back_is_asked_for_again(store, client_of):
+    client = client_of(create_app(store, "secret"))
+
+    def shown(worker):
+        asked = client.get("next", params={"worker": worker}).json()["request"]
+        return asked and asked["id"]
+
+    def give(worker):
+        client.post("answer", json={"id": (id := shown(worker)), "worker": worker, "label": "1"})
+        return id
+
+    assert [give("ada") for _ in range(4)] == ["r0", "r1", "r2", "r3"]
+    assert shown("bob") == "r4"
+    for n in range(3):
+        client.post("undo", json={"worker": "ada"})
+        assert shown("ada") == f"r{3 - n}"
+    assert [give("ada") for _ in range(2)] == ["r1", "r2"]
+    give("bob")
+    assert give("bob") == "r3"  # whoever is next gets what nobody has answered
+    with Store(store.path) as another:
+        retract(another, answers_of(another, "ada", 2)[1].id)  # r1, out of the page's sight
+    assert [give("ada") for _ in range(8)] == [*(f"r{i}" for i in range(5, 12)), "r1"]
+    assert shown("ada") is None and store.counts().open == 0
+
+
 def test_a_page_for_other_machines_has_any_name(store, client_of):
     near, far = (client_of(create_app(store, "secret", host=host)) for host in ("127.0.0.1", "0.0.0.0"))
     named = {"params": {"worker": "a"}, "headers": {"host": "desk.example"}}

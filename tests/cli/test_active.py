@@ -320,6 +320,9 @@ def test_the_whole_loop_runs_by_itself(folder):
 def test_what_cannot_run(folder, arguments, message):
     pytest.importorskip("uvicorn")
     assert message in hutch("active", "run", "train.vw", "--store", "s.db", "-f", "new", *arguments, status=2).stderr
+    if (folder / "s.db").exists():
+        with Store("s.db") as store:
+            assert not store.rounds()  # nothing was asked
 
 
 def test_one_of_a_thing_is_one(folder):

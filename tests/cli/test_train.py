@@ -82,6 +82,18 @@ def test_the_report_is_vw_s(hutch: Run, data: Path, tmp_path: Path) -> None:
     assert report[14:17] == ["", "finished run", "number of examples = 60"]
 
 
+def test_the_summary_says_how_full_the_table_is(hutch: Run, data: Path) -> None:
+    for bits, roomy in ((5, False), (18, True)):
+        result = hutch("train", data, "-b", bits, "--json")
+        told = re.search(r"^weight table used = (\S+)%$", result.err, re.MULTILINE)
+        used = json.loads(result.out)["table_used"]
+        assert told and float(told[1]) == pytest.approx(100 * used, rel=0.01)
+        assert (used < 0.001) == roomy and used > 0
+        advised = re.search(rf"of the weight table's 2\^{bits} rows are used, .*: -b (\d+) ", result.err)
+        assert (advised is None) == roomy
+    assert "weight table" not in hutch("train", data, "-t").err
+
+
 def test_quiet_says_nothing(hutch: Run, data: Path) -> None:
     assert hutch("train", data, "--quiet") == type(hutch("--version"))(0, "", "")
 
