@@ -163,6 +163,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
             counted=lambda seen: _counted(chain, seen),
             more=log_loss.footer if log_loss else lambda run, done: (),
             best_constant=not given.dont_output_best_constant,
+            table_used=False,
         )
         yield Bar()
     yield MalformedData()

@@ -125,6 +125,7 @@ class Table(Reporter):
         counted: the counters that the footer shows, of those of the run.
         more: further lines of the footer.
         best_constant: say in the footer which constant would have done best.
+        table_used: say in the footer how full the weight table is, which VW does not.
     """
 
     def __init__(
@@ -134,8 +135,9 @@ class Table(Reporter):
         counted: Callable[[Statistics], Statistics] = lambda seen: seen,
         more: Callable[[Run, PassesDone], Iterable[str]] = lambda run, done: (),
         best_constant: bool = True,
+        table_used: bool = True,
     ) -> None:
-        self._head, self._counted, self._more = head, counted, more
+        self._head, self._counted, self._more, self._table_used = head, counted, more, table_used
         self._best = BestConstant() if best_constant else None
 
     def open(self, run: Run, stack: ExitStack) -> None:
@@ -156,7 +158,7 @@ class Table(Reporter):
             passes=done.passes,
             best_constant=self._best_constant(run, seen),
             best_holdout=done.best_holdout,
-            table_used=share_used(run.engine) if run.options.learn else None,
+            table_used=share_used(run.engine) if self._table_used and run.options.learn else None,
             more=self._more(run, done),
         )
         run.notes.say(footer)

@@ -48,7 +48,7 @@ def test_memory_that_loading_takes_is_seen(tmp_path: Path) -> None:
 def test_hostile_chains_are_refused_or_learn() -> None:
     counts, findings = attack("hostile_chains").run(150, seed=2, only=["linear", "active", "one_against_all"])
     assert findings == []
-    assert counts["refused"] > 60 and counts["accepted"] > 10
+    assert counts["refused"] > 60 and counts["accepted"] > 5
 
 
 def test_damaged_caches_are_noticed() -> None:
