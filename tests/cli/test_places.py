@@ -143,7 +143,10 @@ def test_a_folder_that_is_a_file_is_said_in_one_line(here: Path, hutch: Run, nam
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in NOT_FILLING])
-def test_a_disk_that_fills_is_said_in_one_line(here: Path, hutch: Run, name: str, tmp_path: Path) -> None:
+def test_a_disk_that_fills_is_said_in_one_line(
+    here: Path, hutch: Run, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python keeps cut bytecode as if it were whole
     place = tmp_path / "full"
     place.mkdir()
     if name in NEED_THEIR_FILE:

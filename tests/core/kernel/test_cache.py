@@ -153,7 +153,8 @@ def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest
 def test_on_a_full_disk_kernels_still_run_and_one_line_says_so(tmp_path: Path, room: int) -> None:
     package(tmp_path, 2.0)
     limited = f"""
-import resource
+import resource, sys
+sys.dont_write_bytecode = True  # Python keeps cut bytecode as if it were whole
 resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
 from hutch.core.kernel.cache import entry
 @entry("float64(float64)")
