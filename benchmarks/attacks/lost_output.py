@@ -209,7 +209,8 @@ class _Attack:
         limits = {PLACES[0]: _little_memory, PLACES[1]: _short_files}
         if condition not in limits:
             _fill(self.place, {"disk full": 0, "4 KB left": 4 << 10, "40 KB left": 40 << 10}[condition])
-        done = run(COMMANDS[name], self.place, before=limits.get(condition))
+        whole = {"PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps cut bytecode as if it were whole
+        done = run(COMMANDS[name], self.place, environment=whole, before=limits.get(condition))
         if wrong := done.wrong(0, 1, *([2] if "there is no memory" in done.err else [])):  # for so many bits
             return wrong
         if done.status and not done.err.strip():
