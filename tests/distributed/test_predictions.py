@@ -8,6 +8,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
+from hutch.distributed import predictions
 from hutch.distributed.engine import Engine, Here
 from hutch.distributed.predictions import Result, predict
 from hutch.distributed.processes import Processes
@@ -85,6 +86,17 @@ def test_classes_are_whole_numbers(tmp_path: Path) -> None:
     table = pq.read_table(found.path)
     assert table["prediction"].to_pylist() == [1, 3] and str(table.schema.field("prediction").type) == "uint32"
     assert table["tag"].to_pylist() == [None, None]
+
+
+def test_results_are_written_piece_by_piece(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictions, "_ROWS", 1)
+    words = " ".join(f"c{i}" for i in range(1000))
+    (tmp_path / "x.vw").write_text("".join(f"'t{i} |f a{i % 2} b{i % 7} {words}\n" for i in range(1000)))
+    [found] = predict([tmp_path / "x.vw"], model, tmp_path / "out")
+    table, chain = pq.read_table(found.path), Chain.load(model)
+    assert pq.ParquetFile(found.path).num_row_groups > 2  # a chunk of the file each, and what is left
+    assert np.array_equal(table["prediction"].to_numpy(), chain.predict(tmp_path / "x.vw"))
+    assert table["tag"].to_pylist() == [f"t{i}" for i in range(1000)] and found.examples == 1000
 
 
 def test_a_wrong_file_is_named_and_the_others_are_predicted(
