@@ -1,5 +1,6 @@
 """Predictions of many files: one result each, the bits of one process, nothing made twice."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,10 @@ def test_a_run_goes_on_where_it_was(model: Path, sources: list[Path], tmp_path: 
     with sources[2].open("a") as file:
         file.write("1 |f a1\n")
     assert made() == ["1.vw", "2.vw"]
+    before = sources[1].stat()
+    sources[1].write_bytes(sources[1].read_bytes().replace(b"a1", b"a0"))
+    os.utime(sources[1], ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+    assert sources[1].stat().st_size == before.st_size and made() == ["1.vw"]
     chain = Chain.load(model)
     chain.learn(["1 |f a0"])
     chain.save(model)
