@@ -308,9 +308,9 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: s
     version, chain = model_version(model), Chain.load(model)
     session = VWSession(chain, store, version)
     with listen(port) as listening:
-        print(f"{HOST}:{listening.getsockname()[1]}", flush=True)
+        address = f"{HOST}:{listening.getsockname()[1]}"
         try:
-            serve_lines(session, listening, token)
+            serve_lines(session, listening, lambda: print(address, flush=True), token)
         finally:
             if final is not None:
                 session.save(final)

@@ -68,8 +68,8 @@ def serve(
         with web.listen(host, port) as listening:
             shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
             address = f"http://{shown}:{listening.getsockname()[1]}/{opened.token}"
-            print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
-            web.run_app(app, listening, LIMITS)
+            text = f"{address}\nanyone with this address can answer; ctrl-c ends"
+            web.run_app(app, listening, lambda: print(text, flush=True), LIMITS)
 
 
 @app.command()

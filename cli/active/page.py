@@ -78,5 +78,5 @@ def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, le
     page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
     with listen(port, host) as listening:
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
-        print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
-        serve_page(page, listening)
+        text = f"{address}\nanyone with this address can answer; ctrl-c ends"
+        serve_page(page, listening, lambda: print(text, flush=True))
