@@ -65,8 +65,8 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
 _BASES = ("linear", "linear", "dyadic", "ftrl_proximal", "pistol", "coin_betting", "bayesian_linear")
 
 
-def _lines(takes: str, labelled: bool, begin: int, end: int) -> list[str]:
-    """Examples, or blocks of them, that can be learned from the namespace `w`."""
+def _lines(takes: str, labelled: bool, begin: int, end: int, evaluated: bool = False) -> list[str]:
+    """Examples, or blocks of them, that can be learned from the namespace `w`; `evaluated` names the policy's class."""
     dice = random.Random(7)
     found = list[str]()
     for i in range(end):
@@ -79,7 +79,8 @@ def _lines(takes: str, labelled: bool, begin: int, end: int) -> list[str]:
             rows = [(" ".join(f"{k + 1}:{float(k != truth)}" for k in range(3)), text)]
         elif takes == "logged_class":
             chosen = dice.randrange(3)
-            rows = [(f"{chosen + 1}:{float(chosen != truth)}:0.33", text)]
+            policy = f"{1 + dice.randrange(3)} " if evaluated else ""
+            rows = [(f"{policy}{chosen + 1}:{float(chosen != truth)}:0.33", text)]
         elif takes == "action_costs":
             rows = [(f"{k}:{float(k != truth)}", f"|w w{k} c{truth} |u r{i % 4}") for k in range(3)]
         elif takes == "logged_action":
@@ -124,7 +125,9 @@ def made(number: int, seed: int, names: list[str]) -> list[dict[str, Any]]:
 
 
 def _learned(chain: Chain) -> dict[str, Any]:
-    return {name: array.copy() for name, array in chain.arrays().items() if ".shared." not in f".{name}"}
+    """All but what predicting may change: statistics, and what a simulation has drawn."""
+    kept = (item for item in chain.arrays().items() if not item[0].startswith("shared.") and "draws" not in item[0])
+    return {name: array.copy() for name, array in kept}
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -135,8 +138,9 @@ def _outputs(chain: Chain, lines: list[str], learn: bool) -> dict[str, Any]:
     found: dict[str, list[Any]] = {"predictions": [], "losses": [], "queries": []}
     for batch in chain.batches(lines):
         outputs, _ = chain.run_batch(batch, learn=learn)
+        last = batch.group != np.append(batch.group[1:], -1) if chain.whole_groups else slice(None)
         for name in found:
-            found[name] += getattr(outputs, name).ravel().tolist()
+            found[name] += np.ravel(getattr(outputs, name)[last]).tolist()
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -147,11 +151,13 @@ def try_chain(layers: list[dict[str, Any]], path: Path) -> str:
     except ConfigError as error:
         named = any(next(iter(layer)) in str(error) for layer in layers)
         return "refused" if named else f"FOUND: a refusal that names no layer: {error}"
-    takes = whole.takes.value
-    before, after = _lines(takes, True, 0, 16), _lines(takes, True, 16, 32)
+    takes, evaluated = whole.takes.value, any("evaluate_class_policy" in layer for layer in layers)
+    before, after = (_lines(takes, True, begin, begin + 16, evaluated) for begin in (0, 16))
     untouched = _learned(whole)
     early = _outputs(whole, before, True)
     first.learn(before)
+    if not np.isfinite(first.weights).all():
+        return "overflowed, which is said"
     first.save(path)
     second = Chain.load(path)
     later = _outputs(whole, after, True)
@@ -166,7 +172,7 @@ def try_chain(layers: list[dict[str, Any]], path: Path) -> str:
     asked = _outputs(whole, _lines(takes, False, 0, 32), True)
     for found in (early, later, predicted, asked):
         for name, values in found.items():
-            if np.isnan(values).any():
+            if np.isnan(values).any() and np.isfinite(whole.weights).all():
                 return f"FOUND: NaN in {name}"
     rules = [next(iter(layer.values())).get("rule") for layer in layers if "active" in layer]
     if rules and rules[0] != "iwal" and not any((each["queries"] > 0).any() for each in (early, later, asked)):
@@ -194,7 +200,7 @@ def run(count: int, seed: int) -> Found:
             return try_chain(made(number, seed, names), path)
 
         for number, outcome in in_forks(count, case, memory=_MEMORY, seconds=_SECONDS, batch=100):
-            good = outcome == "refused" or outcome.startswith("sound, ")
+            good = outcome.startswith(("refused", "sound, ", "overflowed, "))
             counts[outcome if good else "FOUND"] += 1
             if not good:
                 findings.append(f"seed {seed} number {number}: {outcome}: {made(number, seed, names)}")
