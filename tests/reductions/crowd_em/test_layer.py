@@ -245,6 +245,16 @@ def test_items_without_labels_change_nothing() -> None:
         assert np.array_equal(chain.layers[0].saved()[name], array), name
 
 
+def test_the_importance_of_an_item_is_the_largest_of_its_own_lines() -> None:
+    chain, alone = chain_of(), chain_of()
+    chain.learn(
+        ["1 2 |worker a |item x", "2 5 |worker b |item x", "", "1 |worker a |item y", "", "2 0.5 |worker c", ""]
+    )
+    assert chain.statistics.weighted_labeled == 5 + 1 + 0.5
+    alone.learn(["1 |worker a |item x", ""])
+    assert alone.statistics.weighted_labeled == 1
+
+
 def test_a_label_that_is_no_class_is_refused_and_not_read_when_predicting() -> None:
     chain = chain_of()
     with pytest.raises(DataError, match="crowd_em: got label 4, wanted a class from 1 to 3"):
