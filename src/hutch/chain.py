@@ -21,7 +21,7 @@ from hutch.core.config.read import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
-from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
+from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import values_of
 from hutch.core.run.in_threads import predicted
@@ -303,12 +303,21 @@ class Chain(OneByOne, Engine):
         """Write the whole chain, its configuration and its counters, to a file.
 
         Raises:
-            ModelError: the file cannot be written; what was there before stays.
+            ModelError: the file cannot be written, or could not be read again, as counters overflowed; what was there
+                before stays.
         """
+        from hutch.core.chain.limits import check_values
         from hutch.core.chain.model_file import save_model
 
-        growing = [name for name, limits in self.limits().items() if limits.grows]
-        save_model(path, self.arrays(), self.metadata(), whole=growing)
+        arrays, limits = self.arrays(), self.limits()
+        try:
+            for name, limit in limits.items():
+                if name in arrays:
+                    check_values(name, arrays[name], limit)
+        except ModelError as error:
+            text = f"not written: {error}: learning rates, or numbers of the data, were too large"
+            raise ModelError(at(str(path), None, None, text)) from None
+        save_model(path, arrays, self.metadata(), whole=[name for name, limit in limits.items() if limit.grows])
 
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
