@@ -40,7 +40,7 @@ FAULTS: tuple[Fault, ...] = (
           "    if True:\n        progress.seen"),
     Fault("active", "bought labels are not weighed by 1 / P in the estimate", _DECISION,
           "progress.errors += w * error * inverse", "progress.errors += w * error"),
-    Fault("active", "the newest example is forgotten instead of the oldest", _MEMORY,
+    Fault("active", "all examples are forgotten where the oldest were enough", _MEMORY,
           "return kept_of(memory.table + ((memory.first + number)", "return kept_of(memory.table + ((number)"),
     Fault("active", "what is replayed has importance 1", _MEMORY, "    return entry.label, entry.importance",
           "    return entry.label, np.float32(1)"),
