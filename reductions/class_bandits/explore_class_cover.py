@@ -39,7 +39,7 @@ class ExploreClassCoverParameters(Parameters):
     """Parameters of `explore_class_cover`.
 
     Attributes:
-        policies: how many.
+        policies: how many take part.
         psi: how much later policies are taught to disagree.
         epsilon: probability of all classes together at random; None: it falls as examples are learned.
         uniform: classes that no policy prefers get the least probability, too.

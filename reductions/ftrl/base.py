@@ -39,7 +39,8 @@ class SumsParameters(Parameters):
 
     Attributes:
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
-        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        min_prediction: predictions below it become it; None: the smallest label seen.
+        max_prediction: predictions above it become it; None: the largest label seen.
         interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
             letters is a term too where namespaces go by letter.
         permutations: a namespace with itself gives all pairs instead of those in order.

@@ -456,3 +456,11 @@ def test_rule_vw_asks_as_vw_does(case):
     assert chain.statistics.average_loss == pytest.approx(float(said["average loss"]), abs=1e-6)
     if "total queries" in said:
         assert chain.statistics.queries == int(said["total queries"])
+
+
+@pytest.mark.parametrize(("floor", "least"), [(None, 0.04), (0.07, 0.07), (0.5, 0.1)])
+def test_the_least_probability_of_a_pool_is_the_floor(floor, least):
+    layer = build({"floor": floor}).layers[0]
+    found = layer.pool_probabilities(np.random.default_rng(3).lognormal(0, 5, 1000), 100)
+    assert found.sum() == pytest.approx(100)
+    assert found.min() == pytest.approx(least, rel=1e-4)
