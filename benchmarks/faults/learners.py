@@ -11,7 +11,7 @@ TESTS: dict[str, list[str]] = {
     "em": ["tests/reductions/test_nat_oem.py"],
     "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
-    "vw layers": ["tests/reductions/test_vw_reductions.py", "tests/reductions/test_chains.py"],
+    "vw layers": ["tests/reductions/test_vw_reductions.py"],
 }
 """Areas, and the tests that are to notice a fault in them."""
 
