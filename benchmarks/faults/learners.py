@@ -166,7 +166,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("vw layers", "probabilities do not add up to 1", _ALL, "            scores[k] *= scale",
           "            scores[k] *= _1"),
     Fault("vw layers", "a soft label teaches one of its two halves", _ALL, "    if share < _1:\n", "    if False:\n"),
-    Fault("vw layers", "classes without a cost are learned", _COSTS,
+    Fault("vw layers", "an example whose last class has no cost counts", _COSTS,
           "e.importance = _0 if costs[j] == UNLABELED else importance", "e.importance = importance"),
     Fault("vw layers", "losers of a tournament do not enter the next", _TOURNAMENT,
           "coming = here.winner_to if wins else here.loser_to", "coming = here.winner_to if wins else 0"),
