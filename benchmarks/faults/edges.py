@@ -20,7 +20,7 @@ _ALL_PAIRS, _EPSILON, _SAMPLE = (
     f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
 )
 _CLASS_BANDIT, _BAYESIAN = "reductions/class_bandits/class_bandit.py", "reductions/bayesian_linear/layer.py"
-_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "vw/json_kernel.py", "cli/em.py"
+_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "vw/json/kernel.py", "cli/em.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
@@ -59,7 +59,7 @@ TESTS: dict[str, list[str]] = {
     _CLASS_BANDIT: ["tests/reductions/class_bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
     _SKLEARN: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
-    _JSON: ["tests/vw/test_json_examples.py", "tests/vw/test_malformed_decisions.py"],
+    _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
     _EM: ["tests/cli/test_em.py"],
 }
 """The tests that are to notice a fault in a file."""
