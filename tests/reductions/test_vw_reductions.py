@@ -329,6 +329,8 @@ def test_a_tournament_is_its_matches(errors):
         x = np.append(x, 1.0)
         assert chain.learn([line])[0] == twin.predict(x) + 1
         twin.learn(x, k, importance)
+    found, wanted = (np.sort(w[w != 0]) for w in (chain.weights[:, 0], twin.w))
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
 def test_costs_choose_the_cheapest():
