@@ -326,6 +326,8 @@ def read_label(out, text, start, stop, kind):
                 out.importance[row] = F(0)
         if count > 2:
             out.base[row] = label_number(out, text, words[2, 0], words[2, 1], problems.BAD_BASE)
+        if np.isinf(out.labels[row]) or np.isinf(out.importance[row]) or np.isinf(out.base[row]):
+            out.labels[row], out.importance[row], out.base[row] = UNLABELED, F(1), F(0)
 
 
 @njit
