@@ -134,10 +134,8 @@ def name_hash(text, start, stop, seed, hash_all):
 def power(exponent):
     """VW's table of powers of ten, entry by entry."""
     exponent = (exponent + 128) % 256 - 128
-    if exponent > 38:
-        return F(np.inf)
-    if exponent < -37:
-        return F(0)
+    if exponent > 38 or exponent < -37:
+        return F(np.inf) if exponent > 38 else F(0)
     result = F(1)
     for _ in range(abs(exponent)):
         result = F(result * F(10)) if exponent > 0 else F(result / F(10))
