@@ -3,9 +3,10 @@
     python benchmarks/batches.py [--seeds 40] [--batch 10] [--labels 200] [--tasks NAME...]
 
 The protocol of "No Free Lunch in Active Learning" (2025): rows of numbers that stay as they are, a first batch that is
-random or diverse, batches of one size, and the error on test rows after each. The sets are scikit-learn's, made ones, and
-random projections and features of them; a seed is another split into 80% pool and 20% test. Batches of tasks with ten
-classes are twice as great. All learn by `bayesian_linear`, under `one_against_all` where there are more than two classes.
+random or diverse, batches of one size, and the error on test rows after each. The sets are scikit-learn's, made ones,
+and random projections and features of them; a seed is another split into 80% pool and 20% test. Batches of tasks with
+ten classes are twice as great. All learn by `bayesian_linear`, under `one_against_all` where there are more than two
+classes.
 
 Rules: `random`; `margin`, the least distance to the threshold or of the two highest scores; `entropy` of the class
 probabilities (of two classes, that is margin); `budget`, as `hutch active ask` draws; `BADGE` (J. Ash and others, "Deep
@@ -169,7 +170,8 @@ def main():
     parser.add_argument("--tasks", nargs="+", choices=list(tasks()), default=list(tasks()))
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    print("| task | first batch | rule | a quarter | half | all labels | mean of all rounds |\n|---|---|---|---|---|---|---|")
+    columns = ("task, labels", "first batch", "rule", "a quarter", "half", "all labels", "mean of all rounds")
+    print(f"| {' | '.join(columns)} |\n|" + "---|" * len(columns))
     for name in options.tasks:
         rows, labels = tasks()[name]
         task = rows.astype(np.float32), labels.astype(int)
@@ -183,7 +185,12 @@ def main():
             found = np.array([errors(task, start, rule, seed, batch, total) for seed in range(options.seeds)])
             chance = found if chance is None else chance
             last = found.shape[1]
-            pieces = [slice(last // 4 - 1, last // 4), slice(last // 2 - 1, last // 2), slice(last - 1, last), slice(0, last)]
+            pieces = [
+                slice(last // 4 - 1, last // 4),
+                slice(last // 2 - 1, last // 2),
+                slice(last - 1, last),
+                slice(0, last),
+            ]
             if found is chance:
                 cells = [f"{found[:, piece].mean():.4f}" for piece in pieces]
             else:
