@@ -6,7 +6,7 @@ text in a namespace of its column's name.
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -14,7 +14,7 @@ from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import TABLES, ending_of
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, UsageError, at, did_you_mean
 from hutch.core.strict_json import loads
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -54,6 +54,17 @@ def line_of(document: Mapping[str, Any], roles: Roles | None = None, tag: str = 
             plain.append(f"{name}:{float(value):.9g}")
     line = " ".join(([f"| {' '.join(plain)}"] if plain else []) + texts) or "|"
     return f"'{_SPECIAL.sub('_', tag)}{line}" if tag else line
+
+
+def check_shown(names: Sequence[str], columns: Collection[str]) -> None:
+    """Refuse to show columns that documents do not have.
+
+    Raises:
+        UsageError: there are columns, and a name is none of them.
+    """
+    for name in names if columns else ():
+        if name not in columns:
+            raise UsageError(f"--show: no column {name!r}; {did_you_mean(name, columns)}")
 
 
 def is_table(path: str) -> bool:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
+from hutch.active.documents import check_shown
 from hutch.active.records import DONT_KNOW, REQUEST_FIELD, SKIP
 from hutch.active.store import Store
 from hutch.core.errors import UsageError, did_you_mean
@@ -22,7 +23,7 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
         fields: of documents that are written; empty: all.
 
     Raises:
-        UsageError: no such format.
+        UsageError: no such format, or a field that no document has.
     """
     if form not in FORMATS:
         raise UsageError(f"--format: got {form!r}; {did_you_mean(form, FORMATS)}")
@@ -33,16 +34,18 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     )
     with store.transaction() as connection:
         rows = connection.execute(query, [SKIP, DONT_KNOW]).fetchall()
+    documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
+    columns = list(dict.fromkeys(name for document in documents for name in document))
+    check_shown(fields, columns)
     if form == "label-studio":
-        return _tasks(rows, names)
+        return _tasks(rows, names, fields)
     out = StringIO()
     if form == "crowd":
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(["worker", "task", "label"])
         table.writerows([row[3], row[0], names.get(row[4], row[4])] for row in rows)
         return out.getvalue()
-    documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
-    columns = list(fields) or list(dict.fromkeys(name for document in documents for name in document))
+    columns = list(fields) or columns
     table = csv.writer(out, lineterminator="\n")
     own = ["request", "worker", "label", "probability", "model", "time"]
     table.writerow([*own, *(f"document_{name}" if name in own else name for name in columns)])
@@ -52,12 +55,14 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     return out.getvalue()
 
 
-def _tasks(rows: Sequence[tuple[str, ...]], names: Mapping[str, str]) -> str:
+def _tasks(rows: Sequence[tuple[str, ...]], names: Mapping[str, str], fields: Sequence[str]) -> str:
     """Tasks with one annotation per label, as Label Studio imports and `hutch crowd` reads them."""
     tasks: dict[str, dict[str, object]] = {}
     annotations: dict[str, list[dict[str, object]]] = {}
     for number, (id, line, document, worker, label, *_) in enumerate(rows, 1):
         data = json.loads(document) if document else {"text": line[max(line.find("|"), 0) :]}
+        if document and fields:
+            data = {name: data[name] for name in fields if name in data}
         given = annotations.setdefault(id, [])
         tasks.setdefault(id, {"id": len(tasks) + 1, "data": {**data, REQUEST_FIELD: id}, "annotations": given})
         value = {"choices": [names.get(label, label)]}

@@ -22,6 +22,7 @@ from hutch.active.undo import answers_of, retract
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net import web
 from hutch.core.net.limits import Limits
+from hutch.core.net.signals import Ready
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -223,6 +224,6 @@ def listen(port: int, host: str = HOST) -> socket.socket:
     return web.listen(host, port)
 
 
-def serve(app: "Starlette", listening: socket.socket) -> None:
-    """Serve until interrupted."""
-    web.run_app(app, listening, LIMITS)
+def serve(app: "Starlette", listening: socket.socket, ready: Ready) -> None:
+    """Serve until interrupted; `ready` says where."""
+    web.run_app(app, listening, ready, LIMITS)

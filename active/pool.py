@@ -78,7 +78,7 @@ class LineFile:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of records, which people see.
+    """A file of records, which people see without the label.
 
     Attributes:
         name: in messages.
@@ -91,8 +91,9 @@ class TableFile:
     roles: Roles
 
     def __iter__(self) -> Iterator[Entry]:
-        tag = self.roles.key("tag")
+        tag, label = self.roles.key("tag"), self.roles.key("label")
         for number, document in enumerate(read_documents(self.path), 1):
+            document.pop(label, None)
             line = line_of(document, self.roles, str(document.get(tag) or "") if tag else "")
             yield Entry(number, line, document)
 

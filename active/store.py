@@ -27,6 +27,7 @@ _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
 _DAY = 86400.0
 _FREE = "(leased_until <= :now OR leased_until > :late)"
 """A request that nobody holds; a lease that ends later than any is given for is of a clock that was wrong."""
+_UNCOUNTED = "uncounted line "
 _TAG = "json_extract(detail, '$.tag')"
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
@@ -325,8 +326,14 @@ class Store:
         )
         return bool(self._rows(query, [tag, line]))
 
-    def line(self, line: str, answer: Answer | None = None, tag: str = "") -> int:
+    def line(self, line: str, answer: Answer | None = None, tag: str = "", *, counted: bool = False) -> int:
         """Log a line that a running model is about to see, with the answer it gives, under its tag.
+
+        Args:
+            line: as it came.
+            answer: that it gives to a request.
+            tag: its own; empty without one.
+            counted: it is one to ask for, so that `count_line` is to follow.
 
         Returns:
             Its number in the log.
@@ -335,17 +342,27 @@ class Store:
             number = self.write_log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
             if answer is not None:
                 self._accept(connection, answer, (), number)
+            if counted:
+                connection.execute("INSERT INTO store VALUES (?, '')", [f"{_UNCOUNTED}{number}"])
         return number
 
-    def count_line(self, round: int, probability: float, request: Request | None) -> None:
-        """Count an unlabelled line in its round.
+    def uncounted_lines(self) -> set[int]:
+        """The numbers of lines that were logged, but not counted: whoever did so was killed in between."""
+        keys = self._rows("SELECT key FROM store WHERE key GLOB ?", [f"{_UNCOUNTED}[0-9]*"])
+        return {int(key.removeprefix(_UNCOUNTED)) for (key,) in keys}
+
+    def count_line(self, number: int, round: int, probability: float, request: Request | None) -> None:
+        """Count an unlabelled line in its round, once.
 
         Args:
+            number: of the line in the log.
             round: number of the round.
             probability: with which its label was asked for.
             request: the request it made, if it was.
         """
         with self._writing() as connection:
+            if not connection.execute("DELETE FROM store WHERE key = ?", [f"{_UNCOUNTED}{number}"]).rowcount:
+                return
             query = "UPDATE rounds SET examples = examples + 1, probability = probability + ? WHERE round = ?"
             connection.execute(query, [probability, round])
             if request is not None:

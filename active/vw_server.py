@@ -5,12 +5,13 @@
     LABEL IMPORTANCE |…  →  PREDICTION TAG             learned
 
 Each line is in the store's log before the model sees it, and the model learns the log in its order: killed at any
-moment, it recovers by reading the log again. A tag is its line's identity: the same line under the same
-tag is answered again, and neither learned nor counted again.
+moment, it recovers by reading the log again, and counts a line that it had no time to count. A tag is its line's
+identity: the same line under the same tag is answered again, and neither learned nor counted again.
 """
 
 import asyncio
 import socket
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from hutch.active.loop import attach, example_of, labels_of, model_version, thre
 from hutch.active.records import Answer, Request, canonical_label, make_answer
 from hutch.active.store import Store
 from hutch.core.net.lines import run_lines
+from hutch.core.net.signals import Ready
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -48,10 +50,13 @@ class VWSession:
         store.index_lines()
         self._trace = self.layer.trace(1)
         self._round = 0
-        self._follow(None)
+        self._follow(None, store.uncounted_lines())
 
-    def _follow(self, until: int | None) -> tuple[float, float, float]:
-        """Learn the log up to entry `until`; (prediction, importance asked or -1, probability) of its last example."""
+    def _follow(self, until: int | None, uncounted: Collection[int] = ()) -> tuple[float, float, float]:
+        """Learn the log up to entry `until`; (prediction, importance asked or -1, probability) of its last example.
+
+        Lines that are not counted yet are counted, and asked for, when they are learned.
+        """
         progress, out = self.layer.progress, (0.0, -1.0, 0.0)
         for event in self.store.log(int(progress["learned"][0])):
             if until is not None and event.number > until:
@@ -63,6 +68,8 @@ class VWSession:
                     outputs, _ = self.chain.run_batch(batch)
                     chance = float(self._trace["probability"][0])
                     out = (float(outputs.predictions[-1]), float(outputs.queries[-1]), chance)
+                if event.number in uncounted:
+                    self._count(event.number, line, *out)
             progress["learned"] = event.number
         return out
 
@@ -83,23 +90,26 @@ class VWSession:
         answer, repeated = self._answer(line, label, tag) if label else (None, False)
         if repeated or (tag and answer is None and self.store.has_line(line, tag)):
             return self._reply_again(line, label, tag)
-        number = self.store.line(line, answer, tag)
+        number = self.store.line(line, answer, tag, counted=not label)
         prediction, query, chance = self._follow(number)
-        text = f"{prediction:.6f} {tag}"
-        if label:
-            return text + "\n"
+        importance = "" if label else self._count(number, line, prediction, query, chance)
+        return f"{prediction:.6f} {tag}{importance}\n"
+
+    def _count(self, number: int, line: str, prediction: float, query: float, chance: float) -> str:
+        """Count an unlabelled line, and ask for it or not; what the reply ends with."""
         if not self._round:
             self._round = self.store.begin_round(Round("vw", 0, 0.0, threshold_of(self.chain)))
         if query <= 0:
-            self.store.count_line(self._round, chance, None)
-            return text + "\n"
+            self.store.count_line(number, self._round, chance, None)
+            return ""
+        _, tag, _ = split_line(line)
         free = tag and self.store.line_of(tag) is None
         request = Request(
             tag if free else f"line {number}", unlabelled(line), prediction, chance, 1 / chance, self.model
         )
-        self.store.count_line(self._round, chance, request)
+        self.store.count_line(number, self._round, chance, request)
         importance = query if self.layer.parameters.weighted else 1.0
-        return f"{text} {importance:.6f}\n"
+        return f" {importance:.6f}"
 
     def _reply_again(self, line: str, label: str, tag: str) -> str:
         """What a client that lost our reply hears: the line was already learned and counted."""
@@ -126,12 +136,13 @@ class VWSession:
         self.store.learned({"model": model_version(path), "through": int(self.layer.progress["learned"][0])})
 
 
-def serve(session: VWSession, listening: socket.socket, token: str = "") -> None:
+def serve(session: VWSession, listening: socket.socket, ready: Ready, token: str = "") -> None:
     """Serve until a signal says to stop; clients take turns line by line.
 
     Args:
         session: answers.
         listening: the socket.
+        ready: says where.
         token: a client must send `token TOKEN` first; empty for no token.
     """
-    asyncio.run(run_lines(session.answer, listening, token=token))
+    asyncio.run(run_lines(session.answer, listening, ready, token=token))

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
 
+import edges
 import learners
 import rooms
 from fault import Fault
@@ -38,8 +39,8 @@ import core
 from hutch.core.kernel.home import cache_home
 
 ROOT = Path(__file__).parents[1]
-FAULTS = learners.FAULTS + core.FAULTS + rooms.FAULTS
-TESTS = learners.TESTS | core.TESTS | rooms.TESTS
+FAULTS = learners.FAULTS + core.FAULTS + rooms.FAULTS + edges.FAULTS
+TESTS = learners.TESTS | core.TESTS | rooms.TESTS | edges.TESTS
 LONGEST = 300  # seconds: a fault that makes tests hang is noticed, too
 _NO_FAULT = ("SyntaxError", "NameError", "UnboundLocalError", "ImportError", "TypingError", "LoweringError")
 """What is found at once, by any test: a fault that only does not compile says nothing about the tests."""

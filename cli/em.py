@@ -143,7 +143,10 @@ def fit(
     if learner is None:
         learner = create(settings, table.rows[:_START], entry)
     boundaries = 0
-    for _ in range(passes):
+    for number in range(passes):
+        if number and table.classes is not None and table.classes[0] != table.classes[-1]:
+            learner.boundary()
+            boundaries += 1
         boundaries += _learn(learner, table, detector)
     report: dict[str, Any] = {
         "model": settings.model,

@@ -11,7 +11,8 @@ import typer
 
 from hutch.cli.shell.complete import Completer, overrides, registered
 from hutch.cli.shell.complete import names as names_of
-from hutch.vw.table import LEARNER, NAMED, Option
+from hutch.vw.option import LEARNER, Option
+from hutch.vw.table import NAMED
 
 Overrides = Annotated[
     list[str] | None,

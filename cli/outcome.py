@@ -41,6 +41,8 @@ def _said_of(error: Exception) -> tuple[str | None, int]:
         return "", 141
     if isinstance(error, OSError):
         return at(str(error.filename or ""), None, None, error.strerror or str(error)), 1
+    if isinstance(error, EOFError):
+        return f"ended too soon: {str(error) or 'what was read'}", 1
     if isinstance(error, MemoryError):
         return f"out of memory{f': {error}' if str(error) else ''}", 1
     return None, 1

@@ -70,11 +70,19 @@ def serve(
     loaded = load(models, log)
     listening = listen(host, port)
     vw = listen(host, vw_port) if vw_port is not None else None
-    print(f"http://{_address(listening)}", flush=True)
-    if vw is not None:
-        print(f"vw {_address(vw)}", flush=True)
+    addresses = [f"http://{_address(listening)}", *([f"vw {_address(vw)}"] if vw is not None else [])]
     limits = Limits(body=max_body, connections=connections)
-    running = serve_models(loaded, log, listening, host=host, token=token, save_every=save_every, vw=vw, limits=limits)
+    running = serve_models(
+        loaded,
+        log,
+        listening,
+        lambda: print(*addresses, sep="\n", flush=True),
+        host=host,
+        token=token,
+        save_every=save_every,
+        vw=vw,
+        limits=limits,
+    )
     try:
         import uvloop
     except ImportError:

@@ -240,9 +240,9 @@ def background(pieces: Sequence[str | tuple[str, ...]], jobs: int) -> Iterator[l
 
     The block gets one result for each piece, whose `get()` waits for it. What is not ready when it ends is abandoned.
     """
-    from multiprocessing import get_context
+    from hutch.core.processes import spawning
 
-    with get_context("spawn").Pool(min(jobs, len(pieces))) as pool:
+    with spawning().Pool(min(jobs, len(pieces))) as pool:
         yield [pool.apply_async(compile_piece, (piece,)) for piece in pieces]
 
 

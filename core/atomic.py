@@ -80,11 +80,12 @@ _ENDING = ".part"
 def _machine() -> str:
     """Names whose process numbers ours are: this machine, or this container of it."""
     name = os.uname().nodename if sys.platform != "win32" else ""
-    try:
+    number, processes = b"", 0
+    with contextlib.suppress(OSError):  # machines on a shared folder may have one name
+        number = Path("/etc/machine-id").read_bytes()
+    with contextlib.suppress(OSError):
         processes = os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        processes = 0
-    return f"{zlib.crc32(f'{name} {processes}'.encode()):08x}"
+    return f"{zlib.crc32(f'{name} {processes} {number!r}'.encode()):08x}"
 
 
 def _remove_abandoned(directory: Path, machine: str) -> None:

@@ -87,6 +87,10 @@ def counted(number: int, thing: str, several: str = "") -> str:
     return f"{number} {thing if number == 1 else several or thing + 's'}"
 
 
+def _initials(name: str) -> str:
+    return "".join(part[:1] for part in name.split("_"))
+
+
 def did_you_mean(name: str, valid: Iterable[str]) -> str:
     """The nearest valid name as a clause, or all of them if none is near.
 
@@ -94,11 +98,17 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
     "did you mean 'classes'?"
     >>> did_you_mean("xyz", ["classes", "shape"])
     'valid: classes, shape'
+
+    A name cut short, or only its initials, is understood, too:
+
+    >>> did_you_mean("oaa", ["linear", "one_against_all"])
+    "did you mean 'one_against_all'?"
     """
     from difflib import get_close_matches  # not at the top: most runs make no mistake
 
     names = sorted(valid)
     near = get_close_matches(name, names, n=1, cutoff=0.6)
+    near = near or [known for known in names if len(name) > 1 and name in (known.split("_")[0], _initials(known))]
     return f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names)}"
 
 

@@ -14,7 +14,7 @@ from hutch.chain import Chain
 from hutch.core.atomic import atomic_write, make_directory
 from hutch.core.batch import shared_rows
 from hutch.core.chain.reduction import Predictions
-from hutch.core.data.arrow import arrow
+from hutch.core.data.arrow import array_of, arrow, texts_of
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
@@ -150,16 +150,17 @@ def _predict(content: bytes, digest: str, strict: bool, places: tuple[str, str, 
     columns = Roles.of(chain.config.input.columns).optional()
     made_of = _made_of(source, digest)
     files = chain.files([source], lambda problem: problems.append(str(problem)), columns=columns, strict=strict)
-    kind = pa.uint32() if chain.predicts is Predictions.CLASS else pa.float32()
+    number = np.uint32 if chain.predicts is Predictions.CLASS else np.float32
+    kind = pa.from_numpy_dtype(number)
     fields = [pa.field("prediction", kind), pa.field("tag", pa.string())]
     schema = pa.schema(fields, {MADE_OF: json.dumps(made_of).encode()})
     examples, size = 0, 0
     held: list[tuple[Any, list[str | None]]] = []
 
     def table() -> Any:
-        values = pa.array(np.concatenate([v for v, _ in held]), kind) if held else pa.array([], kind)
+        values = np.concatenate([np.empty(0, number), *(v for v, _ in held)])
         tags = [tag for _, each in held for tag in each]
-        return pa.table([values, pa.array(tags, pa.string())], schema=schema)
+        return pa.table([array_of(values, kind), texts_of(tags)], schema=schema)
 
     with atomic_write(path) as file, ParquetWriter(file, schema) as writer:
         with chain._unchanged():
@@ -169,7 +170,7 @@ def _predict(content: bytes, digest: str, strict: bool, places: tuple[str, str, 
                 tags: list[str | None] = [None] * len(values)
                 if len(batch.tags):
                     tags = [batch.tag(i).decode(errors="replace") or None for i in range(len(batch))]
-                held.append((values.astype(kind.to_pandas_dtype()), tags))
+                held.append((values.astype(number), tags))
                 examples, size = examples + len(values), size + len(values)
                 if size >= _ROWS:
                     writer.write_table(table())

@@ -217,13 +217,25 @@ class Plugins:
         """
         names = self._origins.keys() if of is None else self._origins.keys() & of
         found = {id(self._origins[name]): self._distribution(name) for name in names}
-        return dict(sorted((distribution.metadata["Name"], distribution.version) for distribution in found.values()))
+        return dict(sorted(map(_told, found.values())))
 
     def _distribution(self, name: str) -> "Distribution":
         """The distribution that a plugin belongs to."""
-        from importlib.metadata import distribution  # not at the top: only plugins and saving a model need it
+        return self._origins[name] or _own()
 
-        return self._origins[name] or distribution(PROJECT)
+
+@cache
+def _own() -> "Distribution":
+    """The distribution that this file belongs to; to find it all folders of packages are searched."""
+    from importlib.metadata import distribution  # not at the top: only plugins and saving a model need it
+
+    return distribution(PROJECT)
+
+
+@cache
+def _told(distribution: "Distribution") -> tuple[str, str]:
+    """Name and version of a distribution, which are read from its files each time they are asked for."""
+    return distribution.metadata["Name"], distribution.version
 
 
 def _title(distribution: "Distribution") -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from hutch.core.errors import HutchError, UsageError
 from hutch.core.net.limits import Limits
 from hutch.core.net.lines import LineServer
+from hutch.core.net.signals import Ready
 from hutch.core.net.web import run
 from hutch.serve.app import Handlers, create_app
 from hutch.serve.log import Log
@@ -42,6 +43,7 @@ async def serve(
     models: dict[str, Served],
     log: Log,
     listening: socket.socket,
+    ready: Ready,
     *,
     host: str,
     token: str,
@@ -55,6 +57,7 @@ async def serve(
         models: by name; Vowpal Wabbit's protocol speaks to the first.
         log: where what they learn is written.
         listening: of HTTP.
+        ready: says where.
         host: the address of `listening`.
         token: who asks must know it; empty for no token.
         save_every: seconds between saves.
@@ -72,7 +75,7 @@ async def serve(
         await lines.start(vw)
     app = create_app(handlers, token=token, host=host)
     try:
-        await run(app, listening, limits, stopping)
+        await run(app, listening, ready, limits, stopping)
     finally:
         handlers.stopping = True
         try:

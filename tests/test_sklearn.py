@@ -95,6 +95,18 @@ def test_weights_are_importances(flowers: Any) -> None:
     np.testing.assert_array_equal(some.decision_function(X), fewer.decision_function(X))
 
 
+def test_weights_of_classes_multiply_those_of_rows_and_go_with_their_rows(flowers: Any) -> None:
+    X, y = flowers
+    weight = np.random.default_rng(0).uniform(0.1, 2, len(y))
+    both = HutchClassifier(bits=10, class_weight={"a": 1, "b": 3, "c": 0.5}).fit(X, y, sample_weight=weight)
+    of_rows = weight.astype(np.float32) * np.array([1, 3, 0.5])[np.searchsorted(["a", "b", "c"], y)]
+    once = HutchClassifier(bits=10).fit(X, y, sample_weight=of_rows)
+    np.testing.assert_array_equal(both.decision_function(X), once.decision_function(X))
+    order = np.random.default_rng(0).permutation(len(y))  # what `fit` learns them in
+    turned = HutchClassifier(bits=10, shuffle=False).fit(X[order], y[order], sample_weight=of_rows[order])
+    np.testing.assert_array_equal(both.decision_function(X), turned.decision_function(X))
+
+
 def test_search_and_pipelines(flowers: Any) -> None:
     X, y = flowers
     search = GridSearchCV(

@@ -103,11 +103,14 @@ def run(options: Namespace) -> int:
     with listen(HOST, PORT if options.port is None else options.port) as listening:
         if not options.foreground and _left_to_a_child():
             return 0
-        for path, number in ((options.pid_file, os.getpid()), (options.port_file, listening.getsockname()[1])):
-            if path:
-                write_text(path, f"{number}\n")
+
+        def ready() -> None:
+            for path, number in ((options.pid_file, os.getpid()), (options.port_file, listening.getsockname()[1])):
+                if path:
+                    write_text(path, f"{number}\n")
+
         try:
-            asyncio.run(run_lines(daemon.answer, listening))
+            asyncio.run(run_lines(daemon.answer, listening, ready))
         finally:
             daemon.close()
             if options.pid_file:

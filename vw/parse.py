@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
-from hutch.vw.table import GROUPS, OPTIONS, Option
+from hutch.vw.option import Option
+from hutch.vw.table import GROUPS, OPTIONS
 
 
 class _Parser(argparse.ArgumentParser):

@@ -117,7 +117,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if watchers and chain.takes is Labels.LOGGED_CLASS:
         raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
     if given.json or given.dsjson:
-        from hutch.vw.json_examples import JsonReader
+        from hutch.vw.json.reader import JsonReader
 
         if labels:
             raise UsageError("--named_labels: got it with JSON, wanted text")

@@ -8,8 +8,8 @@ TESTS: dict[str, list[str]] = {
     "crowd": ["tests/crowd/models"],
     "crowd_em": ["tests/reductions/crowd_em"],
     "dyadic": ["tests/reductions/dyadic"],
-    "em": ["tests/em/constrained", "tests/em/base"],
-    "linear": ["tests/reductions/linear", "tests/core/loss"],
+    "em": ["tests/reductions/test_nat_oem.py", "tests/em/constrained", "tests/em/base"],
+    "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
     "vw layers": ["tests/reductions/test_vw_reductions.py", "tests/reductions/test_chains.py"],
 }

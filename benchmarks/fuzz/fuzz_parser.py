@@ -223,7 +223,7 @@ class Target:
 
 def of_a_grammar(target: Target, inputs: int, seed: int) -> None:
     """Compare on so many inputs; the process ends with a message at the first difference."""
-    start, done = time.perf_counter(), 0
+    start, done, lines = time.perf_counter(), 0, 0
     for batch in count():
         rng = np.random.default_rng((seed, batch))
         texts, ends = fuzz_inputs.inputs(rng, BATCH)
@@ -238,9 +238,10 @@ def of_a_grammar(target: Target, inputs: int, seed: int) -> None:
         for piece in pieces:
             target(bytes([batch % len(target.comparisons)]) + piece)
         done += len(ends)
+        lines += int(np.count_nonzero(texts == ord("\n")))
         seconds = time.perf_counter() - start
         if batch % 10 == 9 or done >= inputs:
-            print(f"{done} inputs without a difference, seed {seed}, {seconds:.0f} s", flush=True)
+            print(f"{done} inputs, {lines} lines without a difference, seed {seed}, {seconds:.0f} s", flush=True)
         if done >= inputs:
             return
 

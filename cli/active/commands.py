@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, look_of, serve_page_of
+from hutch.cli.active.page import (
+    Host,
+    Instructions,
+    Lease,
+    Names,
+    Show,
+    StoreFile,
+    look_of,
+    open_document,
+    serve_page_of,
+)
 from hutch.cli.active.run import Stop, check_stop, export, run
 from hutch.cli.options import Overrides, ray_option
 from hutch.cli.shell.complete import chains
@@ -292,7 +302,8 @@ def serve(
 
     require_web()
     with Store(store) as opened:
-        serve_page_of(opened, look_of(name, opened, instructions, show), host, port, token, lease)
+        look = look_of(name, opened, instructions, show, open_document(opened))
+        serve_page_of(opened, look, host, port, token, lease)
 
 
 def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
@@ -308,9 +319,9 @@ def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: s
     version, chain = model_version(model), Chain.load(model)
     session = VWSession(chain, store, version)
     with listen(port) as listening:
-        print(f"{HOST}:{listening.getsockname()[1]}", flush=True)
+        address = f"{HOST}:{listening.getsockname()[1]}"
         try:
-            serve_lines(session, listening, token)
+            serve_lines(session, listening, lambda: print(address, flush=True), token)
         finally:
             if final is not None:
                 session.save(final)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hutch.cli.active.label_names import label_names
+from hutch.cli.active.page import columns_of, open_document
 from hutch.cli.shell.lazy import new_app
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
@@ -68,8 +69,8 @@ def serve(
         with web.listen(host, port) as listening:
             shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
             address = f"http://{shown}:{listening.getsockname()[1]}/{opened.token}"
-            print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
-            web.run_app(app, listening, LIMITS)
+            text = f"{address}\nanyone with this address can answer; ctrl-c ends"
+            web.run_app(app, listening, lambda: print(text, flush=True), LIMITS)
 
 
 @app.command()
@@ -101,9 +102,8 @@ def push(
         labels = opened.labels_allowed
         names = label_names(name or [], labels)
         if create is not None:
-            first = next(opened.open_requests(), None)
-            document = (opened.document(first.id) if first else None) or {"text": ""}
-            fields = [field for field in (show or "").split(",") if field] or list(document)
+            document = open_document(opened) or {"text": ""}
+            fields = columns_of(show, document) or list(document)
             wanted = opened.wanted
             project = client.create_project(create, configuration_for(labels, names, fields), wanted)
         assert project is not None

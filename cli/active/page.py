@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hutch.cli.active.label_names import label_names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hutch.active.page import Look
     from hutch.active.store import Store
 
@@ -25,7 +27,10 @@ Lease = Annotated[
 Instructions = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
 ]
-Show = Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of a table that the page shows.")]
+Show = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Columns of a table that the page shows.", show_default="all but the label's"),
+]
 Names = Annotated[
     list[str] | None,
     typer.Option(
@@ -34,11 +39,30 @@ Names = Annotated[
 ]
 
 
-def look_of(name: list[str] | None, store: Store, instructions: str | None, show: str | None) -> Look:
-    """The look of the page, from the options.
+def columns_of(show: str | None, document: Mapping[str, Any] | None) -> list[str]:
+    """The columns that `--show` names.
 
     Raises:
-        UsageError: a name that cannot be.
+        UsageError: one that the document, if there is one, does not have.
+    """
+    from hutch.active.documents import check_shown
+
+    columns = [column for column in (show or "").split(",") if column]
+    check_shown(columns, document or ())
+    return columns
+
+
+def look_of(
+    name: list[str] | None,
+    store: Store,
+    instructions: str | None,
+    show: str | None,
+    document: Mapping[str, Any] | None,
+) -> Look:
+    """The look of the page, from the options; `document` is one of those to be shown.
+
+    Raises:
+        UsageError: a name that cannot be, or a column that the document does not have.
         DataError: the file of instructions cannot be read.
     """
     from hutch.active.page import Look
@@ -50,8 +74,13 @@ def look_of(name: list[str] | None, store: Store, instructions: str | None, show
             text = Path(text[1:]).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(at(text[1:], None, None, f"cannot be read: {error}")) from None
-    shown = [field for field in (show or "").split(",") if field]
-    return Look(label_names(name or [], store.labels_allowed), text, shown)
+    return Look(label_names(name or [], store.labels_allowed), text, columns_of(show, document))
+
+
+def open_document(store: Store) -> dict[str, Any] | None:
+    """What people see of the oldest open request; None if there is none, or if it is a line."""
+    first = next(store.open_requests(), None)
+    return store.document(first.id) if first else None
 
 
 def check_token(token: str) -> None:
@@ -78,5 +107,5 @@ def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, le
     page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
     with listen(port, host) as listening:
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
-        print(f"{address}\nanyone with this address can answer; ctrl-c ends", flush=True)
-        serve_page(page, listening)
+        text = f"{address}\nanyone with this address can answer; ctrl-c ends"
+        serve_page(page, listening, lambda: print(text, flush=True))

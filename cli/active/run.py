@@ -116,7 +116,8 @@ def run(
             stop=stop,
             tell=tell,
         )
-        look = look_of(name, opened, instructions, show)
+        first = next((entry.document for source in examples.sources for entry in source), None)
+        look = look_of(name, opened, instructions, show, first)
         loop.start()
         ended = threading.Event()
         thread = threading.Thread(target=loop.run, args=(ended,))
@@ -143,7 +144,9 @@ def export(
         ),
     ] = "csv",
     name: Names = None,
-    show: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of a table that are written.")] = None,
+    show: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Columns of a table that are written.", show_default="all")
+    ] = None,
 ) -> None:
     """Write the labels for other programs.
 

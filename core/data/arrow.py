@@ -7,7 +7,7 @@ apart as `hutch.core.data.dates` says, columns of text as `hutch.core.data.words
 not a column.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -36,6 +36,11 @@ from hutch.core.kernel.cache import compiled
 from hutch.core.text.hashing import PADDING, hash_namespace
 from hutch.core.text.parser import ParserOptions
 
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""Arrow's names of types that are not NumPy's."""
+_MOST_BYTES = (1 << 31) - 1
+"""Of one array of strings."""
+
 
 def is_table(data: Any) -> bool:
     """Whether an object can hand over its columns by the Arrow PyCapsule protocol."""
@@ -61,7 +66,6 @@ def arrow() -> ModuleType:
     """
     try:
         import pyarrow
-        import pyarrow.compute
     except ImportError:
         raise HutchError("tables need pyarrow: pip install 'hutch[arrow]'") from None
     return pyarrow  # type: ignore[no-any-return]
@@ -189,7 +193,7 @@ class TableReader:
         """The features of a piece and the words of its columns of text: row offsets, indices, values, namespaces."""
         found = []
         for column, seed in zip(self._texts, self._text_seeds, strict=True):
-            data, offsets = _buffers(self._words(piece.column(column.position)).fill_null(b""))
+            data, offsets = _buffers(_without_nulls(self._words(piece.column(column.position))))
             found.append(hash_words(data, offsets[:-1], offsets[1:], seed, self._options.hash == "all", self._mask))
         return with_words(len(self._features), piece.num_rows, (indices, values, numbers), found, self._text_numbers)
 
@@ -204,20 +208,21 @@ class TableReader:
         types, width = self._arrow.types, len(self._features)
         if types.is_dictionary(array.type):
             words = array.dictionary
-            codes = np.asarray(array.indices.cast("int64").fill_null(-1))
+            codes = _codes(array, -1)
             if words.null_count:
-                codes = np.where((codes >= 0) & np.asarray(words.is_null())[codes], -1, codes)
+                codes = np.where((codes >= 0) & ~_valid(words)[codes], -1, codes)
             _take(codes, self._hash_words(k, words), k, width, indices, values)
         elif column.position in self._categorical or _is_word(types, array.type):
             indices[k::width] = self._hash_words(k, array)
-            values[k::width] = np.asarray(array.is_valid())
+            values[k::width] = _valid(array)
         else:
             indices[k::width] = self._hashes[k] & self._mask
             values[k::width] = self._floats(array, 0.0)
 
     def _words(self, array: Any) -> Any:
-        if self._arrow.types.is_binary(array.type) or self._arrow.types.is_large_binary(array.type):
-            return array.cast(self._arrow.large_binary())
+        types, kind = self._arrow.types, array.type
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+            return array
         return array.cast(self._arrow.large_string())
 
     def _hash_words(self, k: int, array: Any) -> NDArray[np.uint32]:
@@ -229,12 +234,13 @@ class TableReader:
 
     def _floats(self, array: Any, missing: float) -> NDArray[np.float32]:
         """A numeric column as float32, nulls as `missing`."""
-        types, kind = self._arrow.types, array.type
-        if types.is_null(kind):
-            return np.full(len(array), missing, np.float32)
-        if types.is_boolean(kind) or types.is_decimal(kind):  # Arrow has no direct way from these
-            array = array.cast("uint8" if types.is_boolean(kind) else "float64")
-        return np.asarray(array.cast("float32", safe=False).fill_null(missing))
+        if self._arrow.types.is_decimal(array.type):
+            array = array.cast("float64")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is infinite, and reported as such
+            found = numbers_of(array).astype(np.float32)
+        if array.null_count:
+            found[~_valid(array)] = missing
+        return found
 
     def _columns(self, piece: Any) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = {}
@@ -246,7 +252,7 @@ class TableReader:
                 found[name] = self._number_column(role, piece.column(position))
         position = self._roles["tag"]
         if position is not None:
-            data, offsets = _buffers(self._words(piece.column(position)).fill_null(""))
+            data, offsets = _buffers(_without_nulls(self._words(piece.column(position))))
             found["tags"] = data[offsets[0] : offsets[-1]]
             found["tag_ptr"] = offsets - offsets[0]
         position = self._roles["group"]
@@ -260,7 +266,7 @@ class TableReader:
             array = array.dictionary_encode()
         names = ["" if name is None else _text_of(name).strip() for name in array.dictionary.to_pylist()]
         labels = np.full(len(names) + 1, UNLABELED)  # the last is that of a missing one
-        codes = array.indices.cast("int64").fill_null(len(names)).to_numpy(zero_copy_only=False)
+        codes = _codes(array, len(names))
         for code, name in enumerate(names):
             try:
                 labels[code] = classes.label(name) if name else UNLABELED
@@ -288,7 +294,7 @@ class TableReader:
         """Numbers that rise whenever the value differs from the row before, across record batches too."""
         if not self._arrow.types.is_dictionary(array.type):
             array = array.dictionary_encode(null_encoding="encode")
-        codes = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = _codes(array, -1)
         rises = np.zeros(len(codes), np.int64)
         rises[1:] = codes[1:] != codes[:-1]
         first, last = array[0].as_py(), array[-1].as_py()
@@ -329,11 +335,81 @@ def _is_word(types: Any, kind: Any) -> bool:
     return any(getattr(types, check)(kind) for check in checks if hasattr(types, check))
 
 
+def numbers_of(array: Any) -> NDArray[Any]:
+    """The values of an Arrow array of numbers or truth values, without a copy; where it has nulls they are arbitrary.
+
+    Arrow's own ways from and to NumPy import pandas, if it is installed, which takes a second.
+
+    >>> import pyarrow
+    >>> numbers_of(pyarrow.array([1.5, 2.0]))
+    array([1.5, 2. ])
+    """
+    kind, begin, end = str(array.type), array.offset, array.offset + len(array)
+    if kind == "null":
+        return np.zeros(len(array))
+    if kind == "bool":
+        return _bits(array.buffers()[1], begin, end)
+    return np.frombuffer(array.buffers()[1] or b"", _FLOATS.get(kind, kind))[begin:end]
+
+
+def array_of(values: NDArray[Any], kind: Any) -> Any:
+    """Numbers as an Arrow array of a type, without a copy."""
+    arrow_ = arrow()
+    return arrow_.Array.from_buffers(kind, len(values), [None, arrow_.py_buffer(np.ascontiguousarray(values))])
+
+
+def texts_of(texts: Sequence[str | None]) -> Any:
+    """Texts, None for missing ones, as an Arrow array.
+
+    >>> texts_of(["a", None, "bc"]).to_pylist()
+    ['a', None, 'bc']
+    """
+    arrow_ = arrow()
+    parts = [(text or "").encode() for text in texts]
+    offsets = np.zeros(len(parts) + 1, np.int64)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    if offsets[-1] > _MOST_BYTES:
+        return arrow_.array(texts, arrow_.string())
+    there = np.packbits(np.array([text is not None for text in texts], np.bool_), bitorder="little")
+    buffers = [arrow_.py_buffer(each) for each in (there, offsets.astype(np.int32), b"".join(parts))]
+    return arrow_.Array.from_buffers(arrow_.string(), len(parts), buffers)
+
+
+def _valid(array: Any) -> NDArray[np.bool_]:
+    """Which values are there."""
+    if not array.null_count:
+        return np.ones(len(array), np.bool_)
+    if str(array.type) == "null":
+        return np.zeros(len(array), np.bool_)
+    return _bits(array.buffers()[0], array.offset, array.offset + len(array))
+
+
+def _bits(buffer: Any, begin: int, end: int) -> NDArray[np.bool_]:
+    whole = np.frombuffer(buffer or b"", np.uint8)[begin // 8 : -(-end // 8)]
+    return np.unpackbits(whole, count=begin % 8 + end - begin, bitorder="little")[begin % 8 :].view(np.bool_)
+
+
+def _codes(array: Any, missing: int) -> NDArray[np.int64]:
+    """The codes of an array of a dictionary's words, `missing` where there is none."""
+    codes = numbers_of(array.indices).astype(np.int64)
+    if array.indices.null_count:
+        codes[~_valid(array.indices)] = missing
+    return codes
+
+
+def _without_nulls(words: Any) -> Any:
+    """Words in which those that are missing are empty, as they nearly always are."""
+    if not words.null_count or not np.diff(_buffers(words)[1])[~_valid(words)].any():
+        return words
+    return words.fill_null("")
+
+
 def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Bytes and offsets of a large string or large binary array; `PADDING` bytes follow the last text."""
+    """Bytes and offsets of an array of strings or of bytes; `PADDING` bytes follow the last text."""
     _, offsets, data = words.buffers()
-    starts = np.frombuffer(offsets, np.int64) if offsets is not None and offsets.size else np.zeros(1, np.int64)
-    starts = starts[words.offset : words.offset + len(words) + 1]
+    kind: Any = np.int64 if str(words.type).startswith("large_") else np.int32
+    starts = np.frombuffer(offsets, kind) if offsets is not None and offsets.size else np.zeros(1, kind)
+    starts = starts[words.offset : words.offset + len(words) + 1].astype(np.int64)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
     if starts[-1] + PADDING > len(text):
         text = np.concatenate([text[starts[0] : starts[-1]], np.zeros(PADDING, np.uint8)])

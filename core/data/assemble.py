@@ -129,7 +129,7 @@ def assemble(
     ids: Sequence[int],
     options: ParserOptions,
     source: str,
-    first_row: int,
+    first_row: int | NDArray[np.int64],
     name_of: Callable[[int], str],
     **columns: NDArray[Any],
 ) -> Batch:
@@ -143,7 +143,7 @@ def assemble(
         ids: ids of the namespaces.
         options: whether there is a constant, and the kind of the labels.
         source: what messages call the input.
-        first_row: number of the first row in messages, counted from 1.
+        first_row: number of the first row in messages, counted from 1; or of every row, int64 (examples).
         name_of: the name of a feature by its number, for messages.
         columns: the batch's `labels`, `importance`, `base`, `group`, `tag_ptr`, `tags`, `cost_ptr` and so on; those
             left out are as if nothing had been given.
@@ -187,7 +187,7 @@ def assemble(
     )
     if row >= 0:
         text = f"{name_of(bad)}: got {values[bad]}, wanted a number below 3.4e38"
-        raise DataError(at(source, first_row + row, None, text))
+        raise DataError(at(source, _number_of(first_row, row), None, text))
     features = int(batch.row_ptr[-1])
     batch.indices, batch.values = batch.indices[:features], batch.values[:features]
     batch.namespace_ptr, batch.namespace_id = batch.namespace_ptr[: namespaces + 1], batch.namespace_id[:namespaces]
@@ -262,7 +262,11 @@ def as_numbers(name: str, given: Any, source: str) -> Any:
     raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
 
 
-def _check(batch: Batch, options: ParserOptions, source: str, first_row: int) -> None:
+def _number_of(first_row: int | NDArray[np.int64], row: int) -> int:
+    return first_row + row if isinstance(first_row, int) else int(first_row[row])
+
+
+def _check(batch: Batch, options: ParserOptions, source: str, first_row: int | NDArray[np.int64]) -> None:
     labels, known = batch.labels, batch.labels != UNLABELED
     if options.label == "multiclass":
         bad = known & ~((labels >= 0) & (labels <= HIGHEST_CLASS) & (labels == np.floor(labels)))
@@ -274,8 +278,13 @@ def _check(batch: Batch, options: ParserOptions, source: str, first_row: int) ->
 
 
 def _refuse(
-    bad: NDArray[np.bool_], values: NDArray[np.float32], what: str, wanted: str, source: str, first_row: int
+    bad: NDArray[np.bool_],
+    values: NDArray[np.float32],
+    what: str,
+    wanted: str,
+    source: str,
+    first_row: int | NDArray[np.int64],
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(at(source, first_row + row, None, f"{what}: got {values[row]:g}, wanted {wanted}"))
+        raise DataError(at(source, _number_of(first_row, row), None, f"{what}: got {values[row]:g}, wanted {wanted}"))

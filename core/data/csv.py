@@ -149,7 +149,7 @@ class CsvReader:
             self._ids,
             options,
             self._source,
-            int(records.lines[0]),
+            records.lines,
             lambda i: f"column {self._used[i - int(row_ptr[np.searchsorted(row_ptr, i, 'right') - 1])]!r}",
             **found,
         )

@@ -7,6 +7,8 @@ month and day of the week as words; a time of day gives its hour as a word. A du
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Part(NamedTuple):
     """A feature that is made of a column.
@@ -22,11 +24,19 @@ class Part(NamedTuple):
     of: Callable[[Any], Any]
 
 
+def _constant(value: float) -> Any:
+    """A float64 as an Arrow scalar; made by Arrow from a Python number it would import pandas."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([value], np.float64))])[0]
+
+
 def _years(array: Any) -> Any:
     import pyarrow.compute as pc
 
-    whole = pc.cast(pc.subtract(pc.year(array), 2000), "float64")
-    return pc.add(whole, pc.divide(pc.cast(pc.subtract(pc.day_of_year(array), 1), "float64"), 365.25))
+    whole = pc.subtract(pc.cast(pc.year(array), "float64"), _constant(2000))
+    days = pc.subtract(pc.cast(pc.day_of_year(array), "float64"), _constant(1))
+    return pc.add(whole, pc.divide(days, _constant(365.25)))
 
 
 def _word(name: str) -> Callable[[Any], Any]:
@@ -43,7 +53,7 @@ def _seconds(array: Any) -> Any:
     import pyarrow.compute as pc
 
     units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-    return pc.divide(pc.cast(pc.cast(array, pa.int64()), "float64"), units[array.type.unit])
+    return pc.divide(pc.cast(pc.cast(array, pa.int64()), "float64"), _constant(units[array.type.unit]))
 
 
 _DATE = (

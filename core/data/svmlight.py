@@ -147,7 +147,7 @@ def read_svmlight(
                 ids,
                 options,
                 chunk.source,
-                before + int(lines[0]),
+                before + lines[:rows],
                 lambda i: "a feature",
                 labels=labels[:rows],
                 group=group[:rows],

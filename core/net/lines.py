@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from hutch.core.net.limits import Limits
-from hutch.core.net.signals import stopped_by_signals
+from hutch.core.net.signals import Ready, stopped_by_signals
 
 Answer = Callable[[bytes], Awaitable[bytes]]
 """Gets whole lines, each with its line feed; gives what is sent back."""
@@ -150,11 +150,14 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
 
-async def run_lines(answer: Answer, listening: socket.socket, *, token: str = "", limits: Limits | None = None) -> None:
-    """Serve lines until a signal tells to stop; arguments as of `LineServer`."""
+async def run_lines(
+    answer: Answer, listening: socket.socket, ready: Ready, *, token: str = "", limits: Limits | None = None
+) -> None:
+    """Serve lines until a signal tells to stop; `ready` says where, the other arguments are those of `LineServer`."""
     stopping = asyncio.Event()
     with stopped_by_signals(stopping):
         server = LineServer(answer, token=token, limits=limits)
         await server.start(listening)
+        ready()
         await stopping.wait()
         await server.stop()

@@ -2,8 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+Ready = Callable[[], None]
+"""Says where a server listens: called once a signal stops it as it should, so that whoever reads it may send one."""
 
 
 @contextmanager

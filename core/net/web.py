@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
 from hutch.core.net.limits import Limits
-from hutch.core.net.signals import stopped_by_signals
+from hutch.core.net.signals import Ready, stopped_by_signals
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -118,7 +118,7 @@ def _impatient(limits: Limits) -> Any:
     return Impatient
 
 
-async def run(app: "ASGIApp", listening: socket.socket, limits: Limits, stopping: asyncio.Event) -> None:
+async def run(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Limits, stopping: asyncio.Event) -> None:
     """Serve until `stopping` is set or a signal tells to stop; requests under way are answered first."""
     import uvicorn
 
@@ -145,16 +145,17 @@ async def run(app: "ASGIApp", listening: socket.socket, limits: Limits, stopping
     with stopped_by_signals(stopping):
         watching = asyncio.create_task(watch())
         try:
+            ready()
             await server.serve(sockets=[listening])
         finally:
             stopping.set()
             await watching
 
 
-def run_app(app: "ASGIApp", listening: socket.socket, limits: Limits | None = None) -> None:
-    """Serve one application until interrupted."""
+def run_app(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Limits | None = None) -> None:
+    """Serve one application until interrupted; `ready` says where."""
 
     async def main() -> None:
-        await run(app, listening, limits or Limits(), asyncio.Event())
+        await run(app, listening, ready, limits or Limits(), asyncio.Event())
 
     asyncio.run(main())

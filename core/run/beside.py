@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hutch.core.atomic import atomic_write
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.data.arrow import array_of, texts_of
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import ending_of
 from hutch.core.errors import DataError, UsageError, at
@@ -153,16 +154,25 @@ def _to_parquet(source: str, columns: Columns, file: BinaryIO) -> int:
         for batch in data.iter_batches():
             table = pa.Table.from_batches([batch])
             for name, values in columns.items():
-                table = table.append_column(name, pa.array(values[written : written + len(table)]))
+                table = table.append_column(name, _array_of(values[written : written + len(table)]))
             if writer is None:
                 writer = stack.enter_context(ParquetWriter(file, table.schema))
             writer.write_table(table)
             written += len(table)
         if writer is None:
-            empty = [pa.field(name, pa.array(values[:0]).type) for name, values in columns.items()]
+            empty = [pa.field(name, _array_of(values[:0]).type) for name, values in columns.items()]
             schema = pa.schema([*data.schema_arrow, *empty])
             stack.enter_context(ParquetWriter(file, schema))
     return written
+
+
+def _array_of(values: NDArray[Any]) -> Any:
+    """Values as an Arrow array."""
+    import pyarrow as pa
+
+    if values.dtype.kind == "U":
+        return texts_of(values.tolist())
+    return array_of(values, pa.from_numpy_dtype(values.dtype))
 
 
 _WRITERS: dict[str, Callable[[str, Columns, BinaryIO], int]] = {

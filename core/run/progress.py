@@ -79,7 +79,8 @@ class PlainCells:
         if self._takes == Labels.LOGGED_CLASS:
             return label_cell(batch, i, self._takes, first_class=1)
         if self._takes == Labels.COST_SENSITIVE:
-            return "known" if batch.cost_ptr[i + 1] > batch.cost_ptr[i] else None
+            costs = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]]
+            return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs
         label = batch.labels[i]
         if label == UNLABELED:
             return None

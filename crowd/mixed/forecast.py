@@ -8,6 +8,7 @@ folds. The exponents carry the judges' correlation: copies share their weight, u
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,11 +89,13 @@ def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: 
         log_prior = np.stack([log_share(votes - part) for part in by_fold])
         some = known if len(known) <= MANY else random.choice(known, MANY, replace=False)
         exponents = np.empty((folds_wanted, len(before.exponents)))
+        scale, hessian = len(known) / max(len(some), 1), None
         for fold in range(folds_wanted):
-            problem = _Problem(labels, folds, some, fold if folds_wanted > 1 else -1, lifts, log_prior, targets)
+            left_out = fold if folds_wanted > 1 else -1
+            problem = _Problem(labels, folds, some, left_out, lifts, log_prior, targets, before, scale)
             first = exponents[fold - 1] if fold else before.exponents
-            exponents[fold], bend = problem.solve(before, len(known) / max(len(some), 1), first)
-            precision += bend / (folds_wanted * divisions)
+            exponents[fold], hessian = problem.solve(first, hessian)
+            precision += (np.diag(hessian) - problem.ridge) / (folds_wanted * divisions)
         found.append(exponents.mean(axis=0))
         kernels.forecast(
             labels.item_ptr, labels.workers, labels.labels, folds, lifts, log_prior, exponents, 1 / divisions, result
@@ -145,7 +148,12 @@ def lift(counts: Array, said: Array, ordered: bool) -> Array:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The exponents of one fold: a conditional logit with ridge and e >= 0, by projected Newton steps."""
+    """The exponents of one fold: a conditional logit with ridge and e >= 0, by projected Newton steps.
+
+    Attributes:
+        before: where the ridge pulls to, the harder the surer.
+        scale: how many items each of `items` stands for.
+    """
 
     labels: Labels
     folds: NDArray[np.int64]
@@ -154,20 +162,28 @@ class _Problem:
     lifts: Array
     log_prior: Array
     targets: Array
+    before: Judging
+    scale: float
 
-    def solve(self, before: Judging, scale: float, first: Array, steps: int = 15) -> tuple[Array, Array]:
-        """The exponents, and the diagonal of the likelihood's negative Hessian there.
+    @cached_property
+    def ridge(self) -> Array:
+        """Ridge of each exponent."""
+        found = np.full(len(self.before.exponents), RIDGE) + self.before.precision
+        found[0] = PRIOR_RIDGE + self.before.precision[0]
+        return found
+
+    def solve(self, first: Array, hessian: Array | None, steps: int = 30) -> tuple[Array, Array]:
+        """The exponents, and the negative Hessian there.
 
         Args:
-            before: where the ridge pulls to, the harder the surer.
-            scale: how many items each of `items` stands for.
             first: where to begin.
+            hessian: one of a like problem; None: that of this one where it begins. It is computed anew when it leads
+                no further, since one of many judges takes longer than all else.
             steps: at most.
         """
-        ridge = np.full(len(before.exponents), RIDGE) + before.precision
-        ridge[0] = PRIOR_RIDGE + before.precision[0]
-        e = first.copy()
-        value, gradient, hessian = self._slopes(e, before.exponents, ridge, scale)
+        e, new_hessian = first.copy(), hessian is None
+        hessian = self._hessian(e) if hessian is None else hessian
+        value, gradient = self._slopes(e)
         for _ in range(steps):
             free = (e > 1e-9) | (gradient > 0)
             step = np.zeros(len(e))
@@ -175,21 +191,32 @@ class _Problem:
             length, gain = 1.0, 0.0
             while length > 1e-3:
                 new = np.maximum(e + length * step, 0.0)
-                found = self._slopes(new, before.exponents, ridge, scale)
-                gain = found[0] - value
+                new_value, new_gradient = self._slopes(new)
+                gain = new_value - value
                 if gain >= 0:
-                    e, (value, gradient, hessian) = new, found
+                    e, value, gradient = new, new_value, new_gradient
                     break
                 length /= 2
-            if gain < 1e-4:
-                break
-        return e, np.diag(hessian) - ridge
+            if gain < 1e-4 and new_hessian:
+                return e, hessian
+            new_hessian = gain < 1e-4
+            if new_hessian:
+                hessian = self._hessian(e)
+        return e, hessian if new_hessian else self._hessian(e)
 
-    def _slopes(self, e: Array, start: Array, ridge: Array, scale: float) -> tuple[float, Array, Array]:
-        gradient, hessian = np.zeros(len(e)), np.zeros((len(e), len(e)))
-        value = kernels.slopes(
+    def _slopes(self, e: Array) -> tuple[float, Array]:
+        gradient = np.zeros(len(e))
+        value = self._compute(e, gradient, np.zeros((0, 0)))
+        off = e - self.before.exponents
+        return self.scale * value - 0.5 * float(self.ridge @ off**2), self.scale * gradient - self.ridge * off
+
+    def _hessian(self, e: Array) -> Array:
+        hessian = np.zeros((len(e), len(e)))
+        self._compute(e, np.zeros(len(e)), hessian)
+        return self.scale * hessian + np.diag(self.ridge)
+
+    def _compute(self, e: Array, gradient: Array, hessian: Array) -> float:
+        return float(kernels.slopes(
             self.labels.item_ptr, self.labels.workers, self.labels.labels, self.folds, self.items, self.left_out,
             self.lifts, self.log_prior, self.targets, e, gradient, hessian,
-        )  # fmt: skip
-        value = scale * value - 0.5 * float(ridge @ (e - start) ** 2)
-        return value, scale * gradient - ridge * (e - start), scale * hessian + np.diag(ridge)
+        ))  # fmt: skip

@@ -44,7 +44,8 @@ def slopes(item_ptr, judges, labels, folds, items, left_out, lifts, log_prior, t
         log_prior: float64 (folds, classes).
         targets: float64 (items, classes), people's votes.
         exponents: float64 (1 + judges), the class prior's first.
-        gradient, hessian: added to (1 + judges), (1 + judges, 1 + judges).
+        gradient: added to (1 + judges).
+        hessian: added to (1 + judges, 1 + judges); left alone if it has no rows: it takes most of the time.
     """
     classes = targets.shape[1]
     longest = 1
@@ -81,7 +82,7 @@ def slopes(item_ptr, judges, labels, folds, items, left_out, lifts, log_prior, t
                 slope += (targets[item, k] - weight * chances[k]) * features[i, k]
             means[i] = mean
             gradient[owners[i]] += slope
-            for other in range(i + 1):
+            for other in range(i + 1 if len(hessian) else 0):
                 moment = 0.0
                 for k in range(classes):
                     moment += chances[k] * features[i, k] * features[other, k]

@@ -66,7 +66,8 @@ class ActiveParameters(Parameters):
             mellowness is given.
         horizon: how many examples are expected; needed for a budget that is a number of labels.
         mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
-        floor: least probability; None: two fifths of the budget (0.001 with mellowness). Not for margin and vw.
+        floor: least probability; None: two fifths of the budget (0.001 with mellowness). Not for margin and vw. In a
+            pool it is at most labels / examples, which is random sampling; None: two fifths of that.
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
             label is learned; None: 1, but 0 for iwal and vw and above a learner that needs one pass.
         memory: megabytes for the examples to replay.
@@ -267,6 +268,11 @@ class Active(Reduction):
         below, rule = context.below, self.parameters.rule
         if below is None:
             return  # the chain says so in its own words
+        if self.declared("takes") == Labels.LOGGED_CLASS:
+            raise ConfigError(
+                f"active asks for labels, but {below.name!r} below it learns from logged costs of classes, which "
+                "nobody can be asked for"
+            )
         if self._of_classes and rule == "vw":
             raise ConfigError(
                 f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"
@@ -335,9 +341,10 @@ class Active(Reduction):
             count: labels wanted, up to the number of examples.
             out: float64 (examples), takes the result; it may be the scores, which may lie on disk.
         """
-        rule, seen = RULES[self.parameters.rule], float(self.progress["seen"][0])
+        rule, seen, mean = RULES[self.parameters.rule], float(self.progress["seen"][0]), count / len(scores)
+        floor = min(self.parameters.floor or FLOOR * mean, mean)
         found = np.empty_like(scores) if out is None else out
-        pool_probabilities(rule, scores, float(count), seen, FLOOR * count / len(scores), found)
+        pool_probabilities(rule, scores, float(count), seen, floor, found)
         return found
 
     def loss_sums(self) -> tuple[float, float, float, float, float]:

@@ -35,7 +35,8 @@ class ExploreRegCbParameters(Parameters):
     Attributes:
         method: `elimination` or `optimism`.
         mellowness: how wide the ranges of costs are.
-        lowest_cost, highest_cost: of all costs.
+        lowest_cost: the least that a cost can be.
+        highest_cost: the most that a cost can be.
         first_only: with `optimism`, only the first of equally promising actions is chosen.
     """
 

@@ -38,7 +38,8 @@ class ExploreSquareCbParameters(Parameters):
         epsilon: least probability of all actions together; has no effect with `eliminate`.
         eliminate: never choose an action that cannot be the best.
         mellowness: how wide the ranges of costs are.
-        lowest_cost, highest_cost: of all costs.
+        lowest_cost: the least that a cost can be.
+        highest_cost: the most that a cost can be.
     """
 
     scale: NonNegative = 10.0

@@ -31,7 +31,8 @@ class SimulateBanditWithFeaturesParameters(Parameters):
     """Parameters of `simulate_bandit_with_features`.
 
     Attributes:
-        right, wrong: what the costs 0 and 1 become.
+        right: what a cost of 0 becomes.
+        wrong: what a cost of 1 becomes.
     """
 
     right: Finite = 0.0

@@ -63,7 +63,8 @@ class BayesianLinearParameters(Parameters):
         sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
         forgetting: part of the way back to the variance before anything was learned that each label lets go, for
             concepts that drift.
-        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        min_prediction: predictions below it become it; None: the smallest label seen.
+        max_prediction: predictions above it become it; None: the largest label seen.
     """
 
     namespace: Annotated[str, ExampleValue("words")] = "x"

@@ -34,7 +34,8 @@ class SimulateBanditParameters(Parameters):
 
     Attributes:
         classes: how many, counted from 1.
-        right, wrong: cost of the right class, and of every other.
+        right: cost of the right class.
+        wrong: cost of every other class.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]

@@ -32,7 +32,8 @@ class SimulateClassBanditParameters(Parameters):
 
     Attributes:
         classes: how many, counted from 1; as many as the layers below have.
-        right, wrong: cost of the right class, and of every other.
+        right: cost of the right class.
+        wrong: cost of every other class.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]

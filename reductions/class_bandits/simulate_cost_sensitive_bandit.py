@@ -26,7 +26,8 @@ class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
 
     Attributes:
         classes: how many, counted from 1.
-        right, wrong: what the costs 0 and 1 become.
+        right: what a cost of 0 becomes.
+        wrong: what a cost of 1 becomes.
     """
 
 

@@ -32,7 +32,8 @@ class SimulateCostSensitiveClassBanditParameters(SimulateClassBanditParameters):
 
     Attributes:
         classes: how many, counted from 1; as many as the layers below have.
-        right, wrong: what the costs 0 and 1 become.
+        right: what a cost of 0 becomes.
+        wrong: what a cost of 1 becomes.
     """
 
 

@@ -56,7 +56,8 @@ class DyadicParameters(Parameters):
     """Parameters of `dyadic`.
 
     Attributes:
-        left, right: the two namespaces.
+        left: one of the two namespaces.
+        right: the other one.
         dyads: further pairs of namespaces; no namespace may be in two.
         rank: numbers in a factor; 0 is a linear learner.
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
@@ -64,7 +65,8 @@ class DyadicParameters(Parameters):
             which are not importance-aware, for comparison.
         rates: `posterior` (squared loss only, its default), `power` (default of the others) or `adaptive`.
         learning_rate: multiplies every rate.
-        power_t, initial_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t, t0 being initial_t.
+        power_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t.
+        initial_t: t0 of that.
         l2: decay of the features of an example, per unit of learning rate and importance; not with `posterior`.
         decay: decay of all weights and factors, whether or not their features occur, per unit of learning rate and
             importance of any example; not with `posterior`.
@@ -238,6 +240,11 @@ class Dyadic(Reduction):
         """Moments of the labels and errors add up; raters and the clock of `decay` belong to one stream."""
         p = self.parameters
         return None if p.implicit or p.decay else MERGING
+
+    @property
+    def predicts_alone(self) -> bool:  # type: ignore[override]
+        """Raters are looked up one after the other, and what decays has a clock."""
+        return not (self.parameters.implicit or self.parameters.decay)
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         self._weights = weights

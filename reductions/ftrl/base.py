@@ -39,7 +39,8 @@ class SumsParameters(Parameters):
 
     Attributes:
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
-        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        min_prediction: predictions below it become it; None: the smallest label seen.
+        max_prediction: predictions above it become it; None: the largest label seen.
         interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
             letters is a term too where namespaces go by letter.
         permutations: a namespace with itself gives all pairs instead of those in order.
@@ -148,6 +149,7 @@ class Sums(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
+    predicts_alone = True
     merging = {"norm": "add", "importance": "add"}
     namespaces = Linear.namespaces
     gathered = Linear.gathered

@@ -44,12 +44,14 @@ class LinearParameters(Parameters):
         adaptive: a rate for each feature, from its squared gradients.
         normalized: the scale of features does not matter.
         invariant: an example of importance 2 does what two examples do.
-        l1, l2: regularisation, applied lazily with each update.
+        l1: L1 regularisation, applied lazily with each update.
+        l2: L2 regularisation, applied lazily with each update.
         sparse_l2: shrinks the features of the example only.
         initial_weight: what weights start from.
         random_weights: start from random numbers instead, `uniform` from -0.5 to 0.5, or `normal` with variance 1.
         initial_constant: what the constant feature's weight starts from.
-        min_prediction, max_prediction: clip predictions to these; None: to the range of the labels seen.
+        min_prediction: predictions below it become it; None: the smallest label seen.
+        max_prediction: predictions above it become it; None: the largest label seen.
         interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
             letters is a term too where namespaces go by letter.
         permutations: a namespace with itself gives all pairs instead of those in order.
@@ -102,6 +104,7 @@ class Linear(Reduction):
     predicts = Predictions.SCALAR
     is_base = True
     looks_ahead = True
+    predicts_alone = True
     scaled = slice(0, 1)
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from hutch.active import loop
-from hutch.active.drawing import choose
 from hutch.active.lines import labelled, split_line, unlabelled
 from hutch.active.records import make_answer
 from hutch.active.report import report_of
@@ -54,16 +53,6 @@ def test_lines_come_apart_as_the_parser_reads_them(line, parts, trained):
     [again] = trained().batches([labelled(unlabelled(line), "-1", 0.5)])
     assert (again.labels[0], again.importance[0], again.tag(0)) == (-1, 0.5, batch.tag(0))
     assert (again.indices == batch.indices).all()
-
-
-def test_draws_have_their_probabilities_and_their_number():
-    probabilities = np.array([1.0, 0.9, 0.5, 0.3, 0.2, 0.1])
-    counts = np.zeros(6)
-    for seed in range(3000):
-        drawn = choose(probabilities, [seed])
-        assert len(drawn) == 3 and (np.diff(drawn) > 0).all()
-        counts[drawn] += 1
-    assert np.abs(counts / 3000 - probabilities).max() < 0.03
 
 
 def test_asking_leaves_the_model_alone_and_does_not_ask_twice(store, lines, trained):

@@ -134,8 +134,8 @@ import sys
 from hutch.active.page import create_app, listen, serve
 from hutch.active.store import Store
 with listen(int(sys.argv[2])) as listening:
-    print(listening.getsockname()[1], flush=True)
-    serve(create_app(Store(sys.argv[1]), "secret", lease_seconds=2.0), listening)
+    told = lambda: print(listening.getsockname()[1], flush=True)
+    serve(create_app(Store(sys.argv[1]), "secret", lease_seconds=2.0), listening, told)
 """
 
 

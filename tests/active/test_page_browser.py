@@ -35,8 +35,8 @@ import sys
 from hutch.active.page import create_app, listen, serve
 from hutch.active.store import Store
 with listen(0) as listening:
-    print(listening.getsockname()[1], flush=True)
-    serve(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening)
+    told = lambda: print(listening.getsockname()[1], flush=True)
+    serve(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening, told)
 """
 
 

@@ -143,7 +143,7 @@ def test_nothing_and_files_of_another_kind(trained, tmp_path):
         Pool.of_files(str(tmp_path / "*.none"), chain)
 
 
-@pytest.mark.parametrize("rows", [2, 3, 100])
+@pytest.mark.parametrize("rows", [2, 3, 100, drawing._ROWS])
 def test_draws_by_blocks_have_their_probabilities_and_their_number(rows, monkeypatch):
     monkeypatch.setattr(drawing, "_ROWS", rows)
     probabilities = np.array([1.0, 0.9, 0.5, 0.3, 0.2, 0.1])

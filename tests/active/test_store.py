@@ -114,6 +114,24 @@ def test_several_labels_may_be_wanted(tmp_path):
         assert [outcome[3:] for outcome in store.outcomes()] == [("1", 0.5), ("-1", 0.5)]
 
 
+def test_an_answer_ends_the_lease_of_its_own_worker_alone(tmp_path, clock):
+    with Store(tmp_path / "labels.db", create=True, clock=clock) as store:
+        store.ask(make_requests(1), ROUND, wanted=2)
+        assert store.lease("ada", 60).id == "r0"
+        store.answer(answers(("r0", "bob", 1)))
+        assert store.lease("cy", 60) is None and store.lease("ada", 60).id == "r0"
+        store.answer(answers(("r0", "bob", 1), ("r0", "ada", SKIP)))
+        assert store.lease("cy", 60).id == "r0"
+
+
+def test_labels_of_a_request_share_it_and_other_answers_do_not(tmp_path):
+    with Store(tmp_path / "labels.db", create=True) as store:
+        store.ask(make_requests(2), ROUND, wanted=3)
+        given = ("r0", "ada", 1), ("r0", "bob", DONT_KNOW), ("r0", "cy", -1), ("r0", "dan", SKIP), ("r1", "ada", 1)
+        store.answer(answers(*given))
+        assert [(label, share) for *_, label, share in store.outcomes()] == [("1", 0.5), ("-1", 0.5), ("1", 1.0)]
+
+
 def test_a_round_is_added_whole_or_not_at_all(store):
     with pytest.raises(StoreError, match="request 'r0' cannot be added"):
         store.ask([Request("new", "|f", 0.0, 0.5, 2.0, "m1"), *make_requests(1)], ROUND)
@@ -134,10 +152,12 @@ def test_the_audit_log_is_append_only(store, tmp_path):
 
 def test_lines_of_a_running_model_are_logged_with_what_they_meant(store):
     round = store.begin_round(Round("vw", 0, 0.0, 0.0))
-    for line in ("|f a", "|f b"):
-        store.line(line)
-    store.count_line(round, 0.5, Request("t1", "|f a", 0.1, 0.5, 2.0, "m"))
-    store.count_line(round, 0.25, None)
+    first, second = [store.line(line, counted=True) for line in ("|f a", "|f b")]
+    store.count_line(first, round, 0.5, Request("t1", "|f a", 0.1, 0.5, 2.0, "m"))
+    assert store.uncounted_lines() == {second}
+    for _ in range(2):  # another server on the same store may have been first
+        store.count_line(second, round, 0.25, None)
+    assert not store.uncounted_lines()
     store.line("1 2 't1|f a", make_answer("t1", "tcp", 1))
     assert dict(store.rounds())[round] == Round("vw", 2, 0.75, 0.0)
     assert store.counts().labels == 1 and [e.kind for e in store.log()] == ["ask", "line", "line", "line"]

@@ -81,6 +81,33 @@ def test_a_tag_is_the_identity_of_its_line(store):
     assert len(list(store.log())) == 5
 
 
+def test_a_line_that_was_logged_before_the_server_died_is_counted_and_asked_for(store, lines, tmp_path, monkeypatch):
+    split = [line.split(" ", 1) for line in lines(80, 7)]
+    sent = [f"{label if k < 40 else ''} 't{k} {features}" for k, (label, features) in enumerate(split)]
+
+    def died(*_):
+        raise KeyboardInterrupt
+
+    def answered(opened, deaths):
+        session, found = VWSession(Chain.from_config(BUDGET), opened, "m"), []
+        for k, line in enumerate(sent):
+            if k in deaths:
+                with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+                    patched.setattr(opened, "count_line", died)
+                    session.reply(line)
+                session = VWSession(Chain.from_config(BUDGET), opened, "m")
+            found.append(session.reply(line))
+        return found
+
+    with Store(tmp_path / "whole.db", create=True) as whole:
+        wanted = answered(whole, ())
+        assert answered(store, range(40, 80, 3)) == wanted and 0 < store.counts().open == whole.counts().open < 40
+        assert [one.probability for one in store.open_requests()] == [one.probability for one in whole.open_requests()]
+        assert sum(each.examples for _, each in store.rounds()) == 40
+        asked = [sum(each.probability for _, each in opened.rounds()) for opened in (store, whole)]
+        assert asked[0] == pytest.approx(asked[1])
+
+
 def test_a_model_is_where_it_was_after_reading_the_log_again(store, lines):
     session = VWSession(Chain.from_config(BUDGET), store, "m")
     for line in lines(60, 3):
@@ -98,8 +125,7 @@ from hutch.active.vw_server import VWSession, serve
 from hutch.chain import Chain
 with listen(0) as listening:
     session = VWSession(Chain.load(sys.argv[2]), Store(sys.argv[1]), "m")
-    print(listening.getsockname()[1], flush=True)
-    serve(session, listening)
+    serve(session, listening, lambda: print(listening.getsockname()[1], flush=True))
 """
 
 

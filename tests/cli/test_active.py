@@ -254,6 +254,28 @@ def test_a_table_is_a_pool_and_its_documents_are_kept(folder):
     assert "no such file" in wrong.stderr
 
 
+def test_the_answer_is_never_shown_and_columns_are_chosen(folder):
+    (folder / "pool.csv").write_text(TABLE.replace(",\n", ",1\n"))
+    (folder / "texts.yaml").write_text(TEXTS)
+    Chain.from_config("texts.yaml").save("texts")
+    asked = hutch("active", "ask", "pool.csv", "-i", "texts", "--store", "t.db", "-n", 2).output
+    with Store("t.db") as store:
+        for request in store.open_requests():
+            assert list(store.document(request.id)) == ["id", "stars", "comment"]
+    answers = "".join(
+        json.dumps({"id": json.loads(s)["id"], "worker": "a", "label": 1}) + "\n" for s in asked.splitlines()
+    )
+    hutch("active", "answer", "-", "--store", "t.db", stdin=answers)
+
+    def data(*show):
+        tasks = json.loads(hutch("active", "export", "--store", "t.db", "--format", "label-studio", *show).output)
+        return {name for task in tasks for name in task["data"]}
+
+    assert data("--show", "comment") == {"comment", "hutch_request"} == data() - {"id", "stars"}
+    wrong = hutch("active", "export", "--store", "t.db", "--show", "coment", status=2)
+    assert "--show: no column 'coment'; did you mean 'comment'?" in wrong.stderr
+
+
 def test_the_whole_loop_runs_by_itself(folder):
     pytest.importorskip("uvicorn")
     (folder / "pool.csv").write_text(TABLE)
@@ -315,11 +337,13 @@ def test_the_whole_loop_runs_by_itself(folder):
         ([], "wanted a chain"),
         (["-C", "chain.yaml", "--token", "short"], "--token: wanted at least 8 letters"),
         (["-C", "chain.yaml", "--name", "1=a", "--name", "-1=a"], "got 'a' for two labels"),
+        (["-C", "chain.yaml", "--show", "comments"], "--show: no column 'comments'; did you mean 'comment'?"),
     ],
 )
 def test_what_cannot_run(folder, arguments, message):
     pytest.importorskip("uvicorn")
-    assert message in hutch("active", "run", "train.vw", "--store", "s.db", "-f", "new", *arguments, status=2).stderr
+    (folder / "pool.csv").write_text(TABLE)
+    assert message in hutch("active", "run", "pool.csv", "--store", "s.db", "-f", "new", *arguments, status=2).stderr
     if (folder / "s.db").exists():
         with Store("s.db") as store:
             assert not store.rounds()  # nothing was asked

@@ -111,6 +111,19 @@ def test_passes_and_held_out_rows(data: Path, tmp_path: Path) -> None:
     assert np.isfinite(report["test_log_likelihood"])
 
 
+@pytest.mark.parametrize("regularizer", ["exact", "nat_oem"])
+def test_passes_over_classes_are_one_pass_over_the_rows_repeated(data: Path, tmp_path: Path, regularizer: str) -> None:
+    """The last class of a pass ends where the next pass begins with another."""
+    found = np.load(data)
+    np.savez(tmp_path / "three.npz", X=np.tile(found["X"], (3, 1)), y=np.tile(found["y"], 3))
+    options = ["--rank", 2, "--regularizer", regularizer, "--mode", "class", "--classes", "y", "--json"]
+    passes = json.loads(run("fit", data, *options, "--passes", 3, "-f", tmp_path / "passes"))
+    once = json.loads(run("fit", tmp_path / "three.npz", *options, "-f", tmp_path / "once"))
+    assert passes["boundaries"] == once["boundaries"] == 8
+    arrays, wanted = (load_model(tmp_path / name, kind="em")[0] for name in ("passes", "once"))
+    assert all(np.array_equal(arrays[name], value) for name, value in wanted.items())
+
+
 @pytest.mark.parametrize(
     ("error", "options", "message"),
     [

@@ -101,6 +101,7 @@ def test_little_memory_is_enough_or_said(tmp_path: Path, command: str, megabytes
         (Failing("data.vw:3:1: what, got, wanted"), 7, "data.vw:3:1: what, got, wanted\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (OSError(28, "No space left on device", "here"), 1, "here: No space left on device\n"),
+        (EOFError("no end of the stream"), 1, "ended too soon: no end of the stream\n"),
         (MemoryError("3 GiB"), 1, "out of memory: 3 GiB\n"),
         (RuntimeError("can't start new thread"), 1, NO_ROOM),
         (ImportError("x.so: failed to map segment from shared object"), 1, NO_ROOM),

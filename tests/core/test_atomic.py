@@ -122,6 +122,17 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*strangers, "first", "second"])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not asked whether they live")
+def test_a_machine_of_the_same_name_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "model")]).returncode < 0
+    for identity, left in ((b"another", 2), (None, 1)):
+        with monkeypatch.context() as patched:
+            if identity:
+                patched.setattr(Path, "read_bytes", lambda path, identity=identity: identity)
+            write_bytes(tmp_path / "second", b"2")
+        assert len(list(tmp_path.iterdir())) == left
+
+
 def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

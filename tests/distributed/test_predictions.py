@@ -1,5 +1,6 @@
 """Predictions of many files: one result each, the bits of one process, nothing made twice."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
+from hutch.distributed import predictions
 from hutch.distributed.engine import Engine, Here
 from hutch.distributed.predictions import Result, predict
 from hutch.distributed.processes import Processes
@@ -70,6 +72,10 @@ def test_a_run_goes_on_where_it_was(model: Path, sources: list[Path], tmp_path: 
     with sources[2].open("a") as file:
         file.write("1 |f a1\n")
     assert made() == ["1.vw", "2.vw"]
+    before = sources[1].stat()
+    sources[1].write_bytes(sources[1].read_bytes().replace(b"a1", b"a0"))
+    os.utime(sources[1], ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+    assert sources[1].stat().st_size == before.st_size and made() == ["1.vw"]
     chain = Chain.load(model)
     chain.learn(["1 |f a0"])
     chain.save(model)
@@ -85,6 +91,17 @@ def test_classes_are_whole_numbers(tmp_path: Path) -> None:
     table = pq.read_table(found.path)
     assert table["prediction"].to_pylist() == [1, 3] and str(table.schema.field("prediction").type) == "uint32"
     assert table["tag"].to_pylist() == [None, None]
+
+
+def test_results_are_written_piece_by_piece(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictions, "_ROWS", 1)
+    words = " ".join(f"c{i}" for i in range(1000))
+    (tmp_path / "x.vw").write_text("".join(f"'t{i} |f a{i % 2} b{i % 7} {words}\n" for i in range(1000)))
+    [found] = predict([tmp_path / "x.vw"], model, tmp_path / "out")
+    table, chain = pq.read_table(found.path), Chain.load(model)
+    assert pq.ParquetFile(found.path).num_row_groups > 2  # a chunk of the file each, and what is left
+    assert np.array_equal(table["prediction"].to_numpy(), chain.predict(tmp_path / "x.vw"))
+    assert table["tag"].to_pylist() == [f"t{i}" for i in range(1000)] and found.examples == 1000
 
 
 def test_a_wrong_file_is_named_and_the_others_are_predicted(

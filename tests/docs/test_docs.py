@@ -51,7 +51,9 @@ def test_reduction_and_its_parameters_are_documented(name: str) -> None:
     page = (DOCS / "reductions" / "index.md").read_text()
     section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     assert section
-    for parameter in parameters_of(REGISTRY.reductions[name].Parameters):
+    parameters = parameters_of(REGISTRY.reductions[name].Parameters)
+    assert len({parameter.meaning for parameter in parameters}) == len(parameters), "two have the same description"
+    for parameter in parameters:
         [row] = [line for line in section.splitlines() if line.startswith(f"| `{parameter.name}` |")]
         assert row.split("|")[3].strip(), f"{name}.{parameter.name} has no description"
 

@@ -150,6 +150,17 @@ def test_drift_is_found():
     assert chain.layers[0].boundaries == 3
 
 
+def test_a_row_is_one_sample_of_drift_however_many_sub_models_learn_it():
+    nat_oem, lines = {"boundary": "drift"}, lines_of(ROWS, [1 + i % 3 for i in range(len(ROWS))], blank=False)
+    many = Chain.from_config(
+        {"weights": {"bits": 16}, "chain": [{"one_against_all": {"classes": 3}}, {"nat_oem": nat_oem}, *BELOW]}
+    )
+    many.learn(lines)
+    one, _ = learned(nat_oem, lines)
+    for name, array in one.layers[0].saved().items():
+        np.testing.assert_array_equal(many.layers[1].saved()[name], array, err_msg=name)
+
+
 @pytest.mark.parametrize("nat_oem", [{}, {"beta": 0.5}, {"boundary": "drift"}, {"mode": "step"}], ids=str)
 @pytest.mark.parametrize("cut", [7, 85, 250])
 def test_resuming_is_exact(nat_oem, cut, tmp_path):

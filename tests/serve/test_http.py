@@ -207,6 +207,8 @@ def test_predictions_do_not_wait_for_a_save(model: Path, monkeypatch: pytest.Mon
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "http://127.0.0.1"}, 200),
         ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 200),
         ({"content-length": "-3"}, 400),
         ({"content-length": "99999999999"}, 413),
     ],
@@ -261,8 +263,11 @@ def test_figures_and_documentation(model: Path, in_service: Any) -> None:
             'hutch_log_entries_to_save{model="model"} 1.0',
         ):
             assert wanted in figures, figures
-        recent = float(figures.partition('hutch_recent_loss{model="model"} ')[2].split()[0])
-        assert 0 < recent < 2
+        recent, progressive, drift = (
+            float(figures.partition(f'hutch_{name}{{model="model"}} ')[2].split()[0])
+            for name in ("recent_loss", "progressive_loss", "drift")
+        )
+        assert 0 < recent < 2 and drift == recent - progressive != 0
         page = (await service.client.get("/docs")).text
         described = (await service.client.get("/openapi.json")).json()
         for path in described["paths"]:

@@ -128,8 +128,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 app = Starlette(routes=[Route("/", lambda request: PlainTextResponse("here"))])
 with listen("127.0.0.1", 0) as listening:
-    print(listening.getsockname()[1], flush=True)
-    run_app(app, listening, Limits(header_seconds=0.5))
+    run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), Limits(header_seconds=0.5))
 """
 
 

@@ -74,6 +74,13 @@ def test_costs_of_named_classes():
     assert Path("raw").read_text().splitlines()[3] == "2:0.18539 1:0.409021 3:-0.0278417 tag"
 
 
+def test_classes_without_costs_are_unknown(capfd):
+    Path("data").write_text("1:0 2:1 3:1 |x a b\n1 2 3 |x a c\n1:1 2 3:0 |x b\n |x a\n")
+    assert run(["-d", "data", "--csoaa", "3", "-P", "1"]) == 0
+    rows = re.findall(r"^\d\.\d+ .*$", capfd.readouterr().err, re.M)
+    assert [row.split()[4] for row in rows] == ["known", "unknown", "known", "unknown"]
+
+
 def test_names_that_are_not_there():
     with pytest.raises(DataError, match="data:1:7: got label 'dett'"):
         predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb")

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from hutch.vw.absent import ABSENT
-from hutch.vw.table import GROUPS, LEARNER, NAMED, OPTIONS
+from hutch.vw.option import LEARNER
+from hutch.vw.table import GROUPS, NAMED, OPTIONS
 
 ROOT = Path(__file__).parents[2]
-LINE = '            _float("mirror", "Predict the opposite.", sets="mirror.strength"),\n'
-AFTER = '            _flag("binary", "Predict -1 or 1.", sets="binary"),\n'
+LINE = '            new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n'
+AFTER = '            new_flag("binary", "Predict -1 or 1.", sets="binary"),\n'
 PROGRAM = """
 from hutch.vw.docs import page
 from hutch.vw.parse import help_text, parse

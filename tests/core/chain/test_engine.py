@@ -8,7 +8,16 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Parameters, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.kernel.abi import example_of, float32s_at, kernel, learn_next, predict_next, shared_of, uint32s_at
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    kernel,
+    learn_next,
+    predict_next,
+    shared_of,
+    uint32s_at,
+)
 from hutch.core.kernel.cache import compilations
 from hutch.core.text.parser import ParserOptions, TextParser
 
@@ -22,7 +31,7 @@ def base_predict(layer, example, label, importance, offset):
     prediction = e.base
     for i in range(e.length):
         prediction += weights[(uint64(indices[i]) * s.multiplier + offset) & s.mask] * values[i]
-    e.raw = prediction
+    e.raw, e.loss = prediction, importance * (prediction - label) ** 2 if label != UNLABELED else 0.0
     return prediction
 
 
@@ -52,6 +61,11 @@ def pass_predict(layer, example, label, importance, offset):
     return predict_next(layer, example, label, importance, offset)
 
 
+@kernel
+def careless_learn(layer, example, label, importance, offset):
+    return learn_next(layer, example, label, float32(1), offset)
+
+
 class Base(Reduction):
     name = "base"
     Parameters = Parameters
@@ -71,6 +85,16 @@ class Pass(Reduction):
         return Kernels(pass_learn, pass_predict)
 
 
+class Careless(Pass):
+    """Has whatever it is given learned with importance 1."""
+
+    name = "careless"
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(careless_learn, pass_predict)
+
+
 class Multiclass(Pass):
     name = "multiclass"
     takes, predicts = Labels.MULTICLASS, Predictions.CLASS
@@ -82,7 +106,7 @@ class Multiclass(Pass):
 
 
 REGISTRY = Registry()
-for reduction in (Base, Pass, Multiclass):
+for reduction in (Base, Pass, Careless, Multiclass):
     REGISTRY.add("reductions", reduction.name, reduction, "test")
 
 
@@ -107,10 +131,12 @@ def test_driver_counts_as_vw_does() -> None:
     assert seen.weighted_labels == 0.0
 
 
-def test_unlabeled_and_weightless_examples_change_no_weight() -> None:
-    engine = build("base")
+def test_unlabeled_and_weightless_examples_are_not_learned() -> None:
+    engine = build("careless", "base")
     run(engine, b"|a x\n5 0 |a x\n")
     assert not engine.weights.any()
+    run(engine, b"5 |a x\n")
+    assert engine.weights.any()
 
 
 def test_testing_changes_no_weight() -> None:
@@ -150,7 +176,10 @@ def test_examples_held_out_are_predicted_but_not_learned(period: int, after: int
     run(engine, b"".join(b"1 |a f%d\n" % i for i in range(6)), holdout=(period, after, 0))
     answers = run(engine, b"".join(b"|a f%d\n" % i for i in range(6)), learn=False).predictions  # type: ignore[attr-defined]
     assert [i for i in range(6) if answers[i] == 0] == held_out
-    assert engine.statistics.weighted_holdout == len(held_out)
+    seen = engine.statistics
+    assert seen.weighted_holdout == len(held_out)
+    assert seen.sum_loss_holdout == len(held_out)  # (0 - 1)² each
+    assert seen.sum_loss == seen.weighted_labeled == 6 - len(held_out)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,12 @@ def test_svmlight_takes_roles(tmp_path: Path) -> None:
     assert got.indices[0] == 1 and named.namespace_id[0] != got.namespace_id[0]
 
 
+def test_lines_of_svmlight_are_counted_over_all_chunks(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text(f"1 1:{'0' * 90}1\n" * 50_000 + "oops\n")  # 5 MB
+    with pytest.raises(DataError, match=r"a\.svm:50001:1: got 'oops'"):
+        list(read_svmlight(str(tmp_path / "a.svm"), ParserOptions()))
+
+
 def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
     text = "".join(f"1 qid:{i // 3} 1:1\n" for i in range(100_000))
     (tmp_path / "a.svm.gz").write_bytes(gzip.compress(text.encode()))
@@ -86,7 +92,8 @@ def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
         ("-1e400 1:1\n", "a.svm:1: label: got inf, wanted a number"),
         ("1 1:0x10\n", "a.svm:1:3: got '1:0x10', wanted a number"),
         ("1 1:1\n1 2:1\0\n", "a.svm:2:6: got a NUL byte"),
-        ("1 1:1\n\n1 1:inf\n", "a.svm:.*: got inf, wanted a number below"),
+        ("1 1:1\n\n# none\n1 1:inf\n", "a.svm:4: a feature: got inf, wanted a number below"),
+        ("1 1:1\n\n1e99 1:1\n", "a.svm:3: label: got inf, wanted a number"),
     ],
 )
 def test_malformed_svmlight_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -171,6 +178,8 @@ def test_a_csv_file_of_many_chunks(tmp_path: Path) -> None:
         ("a,b\n1,2\n1,2,3\n", "a.csv:3: got 3 cells, wanted 2"),
         ("label,b\n1,2\n\nyes,2\n", r"a.csv:4: column 'label' \(label\): got 'yes', wanted a number"),
         ("importance,b\n-1,2\n", "a.csv:2: importance: got -1, wanted a number ≥ 0"),
+        ('importance,b\n1,"a\nb"\n\n-1,2\n', "a.csv:5: importance: got -1, wanted a number ≥ 0"),
+        ('a,b\n1,"x\n"\n\ninf,2\n', "a.csv:5: column 'a': got inf, wanted a number below"),
         ('a,b\n1,"2\n', "a.csv:2:3: got a quote that is never closed"),
         ("a,a\n1,2\n", "a.csv:1: column 'a' is there twice, wanted names that differ"),
         ("", "a.csv: is empty, wanted a header and records"),

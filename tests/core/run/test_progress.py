@@ -1,5 +1,6 @@
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
+from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.best_constant import BestConstant
 from hutch.core.run.progress import Progress, ProgressEvent, Schedule, event_json, parse_schedule
 from hutch.core.run.table import TABLE_HEADER, table_footer, table_row
@@ -30,7 +32,7 @@ class Recorded:
         return Statistics(**self.counters)  # type: ignore[arg-type]
 
 
-def batch(label: float, costs: int = 0) -> Batch:
+def batch(label: float, costs: Sequence[float] = ()) -> Batch:
     empty = np.zeros(2, np.int64)
     return Batch(
         *(empty, np.zeros(0, np.uint32), np.zeros(0, np.float32), empty, empty, np.zeros(0, np.uint32)),
@@ -39,7 +41,8 @@ def batch(label: float, costs: int = 0) -> Batch:
         base=np.zeros(1, np.float32),
         group=np.zeros(1, np.int64),
         tag_ptr=empty,
-        cost_ptr=np.array([0, costs]),
+        cost_ptr=np.array([0, len(costs)]),
+        costs=np.array(costs, np.float32),
     )
 
 
@@ -160,13 +163,14 @@ def test_later_passes_show_the_holdout() -> None:
 @pytest.mark.parametrize(
     ("takes", "label", "costs", "shown"),
     [
-        (Labels.SIMPLE, 0.5, 0, 0.5),
-        (Labels.MULTICLASS, 3.0, 0, 3),
-        (Labels.COST_SENSITIVE, 0.0, 2, "known"),
-        (Labels.COST_SENSITIVE, 0.0, 0, None),
+        (Labels.SIMPLE, 0.5, [], 0.5),
+        (Labels.MULTICLASS, 3.0, [], 3),
+        (Labels.COST_SENSITIVE, 0.0, [UNLABELED, 0.5], "known"),
+        (Labels.COST_SENSITIVE, 0.0, [UNLABELED, UNLABELED], None),
+        (Labels.COST_SENSITIVE, 0.0, [], None),
     ],
 )
-def test_labels_by_kind(takes: Labels, label: float, costs: int, shown: object) -> None:
+def test_labels_by_kind(takes: Labels, label: float, costs: list[float], shown: object) -> None:
     engine, events = Recorded(), []
     engine.takes = takes
     Progress(engine, Schedule(), [events.append]).row(batch(label, costs), 0, outputs(2.0), engine.statistics)  # type: ignore[arg-type]

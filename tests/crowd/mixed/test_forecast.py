@@ -65,16 +65,19 @@ def test_slopes_are_those_of_the_conditional_logit(judged):
         assert row == pytest.approx((down - up) / 2e-5, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.parametrize("factor", [None, 0.7, 2.0])
 @pytest.mark.parametrize("known", [0.0, 500.0])
-def test_exponents_are_the_maximum(judged, known):
+def test_exponents_are_the_maximum(judged, known, factor):
     """What runs before have found out about one judge is a stronger prior."""
     labels, targets = judged
     random = np.random.default_rng(2)
     lifts, log_prior = random.normal(size=(1, JUDGES, CLASSES, CLASSES)), random.normal(size=(1, CLASSES))
     folds, before = np.zeros(ITEMS, np.int64), forecast.fresh(JUDGES, CLASSES)
     before.precision[:] = 0.3 * known, 0, known, 0
-    problem = forecast._Problem(labels, folds, np.arange(ITEMS), -1, lifts, log_prior, targets)
-    found, _ = problem.solve(before, 1.0, np.zeros(1 + JUDGES))
+    problem = forecast._Problem(labels, folds, np.arange(ITEMS), -1, lifts, log_prior, targets, before, 1.0)
+    start = np.zeros(1 + JUDGES)
+    found, hessian = problem.solve(start, factor and factor * problem._hessian(start))
+    assert hessian == pytest.approx(problem._hessian(found), rel=0.02)
     f = features(labels, lifts, log_prior, folds)
     ridge = np.array([300.0, 30, 30, 30]) + before.precision
 
@@ -123,3 +126,12 @@ def test_no_forecast_has_seen_the_votes_on_its_own_item(judged, ordered):
         found, _ = forecast.learn(labels, changed, before, ordered)
         moved = np.abs(found - base).max(axis=1)
         assert moved[item] < 1e-6 and np.median(moved) > 0.05
+
+
+def test_few_hessians_are_computed(judged, monkeypatch):
+    """One of 400 judges takes 80 ms, and all folds ask for nearly the same."""
+    labels, targets = judged
+    computed, compute = [], forecast._Problem._hessian
+    monkeypatch.setattr(forecast._Problem, "_hessian", lambda self, e: computed.append(e) or compute(self, e))
+    forecast.learn(labels, targets, forecast.fresh(JUDGES, CLASSES), ordered=False)
+    assert len(computed) < 1.4 * forecast.FOLDS * forecast.DIVISIONS

@@ -114,6 +114,21 @@ def test_two_level_first_pass_with_decay_1_counts_exactly():
     assert np.allclose(stream.state.shared["class_counts"], expected)
 
 
+@pytest.mark.parametrize("decay", [0.6, 1.0])
+def test_two_level_counts_of_a_slot_stand_for_its_labels_in_every_pass(decay):
+    """Each step moves the mean of what a label says, times as many labels as the first pass met."""
+    stream = TwoLevel(decay=decay).stream(["0", "1", "2"], SLOTS)
+    labels = stream.in_slots(simulate(300, 20, 3, 4, seed=3).labels)
+    per_slot = np.bincount(labels.workers, minlength=SLOTS)
+    for number in range(3):
+        stream.learn(labels, first_pass=number == 0)
+        stream.end_pass()
+        workers = stream.state.workers
+        assert np.allclose(workers["rows"].sum(axis=1) + workers["masses"], per_slot)
+        assert np.allclose(workers["touches"], (number + 1) * per_slot)
+        assert stream.state.shared["class_counts"].sum() == pytest.approx(1.2 * 300)
+
+
 def test_hashing_shares_slots_but_not_out_of_range():
     slots = hash_workers([f"w{i}" for i in range(1000)], 37)
     assert set(slots.tolist()) == set(range(37))

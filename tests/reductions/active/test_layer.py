@@ -144,6 +144,43 @@ def test_the_score_is_the_importance_that_reaches_the_threshold(loss):
         assert learner.predict([unseen])[0] == pytest.approx(0.0, abs=2e-5)
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+def test_the_score_takes_adaptive_rates_after_the_gradient_at_the_threshold(normalized):
+    """h = ln((y - p) / (y - t)) / (2 η Σ x² rate), where the square of the gradient at t = 0 is 4."""
+    active = build({"replay": 0, "simulation": False}, {"normalized": normalized, "learning_rate": 0.2})
+    active.learn([line.replace(" w", ":0.5 w") + ":2" for line in stream(60)])
+    trace, linear = active.layers[0].trace(1), active.layers[1]
+    [prediction] = active.predict(["|f w1:0.1 w2:0.7 w4:0.2"])
+    rows, x, _ = linear.gathered()
+    _, gradients, largest, _ = active.weights[rows].T.astype(float)
+    assert gradients.max() > 1 and 0.05 < abs(prediction) < 0.95
+    if normalized:
+        scale = np.maximum(largest, abs(x))
+        mean = linear.saved()["norms"][0] + [np.sum((x / scale) ** 2), 1]
+        multiplier = np.sqrt(mean[1] / mean[0])
+    else:
+        scale, multiplier = 1, 1
+    rate = multiplier * np.sum(x**2 / scale / np.sqrt(gradients + 4 * x**2))
+    assert trace["score"][0] == pytest.approx(np.log1p(abs(prediction)) / (2 * 0.2 * rate), rel=1e-5)
+
+
+@pytest.mark.parametrize(("rule", "weighted"), [("iwal", True), ("random", False)])
+def test_bought_labels_are_learned_with_the_importance_of_their_rule(rule, weighted):
+    lines = ["{} 2 |{}".format(*line.split(" |")) for line in stream(200)]
+    chain, plain = (
+        build({"rule": rule, "budget": 0.3, "replay": 0}),
+        Chain.from_config({"chain": [{"linear": ADAGRAD}]}),
+    )
+    trace = chain.layers[0].trace(200)
+    chain.learn(lines)
+    for line, entry in zip(lines, trace, strict=True):
+        if entry["asked"]:
+            importance = np.float32(2) * (np.float32(1) / np.float32(entry["probability"])) if weighted else 2
+            plain.learn([line.replace(" 2 |", f" {importance:.9g} |")])
+    assert trace["probability"].min() < 0.5
+    np.testing.assert_allclose(chain.weights, plain.weights, rtol=1e-4, atol=1e-6)  # importance is written in decimals
+
+
 def shared_arrays(source, target):
     """The arrays of a chain without active layer, under the names they have below one."""
     renamed = {name.replace("layer.0.", "layer.1."): array for name, array in source.arrays().items()}
@@ -374,6 +411,22 @@ def test_layers_that_cannot_serve_a_rule_are_named():
         class_chain("filter_tree", {"rule": "vw"})
     with pytest.raises(ConfigError, match="rule 'margin' asks of the layer below class scores, which 'filter_tree'"):
         class_chain("filter_tree", {"rule": "margin"})
+    logged = [{"class_bandit": {"classes": 3}}, {"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
+    with pytest.raises(ConfigError, match="active asks for labels, but 'class_bandit' below it learns from logged"):
+        Chain.from_config({"chain": [{"active": {"rule": "margin", "budget": 0.5}}, *logged]})
+
+
+def test_a_label_that_rule_vw_is_more_than_sure_to_ask_for_counts_once():
+    layers = ["binary", {"active": {"rule": "vw", "mellowness": 1.0}}, {"linear": {"adaptive": False, "l1": 1e-4}}]
+    chain = Chain.from_config({"chain": layers})
+    progress, trace = chain.layers[1].progress, chain.layers[1].trace(40)
+    chain.learn([f"{1 if k % 3 else -1} |f a{k % 5} b{k % 7}" for k in range(40)])
+    chances = trace["probability"]
+    assert chances.max() == 1
+    assert progress["spent"][0] == pytest.approx(chances.sum())
+    asked = chances[trace["asked"] == 1]
+    assert progress["weight"][0] == pytest.approx((1 / asked).sum())
+    assert progress["excess"][0] == pytest.approx(((1 - asked) / asked**2).sum()) and progress["excess"][0] >= 0
 
 
 # VW
@@ -411,3 +464,11 @@ def test_rule_vw_asks_as_vw_does(case):
     assert chain.statistics.average_loss == pytest.approx(float(said["average loss"]), abs=1e-6)
     if "total queries" in said:
         assert chain.statistics.queries == int(said["total queries"])
+
+
+@pytest.mark.parametrize(("floor", "least"), [(None, 0.04), (0.07, 0.07), (0.5, 0.1)])
+def test_the_least_probability_of_a_pool_is_the_floor(floor, least):
+    layer = build({"floor": floor}).layers[0]
+    found = layer.pool_probabilities(np.random.default_rng(3).lognormal(0, 5, 1000), 100)
+    assert found.sum() == pytest.approx(100)
+    assert found.min() == pytest.approx(least, rel=1e-4)

@@ -119,6 +119,19 @@ def test_the_loss_of_an_explorer_is_the_inverse_propensity_estimate_of_its_cost(
     assert chain.statistics.sum_loss == pytest.approx(estimate, rel=1e-5)
 
 
+def test_actions_of_a_batch_without_seeds_are_drawn_by_chance_again():
+    """Decisions with a seed leave the run's random state as it is, and their seeds are theirs alone."""
+    first, second = (_plain("sample_action", {"explore_epsilon": {"epsilon": 1.0}}) for _ in range(2))
+    decisions = [{key: record[key] for key in ("shared", "actions")} for record, *_ in _decisions(30)]
+
+    def ranked(chain, tag):
+        batches = to_batches([{**decision, "tag": tag} for decision in decisions], chain.parser)
+        return np.concatenate([chain.run_batch(batch)[0].ranked for batch in batches])
+
+    np.testing.assert_array_equal(ranked(first, "seed=a"), ranked(first, "seed=a"))
+    np.testing.assert_array_equal(ranked(first, ""), ranked(second, ""))
+
+
 def test_greedy_finds_the_cheap_actions():
     chain = _plain("explore_epsilon")
     chain.learn([record for record, *_ in _decisions(400)])
@@ -203,6 +216,7 @@ def test_all_pairs_learn_differences_as_by_hand():
     for _ in range(40):
         x, costs = random.normal(size=(4, 8)).astype(np.float32), random.integers(0, 4, 4).astype(float)
         record = {"actions": [{"f": {f"f{k}": float(v) for k, v in enumerate(row)}} for row in x], "costs": list(costs)}
+        record["importance"] = importance = float(random.choice([0.5, 1.0]))
         np.testing.assert_allclose(chain.learn([record]), x @ weights, rtol=2e-4, atol=2e-5)
         order = np.argsort(costs, kind="stable")
         v = np.zeros(4)
@@ -213,7 +227,7 @@ def test_all_pairs_learn_differences_as_by_hand():
                 if v[i] != v[j]:
                     difference, label = x[i] - x[j], -1.0 if costs[i] < costs[j] else 1.0
                     error = label - np.clip(difference @ weights, -1, 1)
-                    weights += 2 * 0.05 * abs(v[i] - v[j]) * error * difference
+                    weights += 2 * 0.05 * importance * abs(v[i] - v[j]) * error * difference
 
 
 def test_all_pairs_need_features():

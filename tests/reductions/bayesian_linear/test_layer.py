@@ -237,6 +237,23 @@ def test_h_min_is_the_importance_that_moves_the_prediction_to_the_threshold():
     assert float(plain.predict(rows[50:51])[0]) == pytest.approx(0, abs=1e-3)
 
 
+def test_h_min_of_a_chain_that_is_restored_is_that_of_what_it_became():
+    rows, labels = make(60)
+    first, second = (build([{"active": {"rule": "budget", "budget": 1.0}}], prior_variance=1.0) for _ in range(2))
+    first.learn(rows[:50], 2.0 * labels[:50] - 1)
+    second.learn(rows[50:], 2.0 * labels[50:] - 1)
+
+    def score(chain):
+        trace = chain.layers[0].trace(1)
+        chain.predict(rows[:1])
+        return trace["score"][0]
+
+    wanted = score(second)
+    assert score(first) != wanted
+    first.restore({name: array.copy() for name, array in second.arrays().items()})
+    assert score(first) == wanted
+
+
 def test_words_beside_the_row_are_learned_in_the_same_prediction():
     random = np.random.default_rng(3)
     rows, words = random.normal(size=(300, DIMENSION)), random.integers(0, 5, 300)

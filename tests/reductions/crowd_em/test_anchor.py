@@ -8,6 +8,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
 from hutch.reductions.crowd_em.anchor import renew_workers
 
 CLASSES = 3
@@ -83,6 +85,20 @@ def test_a_boundary_leaves_at_most_so_many_labels_of_each_row(beta: float | None
     used = np.flatnonzero(counts.any(axis=(1, 2)))
     found = {tuple(np.round((c / c.sum(axis=0)).T.ravel(), 6)) for c in counts[used]}
     assert found == {tuple(np.round((row / row.sum(axis=1, keepdims=True)).ravel(), 6)) for row in rows}
+
+
+def test_drift_is_told_by_the_likelihood_of_a_label_before_it_is_learned() -> None:
+    """Mean log-likelihood of an item's labels, as the stream has it; the first 8 items of a segment are left out."""
+    labels = simulate(60, 9, CLASSES, 3, seed=1).labels
+    stream = TwoLevel(warm_up=20).stream(labels.classes, 512)
+    wanted = stream.learn(stream.in_slots(labels), first_pass=True).objective / np.diff(labels.item_ptr)
+    chain, lines = build({"boundary": "drift", "threshold": 1e9}), []
+    for first, last in zip(labels.item_ptr[:-1], labels.item_ptr[1:], strict=True):
+        names = (labels.worker_names[w] for w in labels.workers[first:last])
+        said = zip(labels.labels[first:last] + 1, names, strict=True)
+        lines += [*(f"{label} |worker {name}" for label, name in said), ""]
+    chain.learn(lines)
+    assert chain.layers[0].saved()["drift.reference"][0, :52] == pytest.approx(wanted[8:], abs=1e-6)
 
 
 def test_lazy_updates_are_exact() -> None:

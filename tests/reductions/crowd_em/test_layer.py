@@ -245,6 +245,16 @@ def test_items_without_labels_change_nothing() -> None:
         assert np.array_equal(chain.layers[0].saved()[name], array), name
 
 
+def test_the_importance_of_an_item_is_the_largest_of_its_own_lines() -> None:
+    chain, alone = chain_of(), chain_of()
+    chain.learn(
+        ["1 2 |worker a |item x", "2 5 |worker b |item x", "", "1 |worker a |item y", "", "2 0.5 |worker c", ""]
+    )
+    assert chain.statistics.weighted_labeled == 5 + 1 + 0.5
+    alone.learn(["1 |worker a |item x", ""])
+    assert alone.statistics.weighted_labeled == 1
+
+
 def test_a_label_that_is_no_class_is_refused_and_not_read_when_predicting() -> None:
     chain = chain_of()
     with pytest.raises(DataError, match="crowd_em: got label 4, wanted a class from 1 to 3"):
@@ -271,3 +281,15 @@ def test_worker_lines_in_any_order_of_namespaces() -> None:
     first.learn(joined([["1 |worker a |item x y |more z", "2 |worker b |item x y |more z", ""]] * 3))
     second.learn(joined([["1 |item x y |worker a |more z", "2 |item x y |more z |worker b", ""]] * 3))
     assert np.array_equal(first.weights, second.weights)
+
+
+def test_features_that_a_layer_above_makes_have_room() -> None:
+    crowd = {"crowd_em": {"classes": CLASSES, "slots": 4096}}
+    grams, base = {"ngrams": {"size": 3, "skips": 2}}, [{"one_against_all": {"classes": CLASSES}}, "linear"]
+    words = "|item " + " ".join(f"n{k}" for k in range(200))
+    blocks = joined([lines_of([("a", 1 + k % 3), ("b", 1 + k % 2)], f"{words} c{k % 3}") for k in range(12)])
+    above, below = (
+        Chain.from_config({"weights": {"bits": 16}, "chain": [*layers, *base]})
+        for layers in ([grams, grams, crowd], [crowd, grams, grams])
+    )
+    np.testing.assert_array_equal(posteriors(above, blocks), posteriors(below, blocks))

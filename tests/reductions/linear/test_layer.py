@@ -25,13 +25,19 @@ class Twin:
         self.w, self.g, self.n, self.r = (np.zeros(1 << bits, F) for _ in range(4))
         self.low = self.high = F(0)
         self.norm, self.weight = 0.0, 0.0
-        self.contraction, self.gravity, self.time = 1.0, 0.0, 0.0 if adaptive or normalized else 1.0
+        self.contraction, self.gravity, self.written = 1.0, 0.0, 0
+        self.time = 0.0 if adaptive or normalized else 1.0
 
     def weight_of(self, i):
         w, gravity = self.w[i], F(self.gravity)
         if not self.l1:
             return w
         return F(0) if not gravity < abs(w) else F(w - gravity) if w > 0 else F(w + gravity)
+
+    def learn(self, batch):
+        """The predictions of all rows, each before it is learned."""
+        ends = zip(batch.row_ptr[:-1], batch.row_ptr[1:], batch.labels, batch.importance, strict=True)
+        return np.array([self.step(batch.indices[a:b], batch.values[a:b], y, h) for a, b, y, h in ends], F)
 
     def step(self, indices, values, y, importance):
         y, importance = F(y), F(importance)
@@ -68,6 +74,9 @@ class Twin:
         for i, x in zip(indices, values, strict=True):
             x = F(x * self.r[i]) if self.adaptive or self.normalized else x
             self.w[i] = F(self.w[i] + F(update * x))
+        if self.contraction < 1e-9 or self.gravity > 1e3:
+            self.w[:] = [F(self.weight_of(i) * F(self.contraction)) for i in range(len(self.w))]
+            self.contraction, self.gravity, self.written = 1.0, 0.0, self.written + 1
 
     def rates(self, indices, values, square):
         total, norm, root = F(0), F(0), self.power == F(0.5)
@@ -146,14 +155,11 @@ def test_every_prediction_and_weight_is_the_twin_s(adaptive, normalized, invaria
     twin = Twin(rate=0.3, power_t=power_t, l1=l1, l2=l2, **kinds)
     lines, _ = random_lines(1)
     [batch] = chain.batches(lines)
-    wanted = [
-        twin.step(batch.indices[a:b], batch.values[a:b], batch.labels[i], batch.importance[i])
-        for i, (a, b) in enumerate(zip(batch.row_ptr[:-1], batch.row_ptr[1:], strict=True))
-    ]
+    wanted = twin.learn(batch)
     got = chain.learn(lines)
     exact = power_t == 0.5 and (adaptive or normalized)  # powf rounds differently in NumPy
     if exact:
-        np.testing.assert_array_equal(got, np.array(wanted, F))
+        np.testing.assert_array_equal(got, wanted)
         np.testing.assert_array_equal(chain.weights[:, 0], twin.w)
     else:
         np.testing.assert_allclose(got, wanted, rtol=2e-3, atol=1e-4)
@@ -162,16 +168,34 @@ def test_every_prediction_and_weight_is_the_twin_s(adaptive, normalized, invaria
         np.testing.assert_array_equal(chain.weights[:, 2], twin.n)
 
 
+@pytest.mark.parametrize(("l1", "l2"), [(0, 0.9), (1e-4, 0.9), (90.0, 0)])
+def test_regularisation_that_has_grown_is_written_into_the_weights(l1, l2):
+    chain, twin = make({"loss": "hinge", "l1": l1, "l2": l2}), Twin(l1=l1, l2=l2)
+    lines, _ = random_lines(1, count=300)
+    [batch] = chain.batches(lines)
+    wanted = twin.learn(batch)
+    np.testing.assert_array_equal(chain.learn(lines), wanted)
+    np.testing.assert_array_equal(chain.weights[:, 0], twin.w)
+    assert twin.written > 1
+
+
+def test_the_clock_of_plain_rates_counts_labels_alone():
+    """Rates fall as (1 + importance of the labels so far)^-power_t."""
+    plain = {"loss": "squared", "adaptive": False, "normalized": False, "invariant": False, "power_t": 0.5}
+    chain, w, time = make(plain), 0.0, 1.0
+    for line, y, importance in [("| 1", 0, 0), ("1 2 | 1", 1, 2), ("3 | 1", 3, 1), ("| 1", 0, 0), ("-1 | 1", -1, 1)]:
+        assert chain.learn([line])[0] == pytest.approx(w, rel=1e-6)
+        time += importance
+        w += 0.5 * importance * time**-0.5 * 2 * (y - w)
+
+
 @pytest.mark.parametrize("most", [1, 15, 16, 17, 70])
 def test_long_examples_learn_as_short_ones_do(most):
     chain, twin = make({"loss": "hinge"}), Twin()
     lines, _ = random_lines(most, count=40, most=most)
     [batch] = chain.batches(lines)
-    wanted = [
-        twin.step(batch.indices[a:b], batch.values[a:b], batch.labels[i], batch.importance[i])
-        for i, (a, b) in enumerate(zip(batch.row_ptr[:-1], batch.row_ptr[1:], strict=True))
-    ]
-    np.testing.assert_array_equal(chain.learn(lines), np.array(wanted, F))
+    wanted = twin.learn(batch)
+    np.testing.assert_array_equal(chain.learn(lines), wanted)
     for k, column in enumerate((twin.w, twin.g, twin.n, twin.r)):
         np.testing.assert_array_equal(chain.weights[:, k], column)
 

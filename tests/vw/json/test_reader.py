@@ -10,9 +10,10 @@ import pytest
 
 from hutch.core.data.chunks import Chunk
 from hutch.core.errors import DataError
+from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.vw.json_examples import JsonReader
-from hutch.vw.json_rows import Store
+from hutch.vw.json.reader import JsonReader
+from hutch.vw.json.rows import Store
 from hutch.vw.main import run
 
 
@@ -28,7 +29,7 @@ SAME = [
     ('{"_label":"-1 2 0.25","_tag":"t","a":{"x":0,"y":true,"n":false,"m":null}}', "-1 2 0.25 t|a y"),
     ('{"_label":{"Label":2,"Weight":3,"Initial":0.5},"a":{"x":1}}', "2 3 0.5 |a x"),
     ('{"_label_Label":0.5,"_label_weight":2,"7":{"12":1,"012":2}}', "0.5 2 |7 12 012:2"),
-    ('{"_label":1,"x":3,"s":"a b|c:d","_text":"one t:w|o\\tthree"}', "1 | x:3 sa_b_c_d one t_w_o three"),
+    ('{"_label":1,"x":3,"s":"a b|c:d","_text":"one t:w|o\\tthree _f"}', "1 | x:3 sa_b_c_d one t_w_o three _f"),
     ('{"_label":1,"u":{"deep":{"f":1},"g":2}}', "1 |deep f |u g:2"),
     ('{"_label":1,"v":[{"p":1},{"q":2,"r":{"s":3}}]}', "1 |r s:3 |v p q:2"),
     ('{"_label":1,"é":{"日本":2},"_ignored":{"a":[1,{"b":2}]},"_x":7}', "1 |é 日本:2"),
@@ -189,6 +190,35 @@ def test_the_kernel_reads_what_python_reads(options, chained, monkeypatch):
     _assert_same(plain * 3, monkeypatch, log=False, chained=chained, **options)
 
 
+SINGLE = (
+    b'{"_label":1,"u":{"id":"Tom H","12":3,"z":0,"f":-1.5e-3,"_text":"a b:c |d _e :f"},"x":2,"w":"v","_text":"to be"}\n'
+    b'{"a":{"x":true,"y":null}, "_text":"  twice  twice ","t":true}\n'
+)
+
+
+@pytest.mark.parametrize("label", ["simple", "multiclass"])
+@pytest.mark.parametrize("options", [{}, {"namespaces": "letter", "bits": 30}, {"hash": "all", "hash_seed": 7}])
+def test_the_kernel_reads_the_single_examples_that_python_reads(options, label, monkeypatch):
+    labels = (
+        b"0 2 -0 -1 0.5 2.0 0.10 1e1 1e-5 0.00001 -0.3 16777217 123456789012345 1.1754943508222875e-38 null".split()
+    )
+    labels += [b"0.1234567890123", b"123456789012345678", b'"1 2 0.5"', b'{"Label":3}']
+    data = b"".join(SINGLE.replace(b'"_label":1', b'"_label":' + each) for each in labels)
+    _assert_same(data, monkeypatch, log=False, chained=label == "simple", label=label, **options)
+
+
+def test_usual_single_examples_are_read_by_the_kernel_alone(monkeypatch):
+    monkeypatch.setattr(JsonReader, "_read", lambda *_: pytest.fail("a usual line went to Python"))
+    reader = JsonReader(ParserOptions(label="simple"), log=False, chained=False)
+    for name in "ua":
+        reader.space(name)
+    data = SINGLE * 2 + SINGLE.replace(b":1,", b":-0.25,")
+    text = np.frombuffer(data + bytes(64), np.uint8)[: len(data)]
+    [batch] = reader(iter([Chunk("x", 0, 0, text, len(data))]), TextParser(reader._options, "x"))
+    assert batch.labels[[0, 2, 4]].tolist() == [1, 1, -0.25] and (batch.labels[1::2] == UNLABELED).all()
+    assert batch.row_ptr.tolist()[:3] == [0, 13, 18]
+
+
 def test_the_kernel_reads_usual_lines_itself(monkeypatch):
     monkeypatch.setattr(JsonReader, "_read", lambda *_: pytest.fail("a usual line went to Python"))
     reader = JsonReader(ParserOptions(label="logged_action", namespaces="letter"), log=True, chained=False)
@@ -242,6 +272,17 @@ def test_the_kernel_is_never_wrong_about_damaged_lines(log, monkeypatch):
     _assert_same(data, monkeypatch, log=log, chained=log)
 
 
+def test_the_kernel_is_never_wrong_about_damaged_single_examples(monkeypatch):
+    random, line = np.random.default_rng(9), SINGLE.splitlines()[0]
+    some = r"""" { } [ , : 0 - . e _ \ t "_label":2, "_tag":"x", "_label_weight":2, "_multi":[] null 1e400""".split()
+    some += [" ", "\t", ""]
+    lines = []
+    for _ in range(3000):
+        at, size = int(random.integers(len(line))), int(random.integers(3))
+        lines.append(line[:at] + some[random.integers(len(some))].encode() + line[at + size :])
+    _assert_same(b"\n".join(lines) + b"\n", monkeypatch, log=False, chained=False, label="simple")
+
+
 @pytest.mark.parametrize("digits", [5, 15, 16, 17, 18, 19])
 def test_numbers_are_rounded_as_python_rounds_them(digits, monkeypatch):
     random = np.random.default_rng(digits)
@@ -258,7 +299,7 @@ def _object(random, depth):
         key = random.choice(["a", "ab", "b", "7", "_text", "x y", "xé", "_q"])
         value = random.choice(["number", "text", "true", "null", "list", "object"])
         if key == "_text":
-            found[key] = "one two:2 three|x"
+            found[key] = "one two:2 three|x _four :"
         elif value == "number":
             found[key] = round(float(random.normal()), int(random.integers(0, 6)))
         elif value == "text":

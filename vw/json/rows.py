@@ -11,7 +11,8 @@ from hutch.core.data.assemble import assemble
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.record import Record
 from hutch.core.text.parser import ParserOptions
-from hutch.vw.json_kernel import JSON, read_lines
+from hutch.vw.json.kernel import read_lines
+from hutch.vw.json.scan import JSON
 
 UNGIVEN = float(UNLABELED)
 """The label of an example that has none."""
@@ -128,6 +129,7 @@ class Store:
             mask=(1 << options.bits) - 1,
             log=log,
             chained=chained,
+            single={"simple": 1, "multiclass": 2}.get(options.label, 0),
             anonymous=space.number,
             anonymous_hash=space.hash,
         )
@@ -138,7 +140,7 @@ class Store:
             self._room = size
             many = size // 2 + 8  # two bytes make a number in a list
             kinds = {"indices": "u4", "values": "f4", "numbers": "i4", "ends": "i8", "groups": "i8", "labeled": "i8"}
-            kinds |= {"actions": "u4", "costs": "f4", "probabilities": "f4"}
+            kinds |= {"labels": "f4", "actions": "u4", "costs": "f4", "probabilities": "f4"}
             self.record.set(word=np.empty(size, np.uint8), **{name: np.empty(many, k) for name, k in kinds.items()})
             self.record.targets["ends"][0] = self.record.targets["labeled"][0] = 0
         self.record.set(features=0, rows=0, choices=0)
@@ -157,29 +159,40 @@ class Store:
 
     def add(self, rows: Rows) -> None:
         """Add what was read in Python."""
-        columns = self.record.targets
-        for label, tag, group, size in zip(rows.labels, rows.tags, rows.groups, np.diff(rows.ends), strict=True):
-            features, row, choices = (self.count(name) for name in ("features", "rows", "choices"))
-            columns["groups"][row] = group
-            columns["ends"][row + 1] = features + size
-            for k, (action, cost, probability) in enumerate(label.choices, choices):
-                columns["actions"][k], columns["costs"][k], columns["probabilities"][k] = action, cost, probability
-            columns["labeled"][row + 1] = choices + len(label.choices)
-            self._others.append((row, label, tag))
-            self.record.set(features=features + size, rows=row + 1, choices=choices + len(label.choices))
-        start, stop = self.count("features") - len(rows.indices), self.count("features")
-        columns["indices"][start:stop], columns["values"][start:stop] = rows.indices, rows.values
-        columns["numbers"][start:stop] = rows.numbers
+        columns, count = self.record.targets, len(rows.labels)
+        features, row, choices = (self.count(name) for name in ("features", "rows", "choices"))
+        chosen = [one for label in rows.labels for one in label.choices]
+        columns["groups"][row : row + count] = rows.groups
+        columns["ends"][row + 1 : row + count + 1] = np.array(rows.ends[1:], np.int64) + features
+        columns["labeled"][row + 1 : row + count + 1] = choices + np.cumsum([len(each.choices) for each in rows.labels])
+        for place, name in enumerate(("actions", "costs", "probabilities")):
+            columns[name][choices : choices + len(chosen)] = [one[place] for one in chosen]
+        self._others += zip(range(row, row + count), rows.labels, rows.tags, strict=True)
+        stop = features + len(rows.indices)
+        columns["indices"][features:stop], columns["values"][features:stop] = rows.indices, rows.values
+        columns["numbers"][features:stop] = rows.numbers
+        self.record.set(features=stop, rows=row + count, choices=choices + len(chosen))
 
     def batch(self, ids: list[int], source: str) -> Batch:
         """The rows of the chunk."""
         columns, n, choices = self.record.targets, self.count("rows"), self.count("choices")
         features = self.count("features")
-        labels, importance, base = np.full(n, UNLABELED), np.ones(n, np.float32), np.zeros(n, np.float32)
-        sizes, tags = np.zeros(n + 1, np.int64), b""
+        single, importance, base = self.count("single") > 0, np.ones(n, np.float32), np.zeros(n, np.float32)
+        labels = columns["labels"][:n].copy() if single else np.full(n, UNLABELED)
+        more = (
+            {}
+            if single
+            else {
+                "cost_ptr": columns["labeled"][: n + 1].copy(),
+                "cost_classes": columns["actions"][:choices].copy(),
+                "costs": columns["costs"][:choices].copy(),
+                "probabilities": columns["probabilities"][:choices].copy(),
+            }
+        )
+        sizes, tags = np.zeros(n + 1, np.int64), b"".join(tag for _, _, tag in self._others)
         for row, label, tag in self._others:
             labels[row], importance[row], base[row] = label.label, label.importance, label.base
-            sizes[row + 1], tags = len(tag), tags + tag
+            sizes[row + 1] = len(tag)
         return assemble(
             columns["ends"][: n + 1],
             columns["indices"][:features],
@@ -196,8 +209,5 @@ class Store:
             group=columns["groups"][:n].copy(),
             tag_ptr=np.cumsum(sizes),
             tags=np.frombuffer(tags, np.uint8),
-            cost_ptr=columns["labeled"][: n + 1].copy(),
-            cost_classes=columns["actions"][:choices].copy(),
-            costs=columns["costs"][:choices].copy(),
-            probabilities=columns["probabilities"][:choices].copy(),
+            **more,
         )

@@ -1,0 +1,140 @@
+"""Faults where data comes in and answers go out: readers, the store of labels, servers, reports, estimators."""
+
+from fault import Fault
+
+_SVMLIGHT, _CSV, _CELLS, _RECORDS, _CHUNKS = (
+    f"core/data/{name}.py" for name in ("svmlight", "csv", "cells", "records", "chunks")
+)
+_ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
+_STORE, _UNDO, _LOOP = (f"active/{name}.py" for name in ("store", "undo", "loop"))
+_METRICS, _GUARD, _SERVED, _LINES = "serve/metrics.py", "serve/guard.py", "serve/served.py", "core/net/lines.py"
+_PIECES, _PREDICTIONS = "distributed/pieces.py", "distributed/predictions.py"
+_JUDGES, _ALT_TEST, _SPAM, _AGREEMENT = (
+    "crowd/judges.py",
+    "crowd/alt_test.py",
+    "crowd/spam.py",
+    "crowd/quality/agreement.py",
+)
+_ORDINAL, _MIXED_STREAM = "crowd/models/ordinal_kernels.py", "crowd/mixed/stream_kernels.py"
+_ALL_PAIRS, _EPSILON, _SAMPLE = (
+    f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
+)
+_CLASS_BANDIT, _BAYESIAN = "reductions/class_bandits/class_bandit.py", "reductions/bayesian_linear/layer.py"
+_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "vw/json/kernel.py", "cli/em.py"
+
+_DATA = "tests/core/data/test_"
+TESTS: dict[str, list[str]] = {
+    _SVMLIGHT: [f"{_DATA}readers.py", f"{_DATA}places.py", f"{_DATA}sources.py"],
+    _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
+    _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
+    _RECORDS: [
+        f"{_DATA}record_values.py",
+        f"{_DATA}sources.py",
+        "tests/core/run/test_one.py",
+        "tests/test_public_api.py",
+    ],
+    _CHUNKS: [f"{_DATA}chunks.py", f"{_DATA}ahead.py", "tests/core/run/test_bar.py"],
+    _ONE: ["tests/core/run/test_one.py"],
+    _CONSTANT: ["tests/core/run/test_progress.py", "tests/vw/test_peer.py", "tests/vw/test_cases.py"],
+    _PROGRESS: ["tests/core/run/test_progress.py", "tests/core/run/test_passes.py", "tests/vw/test_peer.py"],
+    _STORE: [f"tests/active/test_{name}.py" for name in ("store", "undo", "estimate", "loop", "page")],
+    _UNDO: ["tests/active/test_undo.py"],
+    _LOOP: ["tests/active/test_loop.py"],
+    _METRICS: ["tests/serve/test_http.py", "tests/serve/test_process.py"],
+    _GUARD: ["tests/serve/test_http.py"],
+    _SERVED: ["tests/serve/test_http.py", "tests/serve/test_decisions.py", "tests/serve/test_process.py"],
+    _LINES: ["tests/vw/test_daemon.py", "tests/serve/test_lines.py"],
+    _PIECES: ["tests/distributed/test_pieces.py", "tests/distributed/test_rounds.py"],
+    _PREDICTIONS: ["tests/distributed/test_predictions.py"],
+    _JUDGES: ["tests/crowd/test_judges.py"],
+    _ALT_TEST: ["tests/crowd/test_alt_test.py", "tests/crowd/test_judges.py"],
+    _SPAM: ["tests/crowd/test_spam.py"],
+    _AGREEMENT: ["tests/crowd/quality/test_quality.py"],
+    _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
+    _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
+    _ALL_PAIRS: ["tests/reductions/bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
+    _EPSILON: ["tests/reductions/bandits/test_layers.py"],
+    _SAMPLE: ["tests/reductions/bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
+    _CLASS_BANDIT: ["tests/reductions/class_bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
+    _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
+    _SKLEARN: ["tests/test_sklearn.py", "tests/test_sklearn_frames.py"],
+    _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
+    _EM: ["tests/cli/test_em.py"],
+}
+"""The tests that are to notice a fault in a file."""
+
+FAULTS: tuple[Fault, ...] = (
+    Fault("files", "lines of svmlight are counted from the chunk before", _SVMLIGHT,
+          'before += data.count(b"\\n")', 'before = data.count(b"\\n")'),
+    Fault("files", "an empty cell of importance is 0", _CSV, '("importance",) * 2 + (1.0,)',
+          '("importance",) * 2 + (0.0,)'),
+    Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),
+    Fault("files", "the least cost is looked for in all records", _RECORDS, "start = cost_ptr[i]", "start = 0"),
+    Fault("files", "the position begins anew in every file", _CHUNKS, "before = place()", "before = 0"),
+    Fault("runs", "a prediction alone moves the counters", _ONE, "self._counters[:] = kept", "pass"),
+    Fault("runs", "the best quantile is that of 1 - tau", _CONSTANT,
+          'best = high if _f(given.get("tau", 0.5)) * (lows + highs) < highs',
+          'best = high if _f(given.get("tau", 0.5)) * (lows + highs) < lows'),
+    Fault("runs", "held-out loss since the last row is that since the beginning", _PROGRESS,
+          "            self._last_holdout = now\n", "            pass\n"),
+    Fault("label store", "anybody's answer ends a lease", _STORE, "if request[1] == answer.worker:",
+          "if request[1]:"),
+    Fault("label store", "who cannot tell is asked for again", _STORE, "if answers >= wanted:", "if labels >= wanted:"),
+    Fault("label store", "a request with an answer to spare is open again", _UNDO, ".fetchone()[0] < wanted:",
+          ".fetchone()[0] <= wanted:"),
+    Fault("label store", "each of several labels stands for all lines", _STORE,
+          "return self._examples_per_label[round] / float(wanted)", "return self._examples_per_label[round]"),
+    Fault("label store", "who cannot tell takes a share of the request", _STORE,
+          "WHERE request = r.id AND label NOT IN (:skip, :unknown))\"", "WHERE request = r.id AND label != :skip)\""),
+    Fault("label store", "each of several labels is learned as a whole one", _LOOP,
+          "(request.importance if weighted else 1.0) / wanted)", "(request.importance if weighted else 1.0))"),
+    Fault("servers", "drift has the wrong sign", _METRICS, "lambda s: s.recent_loss - _mean_loss(s)",
+          "lambda s: _mean_loss(s) - s.recent_loss"),
+    Fault("servers", "pages of a neighbour may ask", _GUARD, 'not in (b"none", b"same-origin")',
+          'not in (b"none", b"same-origin", b"same-site")'),
+    Fault("servers", "every piece of a large body begins at its first row", _SERVED, "                start = stop\n",
+          ""),
+    Fault("servers", "one connection too many", _LINES, "if len(self._server.connections) >= self",
+          "if len(self._server.connections) > self"),
+    Fault("tasks", "examples are numbered anew in each batch", _PIECES, "number = seen + np.cumsum(first)",
+          "number = np.cumsum(first)"),
+    Fault("tasks", "predictions are written again with the next", _PREDICTIONS, "held, size = [], 0\n        writer",
+          "size = 0\n        writer"),
+    Fault("tasks", "a file that changed keeps its old predictions", _PREDICTIONS,
+          ', "changed": stat and stat.st_mtime_ns}', "}"),
+    Fault("reports", "what judges could agree more is not looked at", _JUDGES, "excess / max(1 - chance, 1e-9)",
+          "excess"),
+    Fault("reports", "a judge is to be behind", _ALT_TEST, "distance = epsilon - float(behind.mean())",
+          "distance = epsilon + float(behind.mean())"),
+    Fault("reports", "a worker's rows keep their first totals", _SPAM, "                totals[k] += share\n", ""),
+    Fault("reports", "chance agreement is a sum", _AGREEMENT, "/ common**2", "/ common"),
+    Fault("ordinal crowds", "spreads of tilts ignore what the mean explains", _ORDINAL,
+          "hessian[i, j] -= total * means[i] * means[j]", "pass"),
+    Fault("ordinal crowds", "judges' exponents are drawn to the mean forecast", _MIXED_STREAM,
+          "weight * (moment - mean * middle)", "weight * moment"),
+    Fault("bandit layers", "importance is dropped from pairs", _ALL_PAIRS, "difference * importance_of(d, i)",
+          "difference"),
+    Fault("bandit layers", "the best action gets epsilon more than is left", _EPSILON,
+          "(_1 - state.epsilon) / np.float32(count)", "_1 / np.float32(count)"),
+    Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',
+          ""),
+    Fault("bandit layers", "regressors share their weights with the policy", _CLASS_BANDIT,
+          "at = offset if state.type == DM else offset + layer_of(layer).step", "at = offset"),
+    Fault("bayesian", "the constant's precision is its variance", _BAYESIAN,
+          "self._matrices[:, size - 1] = 1.0 / p.constant_variance",
+          "self._matrices[:, size - 1] = p.constant_variance"),
+    Fault("bayesian", "a model that is loaded keeps what was probed before", _BAYESIAN,
+          '        self._groups["probed"] = 0\n', "        pass\n"),
+    Fault("estimators", "weights of classes take the place of those of rows", _SKLEARN,
+          "weight = weight * compute_class_weight(", "weight = compute_class_weight("),
+    Fault("estimators", "weights are not shuffled with their rows", _SKLEARN, "labels[order], weight[order]",
+          "labels[order], weight[: len(order)]"),
+    Fault("estimators", "coefficients are those of scaled labels", _SKLEARN,
+          "return np.asarray(self._linear_weights()[0, :-1] * self._scale)",
+          "return np.asarray(self._linear_weights()[0, :-1])"),
+    Fault("JSON of VW", "a line without a probability has that of the line before", _JSON,
+          "s.multi, s.cost, s.probability, s.action, s.place = 0, np.nan, 0.0, 0, -1",
+          "s.multi, s.cost, s.action, s.place = 0, np.nan, 0, -1"),
+    Fault("commands", "only the last pass's boundaries are counted", _EM, "boundaries += _learn(",
+          "boundaries = _learn("),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Vowpal Wabbit's JSON: single examples, decisions, logs of decisions."""

@@ -1,0 +1,287 @@
+"""One line of JSON, as the reader in Python reads it."""
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hutch.vw.json.rows import UNGIVEN, Example, Label, Space
+
+if TYPE_CHECKING:
+    from hutch.vw.json.reader import JsonReader
+
+WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
+"""What a blank, a bar or a colon within a word becomes."""
+_LARGEST = float(np.finfo(np.float32).max)
+_MOST_ACTIONS = (1 << 32) - 1
+Path = tuple[str | int, ...]
+"""Keys and places that lead to a value."""
+_OF_LABELS = ("label", "weight", "initial", "action", "cost", "probability")
+
+
+class Wrong(Exception):
+    """Something that a line must not hold.
+
+    Args:
+        text: what it is.
+        path: to its place, as `column_of` takes it.
+        column: of its place where that is known otherwise, else 0.
+    """
+
+    def __init__(self, text: str, *path: str | int, column: int = 0) -> None:
+        super().__init__(text)
+        self.text, self.path, self.column = text, path, column
+
+    def within(self, *path: str | int) -> "Wrong":
+        """The same, whose path begins at what this one leads to."""
+        self.path = (*path, *self.path)
+        return self
+
+
+class Line:
+    """A line that is being read.
+
+    Args:
+        reader: knows the names.
+        pairs: of its object.
+
+    Attributes:
+        shared: the example, or what all actions share.
+        actions: None if it has none.
+        empty: where actions without features are.
+        weight: of all actions.
+    """
+
+    def __init__(self, reader: "JsonReader", pairs: tuple[Any, ...]) -> None:
+        self._reader, self._pairs, self._line = reader, pairs, pairs
+        self.shared, self.weight = Example(), 1.0
+        self.actions: list[Example] | None = None
+        self.empty: list[Path] = []
+        self._given: dict[str, Any] = {}
+
+    def open_log(self) -> bool:
+        """Take the features out of a line of `--dsjson`; False if it is to be passed over."""
+        found = dict(self._pairs)
+        if found.get("_skipLearn") is True or not found.get("a"):
+            return False
+        dropped = found.get("pdrop", 0.0)
+        if not _is_number(dropped) or not 0 <= dropped < 1:
+            raise Wrong(f"pdrop {dropped!r:.20}, wanted a number below 1", "pdrop")
+        self.weight = float(np.float32(1) / np.float32(1 - np.float32(dropped)))
+        for key, value in self._pairs:
+            if key.startswith("_label"):
+                self._special(key, value, self.shared, None)
+        self._pairs = found.get("c")  # type: ignore[assignment]
+        if type(self._pairs) is not tuple:
+            raise Wrong("no features: wanted an object under 'c'", "c")
+        return True
+
+    def read(self) -> None:
+        """Read the features."""
+        try:
+            self._object(self._pairs, self._reader.space(" "), self.shared, top=True)
+        except Wrong as error:
+            raise error.within(*self._context) from None
+
+    @property
+    def _context(self) -> tuple[str, ...]:
+        """The path to the features."""
+        return () if self._pairs is self._line else ("c",)
+
+    def _object(self, pairs: tuple[Any, ...], space: Space, example: Example, top: bool = False) -> None:
+        """Add the features of an object to its namespace."""
+        reader, known = self._reader, space.indices
+        indices, values = example.features.setdefault(space.number, ([], []))
+        before, key = len(indices), ""
+        try:
+            for key, value in pairs:
+                kind = type(value)
+                if kind is float or kind is int:
+                    if value != 0:
+                        index = known.get(key)
+                        if index is None:
+                            index = reader.index(space, key)
+                        if index >= 0:
+                            indices.append(index)
+                            values.append(_finite(value))
+                        elif key.startswith("_label"):
+                            self._special(key, value, example, space)
+                    elif key.startswith("_label"):
+                        self._special(key, value, example, space)
+                elif key.startswith("_"):
+                    if key == "_multi" and top:
+                        self._read_actions(value)
+                    else:
+                        self._special(key, value, example, space)
+                elif kind is str:
+                    index = space.words.get((key, value))
+                    indices.append(reader.word(space, key, value) if index is None else index)
+                    values.append(1.0)
+                elif value is True:
+                    index = known.get(key)
+                    indices.append(reader.index(space, key) if index is None else index)
+                    values.append(1.0)
+                elif kind is tuple:
+                    self._object(value, reader.space(key), example)
+                elif kind is list:
+                    self._list(value, reader.space(key), example)
+        except Wrong as error:
+            raise error.within(key) from None
+        _end(example, space, len(indices) - before)
+
+    def _list(self, items: list[Any], space: Space, example: Example) -> None:
+        """Add numbers by their place, and objects as if each stood alone."""
+        indices, values = example.features.setdefault(space.number, ([], []))
+        k, own = 0, 0
+        for at, item in enumerate(items):
+            kind = type(item)
+            if kind is float or kind is int:
+                if item != 0:
+                    indices.append(self._reader.place(space, k))
+                    values.append(_finite(item, at))
+                    own += 1
+                k += 1
+            elif kind is tuple:
+                try:
+                    self._object(item, space, example)
+                except Wrong as error:
+                    raise error.within(at) from None
+            elif item is not None:
+                raise Wrong(f"{json.dumps(item)[:30]} in the list {space.name!r}, wanted numbers or objects", at)
+        _end(example, space, own)
+
+    def _read_actions(self, value: Any) -> None:
+        if type(value) is not list or any(type(one) is not tuple for one in value):
+            raise Wrong("_multi: wanted a list of objects")
+        if not value:
+            raise Wrong("_multi: no actions")
+        self.actions = []
+        for k, one in enumerate(value):
+            self.actions.append(Example())
+            try:
+                self._object(one, self._reader.space(" "), self.actions[-1])
+            except Wrong as error:
+                raise error.within(k) from None
+            if not self.actions[-1].order and _is_bare(one):
+                self.empty.append((*self._context, "_multi", k))
+
+    def _special(self, key: str, value: Any, example: Example, space: Space | None) -> None:
+        """Take the value of a key that begins with an underscore."""
+        if key == "_text" and space is not None and type(value) is str:
+            indices, values = example.features[space.number]
+            for word in value.replace("\t", " ").split(" "):
+                if word:
+                    name = word.translate(WITHIN)
+                    index = space.indices.get("\0" + name)
+                    if index is None:
+                        index = space.indices["\0" + name] = self._reader.hashed(space, name)
+                    indices.append(index)
+                    values.append(1.0)
+        elif key == "_tag" and type(value) is str:
+            example.tag = value.encode()
+        elif key == "_label" and example is not self.shared:
+            example.label = self._whole_label(value)
+        elif key == "_multi":
+            raise Wrong("_multi within another object")
+        elif key.lower().startswith("_label"):
+            self._given[key.lower()] = value
+
+    def _whole_label(self, value: Any) -> Label:
+        if type(value) is str:
+            return self._reader.text_label(value)
+        if _is_number(value):
+            return self._reader.text_label(repr(value))
+        if type(value) is tuple:
+            return _label_of({key.lower(): one for key, one in value})
+        raise Wrong(f"_label: {json.dumps(value)[:30]}, wanted a number, a text or an object")
+
+    def label(self) -> Label:
+        """The label of a single example."""
+        whole = "_label" in self._given
+        try:
+            if whole:
+                found = self._whole_label(self._given["_label"])
+            else:
+                found = _label_of({key.removeprefix("_label_"): value for key, value in self._given.items()})
+        except Wrong as error:
+            if whole:
+                raise error.within(*self._key("_label")) from None
+            raise Wrong(error.text, *self._key(f"_label_{error.path[0]}")) from None
+        found.importance *= self.weight
+        return found
+
+    def _key(self, key: str) -> Path:
+        """The path to a key of the label, which stands at the top or beside the features."""
+        for path, pairs in ((), self._line), (self._context, self._pairs):
+            if any(name.lower() == key for name, _ in pairs):
+                return (*path, key)
+        return ()
+
+    def labels(self) -> list[Label]:
+        """The labels of the actions."""
+        actions = self.actions or []
+        found = [action.label or Label() for action in actions]
+        labeled = [k for k, label in enumerate(found) if label.choices]
+        if self._reader.logged and len(labeled) > 1:
+            path: Path = (*self._context, "_multi", labeled[1], "_label")
+            raise Wrong("_label of several actions, wanted one chosen action", *path)
+        given, place = self.label(), self._given.get("_labelindex")
+        if not given.choices and given.label == UNGIVEN:
+            return found
+        if place is None:
+            raise Wrong("a label without _labelIndex, wanted it to name an action", *self._key(next(iter(self._given))))
+        if type(place) is not int or not 0 <= place < len(actions):
+            text = f"_labelIndex {place!r:.20}, wanted a number below that of the actions, {len(actions)}"
+            raise Wrong(text, *self._key("_labelindex"))
+        if self._reader.logged and labeled and labeled != [place]:
+            path = (*self._context, "_multi", labeled[0], "_label")
+            raise Wrong("_label of several actions, wanted one chosen action", *path)
+        found[place] = replace(given, importance=1.0)
+        return found
+
+
+def _is_bare(value: Any) -> bool:
+    """Whether a part of an action holds no feature, not even one whose value is 0."""
+    if type(value) is tuple:
+        return all((key.startswith("_") and key != "_text") or _is_bare(one) for key, one in value)
+    return all(map(_is_bare, value)) if type(value) is list else value is None or value is False
+
+
+def _end(example: Example, space: Space, own: int) -> None:
+    """End a namespace: its place among the others is that of its first end with features."""
+    if own and space.number not in example.order:
+        example.order.append(space.number)
+
+
+def _label_of(given: dict[str, Any]) -> Label:
+    """A label from its parts."""
+    parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
+    for name, value in parts.items():
+        if not _is_number(value) or not abs(value) < UNGIVEN:
+            raise Wrong(f"{name}: {value!r:.20}, wanted a number", name)
+    if "cost" in parts:
+        probability = float(parts.get("probability", 0))
+        if not 0 < probability <= 1:
+            raise Wrong(f"probability: {probability}, wanted a number above 0, at most 1", "probability")
+        action = int(parts.get("action", 0))
+        if not 0 <= action <= _MOST_ACTIONS:
+            raise Wrong(f"action: {action}, wanted a number from 0 to {_MOST_ACTIONS}", "action")
+        return Label(choices=[(action, float(parts["cost"]), probability)])
+    weight, base = float(parts.get("weight", 1)), float(parts.get("initial", 0))
+    return Label(float(parts.get("label", UNGIVEN)), weight, base)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _finite(value: float, *path: int) -> float:
+    if not -_LARGEST <= value <= _LARGEST:
+        raise Wrong(f"{value!r:.20}, wanted a number below 3.4e38", *path)
+    return value
+
+
+def refuse(word: str) -> Any:
+    """Raises what is said of a number that JSON does not have, such as NaN."""
+    raise Wrong(f"{word}, wanted a number or null")

@@ -1,0 +1,228 @@
+"""Vowpal Wabbit's JSON: a line is an example, or with `_multi` a decision; and its format of logs, `--dsjson`.
+
+An object is a namespace, whatever it lies in; a number is a feature's value, a text is part of its name. Keys that
+begin with an underscore are the label, the tag, words of a text and so on; those that are not known are passed over.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import CONSTANT_INDEX, SHARED_ROW, Batch
+from hutch.core.data.chunks import Chunk, Chunks
+from hutch.core.errors import DataError
+from hutch.core.strict_json import column_of, column_of_no_number
+from hutch.core.text import problems
+from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
+from hutch.core.text.names import CONSTANT
+from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.core.text.problems import Problem
+from hutch.vw.json.line import WITHIN, Line, Path, Wrong, refuse
+from hutch.vw.json.rows import UNGIVEN, Label, Rows, Space, Store
+
+_SHARED = float(SHARED_ROW)
+_LOOK = 1 << 16
+"""How many bytes a line has, nearly always."""
+_MOST_LINES = 256
+"""Lines that go to Python before the kernel is tried again, once it has not read one of those before."""
+
+
+def _lines(text: NDArray[np.uint8], count: int) -> list[bytes]:
+    """The first lines of a text, at least one and at most `count`; none if it is empty."""
+    part: bytes = text[:_LOOK].tobytes()
+    if part and b"\n" not in part:
+        part = text.tobytes()
+    return part.split(b"\n", count)[:-1][:count]
+
+
+class JsonReader:
+    """Reads lines of JSON.
+
+    Args:
+        options: how names are hashed, and the kind of the labels.
+        log: lines are those of `--dsjson`.
+        chained: a text's hash begins with that of its key; else both are one name.
+
+    Attributes:
+        logged: labels are of one chosen action.
+        names: of features by index, as far as lines were read while there were watchers.
+        watchers: told of the names and of each line's examples before the chain is.
+    """
+
+    def __init__(self, options: ParserOptions, *, log: bool, chained: bool) -> None:
+        self._options, self._log, self._chained = options, log, chained
+        self._mask = (1 << options.bits) - 1
+        self._spaces: dict[str, Space] = {}
+        self._ids: list[int] = []
+        self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
+        self._groups = 0
+        self.logged = options.label == "logged_action"
+        self._decides = options.label in ("action_costs", "logged_action")
+        self._compiled = self._decides or (options.label in ("simple", "multiclass") and not log)
+        self.names = {CONSTANT_INDEX & self._mask: CONSTANT}
+        self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
+
+    def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
+        """The batches of one source; problems go to the parser's."""
+        number = 0
+        for chunk in chunks:
+            if number == 0:
+                parser.start(chunk.source)
+            if self._compiled and not self.watchers:
+                number = self._read_chunk(chunk, number, parser)
+                if self._store.count("rows"):
+                    yield self._store.batch(self._ids, parser.source_name)
+                continue
+            rows = Rows()
+            for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
+                number += 1
+                self._read_line(line, rows, number, parser)
+                if self.watchers and rows.labels:
+                    batch, rows = self._batch(rows, parser), Rows()
+                    for see in self.watchers:
+                        see(self.names, batch)
+                    yield batch
+            if rows.labels:
+                yield self._batch(rows, parser)
+
+    @cached_property
+    def _store(self) -> Store:
+        return Store(self._options, self._log, self._chained, self.space(" "))
+
+    def _read_chunk(self, chunk: Chunk, number: int, parser: TextParser) -> int:
+        """Read a chunk, usual lines by the kernel; returns the number of its last line."""
+        store, text = self._store, chunk.text
+        at, stop = text.ctypes.data, text.ctypes.data + len(text)
+        start, many = at, 1
+        store.begin(len(text))
+        while at < stop:
+            store.record.set(lines=0)
+            at = store.read(at, stop, self._ids, self._groups)
+            self._groups, number = store.count("decisions"), number + store.count("lines")
+            many = 1 if store.count("lines") else min(2 * many, _MOST_LINES)
+            rows = Rows()
+            for line in _lines(text[at - start :], many):
+                number, at = number + 1, at + len(line) + 1
+                self._read_line(line, rows, number, parser)
+            store.add(rows)
+        return number
+
+    def _read_line(self, line: bytes, rows: Rows, number: int, parser: TextParser) -> None:
+        """Read a line into the rows, or note what is wrong with it."""
+        try:
+            empty = self._read(line, rows)
+        except Wrong as error:
+            column = error.column or column_of(line.decode(errors="replace"), error.path)
+            problem = Problem(problems.BAD_JSON, parser.source_name, number, column, error.text)
+            parser.problems.note(problem, parser.options.strict)
+            return
+        for path in empty:
+            column = column_of(line.decode(), path)
+            got = line.decode()[column - 1 :][:20]
+            problem = Problem(problems.KEPT_EMPTY_ACTION, parser.source_name, number, column, got)
+            parser.problems.note(problem, strict=False)
+
+    def _batch(self, rows: Rows, parser: TextParser) -> Batch:
+        return rows.batch(self._ids, self._options, parser.source_name)
+
+    def _read(self, line: bytes, rows: Rows) -> list[Path]:
+        """Read a line into the rows, nothing of one that is wrong; returns where actions without features are."""
+        if self._log and not line.startswith(b"{"):
+            return []
+        if not line.strip():
+            raise Wrong("an empty line")
+        try:
+            pairs = json.loads(line, object_pairs_hook=tuple, parse_constant=refuse)
+        except json.JSONDecodeError as error:
+            raise Wrong(error.msg, column=error.colno) from None
+        except UnicodeDecodeError as error:
+            column = len(line[: error.start].decode(errors="replace")) + 1
+            raise Wrong(str(error)[:80], column=column) from None
+        except (RecursionError, ValueError) as error:
+            raise Wrong(str(error)[:80], column=1) from None
+        except Wrong as error:
+            error.column = column_of_no_number(line.decode(errors="replace"))
+            raise
+        if type(pairs) is not tuple:
+            raise Wrong("no object")
+        found = Line(self, pairs)
+        if self._log and not found.open_log():
+            return []
+        found.read()
+        self._groups += 1
+        if found.actions is None:
+            if self._decides:
+                raise Wrong("no actions")
+            rows.add(found.shared, found.label(), self._groups)
+            return []
+        if not self._decides:
+            raise Wrong("actions, in a chain that takes single examples")
+        labels = found.labels()
+        weight = found.weight
+        rows.add(found.shared, Label(importance=weight, choices=[(0, UNGIVEN, _SHARED)]), self._groups)
+        for action, label in zip(found.actions, labels, strict=True):
+            label.importance *= weight
+            rows.add(action, label, self._groups)
+        return found.empty
+
+    def space(self, name: str) -> Space:
+        """The namespace of a name."""
+        found = self._spaces.get(name)
+        if found is None:
+            identity, options = namespace_id(name, self._options.namespaces), self._options
+            if identity not in self._ids:
+                self._ids.append(identity)
+            number = self._ids.index(identity)
+            found = self._spaces[name] = Space(name, number, hash_namespace(name, options.hash_seed, options.hash))
+        return found
+
+    def index(self, space: Space, key: str) -> int:
+        """The index of a feature with a number as value, -1 if a key is no feature."""
+        found = space.indices[key] = -1 if key.startswith("_") else self.hashed(space, key)
+        return found
+
+    def hashed(self, space: Space, name: str) -> int:
+        """The index of a feature's name."""
+        found = hash_text(name, space.hash, self._options.hash) & self._mask
+        self._name(found, space, name)
+        return found
+
+    def word(self, space: Space, key: str, text: str) -> int:
+        """The index of a feature with a text as value."""
+        within, mode = text.translate(WITHIN), self._options.hash
+        if self._chained:
+            found = hash_text(within, hash_text(key, space.hash, mode), mode) & self._mask
+            self._name(found, space, f"{key}^{within}")
+        else:
+            found = hash_text(key + within, space.hash, mode) & self._mask
+            self._name(found, space, key + within)
+        space.words[key, text] = found
+        return found
+
+    def place(self, space: Space, k: int) -> int:
+        """The index of a number in a list."""
+        found = (space.hash + k) & self._mask
+        if self.watchers:
+            self._name(found, space, f"[{k}]")
+        return found
+
+    def _name(self, index: int, space: Space, name: str) -> None:
+        if self.watchers:
+            self.names[index] = f"{space.name}^{name}" if space.name.strip() else name
+
+    def text_label(self, text: str) -> Label:
+        """A label as it stands before the bar of a line of text."""
+        self._texts.start("_label")
+        try:
+            batch = self._texts.parse(f"{text} |\n".encode())
+        except DataError as error:
+            raise Wrong(str(error)) from None
+        classes, costs = batch.cost_classes.tolist(), batch.costs.tolist()
+        likely = batch.probabilities.tolist() or [0.0] * len(costs)
+        label, importance, base = float(batch.labels[0]), float(batch.importance[0]), float(batch.base[0])
+        return Label(label, importance, base, list(zip(classes, costs, likely, strict=True)))

@@ -1,0 +1,105 @@
+"""What an option of Vowpal Wabbit is: its value, what it sets in a chain, and whether Hutch does the same."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["flag", "int", "float", "text", "texts", "words"]
+Reads = Literal["value", "letters", "terms", "loss"]
+
+LEARNER = ("weights", "input", "seed", "base")
+"""The parts of a chain that `hutch train` lets VW's options set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of VW.
+
+    Attributes:
+        name: the long name without dashes.
+        short: the short name, empty for none.
+        kind: of its value; `texts` can be given several times, `words` several times with several values each.
+        help: what it does.
+        metavar: what stands for its value in help texts.
+        default: what holds if it is not given, None for none.
+        choices: the values that there are; empty for any.
+        least: the smallest value, None for any.
+        sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
+            learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none.
+        reads: how a value becomes one of the chain: as it is, as namespaces, as interactions, or as part of a loss.
+        value: what a flag sets.
+        needs: the option without which it has no meaning; without it an option for a layer brings that layer.
+        note: what is different from VW; or, where Hutch does not have the option, what to use instead.
+        supported: False if Hutch refuses it.
+    """
+
+    name: str
+    short: str = ""
+    kind: Kind = "flag"
+    help: str = ""
+    metavar: str = ""
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    sets: str = ""
+    reads: Reads = "value"
+    value: Any = True
+    needs: str = ""
+    note: str = ""
+    supported: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """`same`, `different` or `not supported`."""
+        return "not supported" if not self.supported else ("different" if self.note else "same")
+
+    @property
+    def part(self) -> str:
+        """The section or the layer of a chain that it sets."""
+        return self.sets.partition(".")[0]
+
+    @property
+    def key(self) -> str:
+        """The parameter that it sets; empty if a layer's presence is all."""
+        return self.sets.partition(".")[2]
+
+    @property
+    def layer(self) -> str:
+        """The layer above the base learner that it belongs to, empty if there is none."""
+        return "" if self.part in LEARNER else self.part
+
+    @property
+    def brings_layer(self) -> bool:
+        """Whether the layer is part of the chain because of this option."""
+        return bool(self.layer) and not self.needs
+
+    def given(self, values: Any) -> Any:
+        """Its value in what `hutch.vw.parse.parse` returns; None if it was not given."""
+        value = getattr(values, self.name)
+        if value is None or value is False or value == []:
+            return None
+        return self.value if self.kind == "flag" else value
+
+
+def new_flag(name: str, help: str, **more: Any) -> Option:
+    """An option without a value."""
+    return Option(name=name, help=help, **more)
+
+
+def new_int(name: str, help: str, **more: Any) -> Option:
+    """An option whose value is a whole number."""
+    return Option(name=name, kind="int", help=help, **({"metavar": "N"} | more))
+
+
+def new_float(name: str, help: str, **more: Any) -> Option:
+    """An option whose value is a number."""
+    return Option(name=name, kind="float", help=help, **({"metavar": "X"} | more))
+
+
+def new_text(name: str, metavar: str, help: str, **more: Any) -> Option:
+    """An option whose value is a text, given once."""
+    return Option(name=name, kind="text", metavar=metavar, help=help, **more)
+
+
+def new_words(name: str, metavar: str, help: str, **more: Any) -> Option:
+    """An option that is given several times, each with several values."""
+    return Option(name=name, kind="words", metavar=metavar, help=help, **more)
