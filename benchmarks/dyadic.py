@@ -157,7 +157,7 @@ def _fitted(train: bytes, others: list[bytes], given: dict[str, Any], relabel: C
     return [(b.labels.astype(float), engine.run_batch(b, learn=False)[0].predictions.astype(float)) for b in kept]
 
 
-def drift(seeds: int = 4) -> None:
+def drift(seeds: int = 2) -> None:
     """60,000 simulated ratings of 2,000 users for 500 items in 20 weeks; a tenth, drawn at random, is kept aside."""
     for name, of_items, of_users in (("none", 0.0, 0.0), ("items", 0.12, 0.0), ("items and users", 0.12, 0.12)):
         cells = []

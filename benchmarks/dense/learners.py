@@ -1,6 +1,6 @@
 """Learners of dense rows: error after one pass, and time; the tables of docs/reductions/bayesian_linear.md.
 
-    python benchmarks/dense.py [--seeds 10] [--peers] [--active] [--choice] [--speed]
+    python benchmarks/dense/learners.py [--seeds 10] [--peers] [--active] [--choice] [--speed]
 
 Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
 digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`

@@ -1,6 +1,6 @@
 """Batches of labels from a pool of dense rows: the table of docs/reductions/active.md.
 
-    python benchmarks/batches.py [--seeds 40] [--batch 10] [--labels 200] [--tasks NAME...]
+    python benchmarks/dense/batches.py [--seeds 40] [--batch 10] [--labels 200] [--tasks NAME...] [--rules NAME...]
 
 The protocol of "No Free Lunch in Active Learning" (2025): rows of numbers that stay as they are, a first batch that is
 random or diverse, batches of one size, and the error on test rows after each. The sets are scikit-learn's, made ones,
@@ -168,6 +168,8 @@ def main():
     parser.add_argument("--batch", type=int, default=10)
     parser.add_argument("--labels", type=int, default=200)
     parser.add_argument("--tasks", nargs="+", choices=list(tasks()), default=list(tasks()))
+    rules = sorted({rule for _, rule in STRATEGIES})
+    parser.add_argument("--rules", nargs="+", choices=rules, default=rules, help="besides random")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     columns = ("task, labels", "first batch", "rule", "a quarter", "half", "all labels", "mean of all rounds")
@@ -179,7 +181,7 @@ def main():
         total = min(options.labels, int(0.4 * len(labels)) // batch * batch)
         chance = None
         for start, rule in STRATEGIES:
-            if rule == "entropy" and labels.max() == 1:
+            if (rule == "entropy" and labels.max() == 1) or rule not in ("random", *options.rules):
                 continue
             began = time.process_time()
             found = np.array([errors(task, start, rule, seed, batch, total) for seed in range(options.seeds)])
