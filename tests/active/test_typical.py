@@ -40,12 +40,12 @@ def test_rows_of_no_more_dimensions_than_columns_keep_their_distances(dimension)
     np.testing.assert_array_equal(part, found[5:9])
 
 
-def test_more_dimensions_keep_them_about():
-    rows = np.random.default_rng(0).normal(size=(20, 3000)).astype(np.float32)
-    [batch] = chain_of(base={"bayesian_linear": {"dimension": 3000, "rank": 2}}).batches(rows)
-    found = sketch(batch)
-    ratio = np.linalg.norm(found[:10] - found[10:], axis=1) / np.linalg.norm(rows[:10] - rows[10:], axis=1)
-    assert 0.8 < ratio.min() and ratio.max() < 1.2
+def test_rows_of_more_dimensions_than_columns_keep_them_about():
+    rows = np.random.default_rng(0).normal(size=(40, 512)).astype(np.float32)
+    [batch] = chain_of(base={"bayesian_linear": {"dimension": 512}}).batches(rows)
+    found = sketch(batch, width=128)
+    ratio = np.linalg.norm(found[:20] - found[20:], axis=1) / np.linalg.norm(rows[:20] - rows[20:], axis=1)
+    assert 0.7 < ratio.min() and ratio.max() < 1.3 and ratio.mean() == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 5])
