@@ -6,7 +6,7 @@
     python benchmarks/dyadic.py ratings DIR...    RMSE and CPU; in DIR train.tsv and test.tsv, user TAB item TAB rating
     python benchmarks/dyadic.py command DIR...    RMSE of `hutch train`: shuffled or by user, a tenth held out or none
     python benchmarks/dyadic.py implicit DIR...   precision of implicit features, tried on a tenth of train.tsv (seed 7)
-    python benchmarks/dyadic.py drift             RMSE with a bias for each week of an item or user, simulated
+    python benchmarks/dyadic.py drift [SEEDS]     RMSE with a bias for each week of an item or user, simulated
     python benchmarks/dyadic.py ordered DIR...    RMSE and log-loss of ratings taken as numbers and as ordered classes
 
 All times are CPU seconds of one thread, data in memory, kernels compiled.
@@ -157,7 +157,7 @@ def _fitted(train: bytes, others: list[bytes], given: dict[str, Any], relabel: C
     return [(b.labels.astype(float), engine.run_batch(b, learn=False)[0].predictions.astype(float)) for b in kept]
 
 
-def drift(seeds: int = 2) -> None:
+def drift(seeds: int) -> None:
     """60,000 simulated ratings of 2,000 users for 500 items in 20 weeks; a tenth, drawn at random, is kept aside."""
     for name, of_items, of_users in (("none", 0.0, 0.0), ("items", 0.12, 0.0), ("items and users", 0.12, 0.12)):
         cells = []
@@ -310,7 +310,7 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["command"] and len(sys.argv) > 2:
         command(sys.argv[2:])
     elif sys.argv[1:2] == ["drift"]:
-        drift()
+        drift(int(sys.argv[2]) if len(sys.argv) > 2 else 4)
     elif sys.argv[1:2] == ["ordered"] and len(sys.argv) > 2:
         ordered(sys.argv[2:])
     elif sys.argv[1:2] == ["implicit"] and len(sys.argv) > 2:
