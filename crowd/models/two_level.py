@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 from hutch.core.chain.limits import Limits
-from hutch.core.parameters import Within, values_of
+from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
-from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown
 from hutch.crowd.models.parts import ItemPtr, over_items, over_workers, sum_over_items
 
@@ -98,7 +98,8 @@ class TwoLevel(CrowdModel):
         if given or not len(labels) or self.parameters.iterations <= _START:
             return super().fit(labels, history, over)
         clarity = max(CLARITIES, key=lambda clarity: self._try(labels, clarity, _TRIAL, over=over)[0])
-        other = DawidSkene(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
+        known = DawidSkeneParameters(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
+        other = DawidSkene.of(known)
         rival = other.fit(labels, None, over).posterior
         trials = [self._try(labels, clarity, _START, start, over) for start in (None, rival)]
         from_votes = trials[0][0] >= trials[1][0]
@@ -119,8 +120,7 @@ class TwoLevel(CrowdModel):
         self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = Whole
     ) -> tuple[float, State]:
         """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
-        options = {"clarity": clarity, "iterations": iterations, "tolerance": 0.0}
-        model = TwoLevel(**values_of(self.parameters) | options)
+        model = TwoLevel.of(replace(self.parameters, clarity=clarity, iterations=iterations, tolerance=0.0))
         state = model.start(labels, None)
         if start is not None:
             levels = np.array([_CLEAR_START, 1 - _CLEAR_START])
