@@ -97,11 +97,11 @@ _RARE = (
     ("`--ect --error` with examples of importance 0", "Hutch only tests them; VW teaches them to the finals"),
     (
         "`--oaa` with `--coin`, `--pistol` or `--lrq`, and examples of importance 0",
-        "Hutch only tests them; in VW the learner remembers the size of their features, and `--lrq` draws numbers for them",
+        "Hutch only tests them; VW takes note of the size of their features, and `--lrq` draws numbers for them",
     ),
     (
         "`--oaa --pistol`",
-        "scores are made with the weights after the example before; VW's are one example older. The weights are the same",
+        "scores are made with the newest weights; VW's are one example older. The weights are the same",
     ),
     ("a malformed class, such as `x3`", "Hutch reports it and goes on; VW stops reading"),
     ("negative importance", "Hutch's sums do not subtract it"),
