@@ -49,6 +49,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
     "caches-damaged": (20_000, _of("damaged_caches")),
     "requests": (10_000, _of("hostile_requests", "attack")),
     "chains": (5_000, _of("hostile_chains")),
+    "chains-deep": (2_000, _of("deep_chains")),
     "output-lost": (460, _of("lost_output", "attack")),
     "soak": (600, _of("soak", "attack")),
 }

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "performance.md"
+THREADS, MARK = "\n## Threads\n", "<!-- written by benchmarks/threads.py -->"
 PEER = "vowpalwabbit==9.11.9"
 LOGISTIC, CLICKS = "--loss_function logistic -b 18", "--loss_function logistic -b 22"
 TOURNAMENT = "--ect 5 --loss_function hinge --holdout_off"
@@ -176,13 +178,17 @@ def row(task: Task, found: list[list[Cost]], start: list[float]) -> str:
     return f"| {MEANING[task.name]} | {' | '.join(numbers)} |"
 
 
-def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
-    """The page of the documentation."""
-    about = (
+def about(load: str) -> str:
+    """The machine, in words."""
+    return (
         f"{platform.machine()}, {os.cpu_count()} processors, load average {load} before the runs, "
-        f"{platform.python_implementation()} {platform.python_version()}, --scale {options.scale:g}, "
-        f"{options.pairs} pairs of runs each"
+        f"{platform.python_implementation()} {platform.python_version()}"
     )
+
+
+def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
+    """The page of the documentation, up to what `threads.py` writes."""
+    measured = f"{about(load)}, --scale {options.scale:g}, {options.pairs} pairs of runs each"
     lines = [
         "# Speed beside Vowpal Wabbit",
         "",
@@ -192,7 +198,7 @@ def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
         "printed. Whole processes in alternation, kernels compiled beforehand, start-up included; ratios are medians",
         "over pairs, above 1 Hutch is faster. The last ratio is without the start-up of either.",
         "",
-        f"Measured on: {about}.",
+        f"Measured on: {measured}.",
         "",
         "| | Hutch: wall s / CPU s / MB | VW: wall s / CPU s / MB | wall | CPU | CPU without start-up | loss |",
         "|---|---|---|---|---|---|---|",
@@ -236,7 +242,8 @@ def main() -> None:
         rows.append(row(task, found, start))
         print(rows[-1], flush=True)
     if not options.no_page and not options.only:
-        (ROOT / "docs" / "performance.md").write_text(page(rows, options, load), encoding="utf-8")
+        _, _, threads = PAGE.read_text(encoding="utf-8").partition(THREADS)
+        PAGE.write_text(page(rows, options, load) + THREADS + threads, encoding="utf-8")
 
 
 if __name__ == "__main__":

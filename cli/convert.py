@@ -1,5 +1,6 @@
 """`hutch convert`: a model of Vowpal Wabbit as one of Hutch."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,15 +30,17 @@ def convert(
     """
     import sys
 
-    from hutch.core.atomic import check_writable
+    from hutch.core.atomic import check_apart, check_writable
     from hutch.core.config.override import layer_name
     from hutch.core.errors import UsageError
     from hutch.vw.model_binary import is_vw_model, read_vw_model
     from hutch.vw.parse import parse
 
     check_writable(new)
-    with open(old, "rb"):  # that it cannot be read is said as for any file
-        pass
+    check_apart([new], [old])
+    if not Path(old).is_fifo():
+        with open(old, "rb"):  # that it cannot be read is said as for any file
+            pass
     if not is_vw_model(old):
         raise UsageError(f"{old}: got another file, wanted a model of VW 9")
     given = parse(["--loss_function", loss_function] if loss_function else [])

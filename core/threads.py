@@ -1,14 +1,53 @@
-"""Threads of NumPy's linear algebra: only with the same number of them do its sums have the same bits."""
+"""How many threads compute at a time; and those of NumPy's linear algebra, which show in the bits of its sums."""
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from hutch.core.errors import UsageError, at
+
+SETTING = "HUTCH_THREADS"
+"""The variable of the environment that says how many threads compute at a time."""
+_MOST = 256
+_alone = ContextVar("_alone", default=False)
 _PREFIXES, _SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
+
+
+def thread_count() -> int:
+    """How many threads may compute at a time: `HUTCH_THREADS`, else as many as there are processors for this process.
+
+    No result depends on it.
+
+    Raises:
+        UsageError: the variable holds something other than a number from 1 to 256.
+    """
+    given = "1" if _alone.get() else os.environ.get(SETTING)
+    if not given:
+        return min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if given.isascii() and given.isdigit() and 1 <= int(given) <= _MOST:
+        return int(given)
+    raise UsageError(at(SETTING, None, None, f"got {given!r}, wanted a number of threads, 1 to {_MOST}"))
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """Let `thread_count` be 1 meanwhile: the other processors have work of their own.
+
+    >>> with one_processor():
+    ...     thread_count()
+    1
+    """
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, State, Sums
+from hutch.crowd.models.parts import cuts
 from hutch.distributed.engine import Engine, Here, Ref, sum_of
 
 Held = tuple[dict[str, Array], dict[str, Array]]
@@ -26,7 +25,7 @@ class Sharded:
     >>> from hutch.crowd.simulate import simulate
     >>> labels = simulate(200, 20, 3, 4, seed=0).labels
     >>> one, many = DawidSkene().fit(labels), DawidSkene().fit(labels, over=Sharded(Here(), 4))
-    >>> bool(np.abs(one.posterior - many.posterior).max() < 1e-9)
+    >>> bool(abs(one.posterior - many.posterior).max() < 1e-9)
     True
     """
 
@@ -137,18 +136,6 @@ def crowd(
         raise UsageError(f"shards: got {shards}, wanted at least 1")
     options = Options(shards=shards)
     return aggregate(labels, model, options, history, reference=reference, over=Sharded(engine or Here(), shards))
-
-
-def cuts(labels: Labels, shards: int) -> list[int]:
-    """Where items are cut into shards of about as many labels each; fewer where there are not enough items.
-
-    >>> from hutch.crowd.data.labels import from_triples
-    >>> cuts(from_triples([("ann", "a", "x"), ("bob", "a", "x"), ("ann", "b", "y"), ("bob", "c", "y")]), 2)
-    [0, 1, 3]
-    """
-    wanted = np.arange(1, shards) * len(labels) / shards
-    inner = set(np.searchsorted(labels.item_ptr, wanted).tolist()) - {0, labels.items}
-    return [0, *sorted(inner), labels.items]
 
 
 def cut(labels: Labels, cuts: list[int]) -> list[Labels]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hutch.core import errors
 from hutch.core.errors import HutchError
-from hutch.core.threads import one_thread
+from hutch.core.threads import one_processor, one_thread
 
 _ALIGNED = 64
 """Arrays begin at multiples of so many bytes."""
@@ -149,7 +149,7 @@ def work(function: Callable[..., Any], results: int, *arguments: bytes | memoryv
     has one processor: linear algebra by more threads would add in another order, and wait for those of other tasks.
     """
     try:
-        with one_thread():
+        with one_thread(), one_processor():
             found = function(*map(opened, arguments))
     except HutchError as error:
         return (packed(Failed(error)),) * results

@@ -10,7 +10,7 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
-from hutch.core.chain.merging import absorb, add, check_divisible, learned_from
+from hutch.core.chain.merging import absorb, add, check_divisible, differing_rows, learned_from
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded
 from hutch.core.errors import DataError, UsageError
@@ -97,7 +97,7 @@ def train(
     best_loss, waited = math.inf, 0
     for number in range(1, passes + 1):
         done = job.learn(number)
-        waited += 1
+        waited += not math.isnan(done.holdout_loss)  # nothing held out: all passes are made
         if done.holdout_loss < best_loss or best is None:
             best, best_loss, waited = _copy(chain), done.holdout_loss, 0
         if number < passes and waited < patience:
@@ -180,8 +180,8 @@ class _Job:
     def _state(self) -> Ref:
         arrays = _copy(self._chain)
         weights = arrays.pop("weights")
-        rows = np.flatnonzero(weights.view(np.uint32).any(axis=1))
-        arrays |= {"rows": rows.astype(np.uint32), "values": weights[rows], "shape": np.array(weights.shape)}
+        rows = differing_rows(weights)
+        arrays |= {"rows": rows, "values": weights[rows], "shape": np.array(weights.shape)}
         return self._engine.put((arrays, self._chain.metadata()))
 
     def _merge(self, parts: list[int], last: bool = True) -> tuple[float, float]:

@@ -43,6 +43,7 @@ class Binary(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    predicts_alone = True
 
     @property
     def kernels(self) -> Kernels:

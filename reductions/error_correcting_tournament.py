@@ -312,6 +312,7 @@ class ErrorCorrectingTournament(Reduction):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    predicts_alone = True
 
     def __init__(self, parameters: TournamentParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -85,6 +85,7 @@ class Link(Reduction):
     merging = {}
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    predicts_alone = True
 
     def __init__(self, parameters: LinkParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -105,6 +105,7 @@ class MergeNamespaces(Reduction):
     name: ClassVar[str] = "merge_namespaces"
     merging = {}
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
+    predicts_alone = True
 
     def __init__(self, parameters: MergeNamespacesParameters, context: Context) -> None:
         super().__init__(parameters, context)

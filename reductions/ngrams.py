@@ -129,6 +129,7 @@ class Ngrams(Reduction):
     merging = {}
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
     reads_features = True
+    predicts_alone = True
     known_failures = {"shuffled_features": "its grams are made of neighbours"}
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:

@@ -9,6 +9,7 @@ BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5}
 DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
 ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
 LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
+EVALUATED = [f"{1 + i % 2} {line}" for i, line in enumerate(LOGGED)]
 NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
 
 _ROW: dict[str, Any] = {
@@ -21,8 +22,11 @@ _EXPLORERS: dict[str, dict[str, int]] = {
     **{"first": {"decisions": 4}, "rnd": {"models": 2}},
 }
 _OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
+_CSOAA: list[Any] = [{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
+_CLASS_BANDIT = [{"class_bandit": {"classes": 3}}, *_CSOAA]
 _CROWD = {"classes": 3, "worker": "u", "slots": 4}
 _ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
+_BAYESIAN = {"bayesian_linear": {"namespace": "w", "dimension": 8, "features": "hashed", "loss": "logistic"}}
 _PAIRS = [{"namespaces": ["w", "u"], "rank": 2}]
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
@@ -59,6 +63,35 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "explore_cover": ([{"explore_cover": {"policies": 2}}, *_ADF], DECISIONS),
     "simulate_bandit": ([{"simulate_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], CLASSES),
     "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),
+    "action_probabilities": (["action_probabilities", "cost_sensitive_with_features", "linear"], ACTIONS),
+    "bayesian_linear": ([_BAYESIAN], PLAIN),
+    "class_bandit": (_CLASS_BANDIT, LOGGED),
+    "cost_sensitive_scoring_filter_tree": (
+        [{"cost_sensitive_scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}],
+        COSTS,
+    ),
+    "evaluate_class_policy": ([{"evaluate_class_policy": {"classes": 3}}, *_CSOAA], EVALUATED),
+    "explore_posterior": ([{"explore_posterior": {}}, *_ADF[:-1], _BAYESIAN], DECISIONS),
+    "merge_namespaces": ([{"merge_namespaces": {"names": {"u": "w"}}}, "linear"], PLAIN),
+    "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),
+    "sample_action": (["sample_action", {"explore_epsilon": {}}, *_ADF], DECISIONS),
+    "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
+    "simulate_class_bandit": (
+        [{"simulate_class_bandit": {"classes": 3}}, {"explore_class_cover": {"policies": 2}}, *_CLASS_BANDIT],
+        CLASSES,
+    ),
+    "simulate_cost_sensitive_bandit": (
+        [{"simulate_cost_sensitive_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF],
+        COSTS,
+    ),
+    "simulate_cost_sensitive_class_bandit": (
+        [{"simulate_cost_sensitive_class_bandit": {"classes": 3}}, {"explore_class_bag": {"policies": 2}},
+         *_CLASS_BANDIT],
+        COSTS,
+    ),
+    "explore_class_epsilon": (["explore_class_epsilon", *_CLASS_BANDIT], LOGGED),
+    "explore_class_first": ([{"explore_class_first": {"examples": 4}}, *_CLASS_BANDIT], LOGGED),
+    "weighted_all_pairs": (["weighted_all_pairs", "linear"], ACTIONS),
     **{f"explore_{name}": ([{f"explore_{name}": given}, *_ADF], DECISIONS) for name, given in _EXPLORERS.items()},
 }  # fmt: skip
 """Every shipped layer, in a chain that learns, and its examples."""

@@ -1,12 +1,12 @@
-"""Predictions by a command that is killed; crowds and chains on a Ray cluster that loses workers and a node.
+"""Predictions by a command that is killed; crowds and chains whose every round loses a process, and once a node.
 
     python benchmarks/machines/deaths.py predict [--lines 10000000] [--files 20]
-    python benchmarks/machines/deaths.py ray [--nodes 4] [--labels 100000] [--every 5]
+    python benchmarks/machines/deaths.py rounds [--nodes 4] [--labels 20000]
 
 `predict`: the command dies twice, by SIGKILL; then it is given once more. Every result must be there once, and equal to
-what one process predicts, to the bit. `ray` (pip install 'hutch[ray]'): a local cluster of several nodes of one
-processor; every so many seconds a process that works on a task is killed, and once a whole node is removed; hashes of
-the results must be those of this process.
+what one process predicts, to the bit. `rounds` (pip install 'hutch[ray]'): a crowd and a chain in 8 shards on a local
+cluster of so many nodes of one processor, or with 0 in processes; in every round the process of one task kills itself,
+and of several nodes one is removed in the fourth round. Hashes of the results must be those of this process.
 """
 
 import argparse
@@ -16,8 +16,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ import numpy as np
 from hutch.chain import Chain
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.distributed import Here, OnRay, crowd, train
+from hutch.distributed import Here, OnRay, Processes, crowd, train
+
+SHARDS = 8
 
 
 def predict_and_die(lines: int, files: int, folder: Path) -> None:
@@ -72,83 +76,90 @@ def hashed(arrays: dict[str, Any]) -> str:
 
 def jobs(labels: Any, data: Path, engine: Any) -> list[str]:
     """Hashes of a crowd and of a chain."""
-    fit = crowd(labels, TwoLevel(), shards=8, engine=engine).fit
-    chain = train([data], {"chain": [{"linear": {"loss": "logistic"}}]}, shards=8, passes=3, engine=engine)
+    fit = crowd(labels, TwoLevel(clarity=0.4, iterations=6), shards=SHARDS, engine=engine).fit
+    chain = train([data], {"chain": [{"linear": {"loss": "logistic"}}]}, shards=SHARDS, passes=3, engine=engine)
     arrays = {name: array for name, array in chain.arrays().items()}
     return [hashed({"posterior": fit.posterior, **fit.state.workers}), hashed(arrays)]
 
 
-def on_ray(nodes: int, count: int, every: float, folder: Path) -> None:
-    """The same jobs here, on one node, and on several while processes and a node die."""
-    import ray
-    from ray.cluster_utils import Cluster
+def die_first(function: Callable[..., Any], marker: str, *arguments: Any) -> Any:
+    """A task that kills its process the first time it runs."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return function(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
 
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+class Dying:
+    """An engine in which each round of a job loses the process of one of its tasks.
+
+    Args:
+        engine: that runs the tasks.
+        folder: for a file per round, by which a task knows that it has died.
+        events: called when the round of this number begins.
+    """
+
+    def __init__(self, engine: Any, folder: Path, events: Mapping[int, Callable[[], Any]]) -> None:
+        self._engine, self._folder, self._events, self._seen = engine, folder, events, 0
+        self.put, self.get, self.wait = engine.put, engine.get, engine.wait
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, results: int = 1) -> list[Any]:
+        if function.__name__ in ("_count", "_learn"):
+            number, place = divmod(self._seen, SHARDS)
+            self._seen += 1
+            if place == number % SHARDS:  # another shard in each round
+                self._events.get(number, lambda: None)()
+                function = partial(die_first, function, str(self._folder / f"round{number}"))
+        found: list[Any] = self._engine.submit(function, *arguments, results=results)
+        return found
+
+
+def with_deaths(nodes: int, count: int, folder: Path) -> None:
+    """The same jobs here, undisturbed elsewhere, and with a death in every round."""
     labels, data = simulate(count // 5, 500, 4, 5, seed=0).labels, folder / "data.vw"
     data.write_text("".join(f"{i % 2 * 2 - 1} |f w{i % 7} x{i * 31 % 997}\n" for i in range(count)))
     want = jobs(labels, data, Here())
-    print("here             ", *want, flush=True)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    added = [cluster.add_node(num_cpus=1) for _ in range(nodes - 1)]
-    done, killed = threading.Event(), []
-    try:
-        with OnRay(cluster.address) as engine:
+    print("here            ", *want, flush=True)
+    with ExitStack() as stack:
+        events: dict[int, Callable[[], Any]] = {}
+        engine: Any
+        if not nodes:
+            engine = stack.enter_context(Processes(2))
+        else:
+            import ray
+            from ray.cluster_utils import Cluster
+
+            os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+            cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+            stack.callback(cluster.shutdown)
+            stack.callback(ray.shutdown)
+            added = [cluster.add_node(num_cpus=1) for _ in range(nodes - 1)]
+            if added:
+                events[3] = partial(cluster.remove_node, added[-1], allow_graceful=False)
+            engine = stack.enter_context(OnRay(cluster.address))
+        where = f"{nodes} nodes" if nodes else "2 processes"
+        for name, used in ((where, engine), ("a death a round", Dying(engine, folder, events))):
             begun = time.perf_counter()
-            found = jobs(labels, data, engine)
-            print(f"{nodes} nodes          ", *found, f"{time.perf_counter() - begun:.0f} s", flush=True)
+            found = jobs(labels, data, used)
+            killed = len(list(folder.glob("round*")))
+            removed = ", a node removed in round 4" if events and used is not engine else ""
+            print(f"{name:16}", *found, f"{time.perf_counter() - begun:.0f} s, {killed} killed{removed}", flush=True)
             assert found == want
-
-            def kill() -> None:
-                while not done.wait(every):
-                    while not (found := [each for each in Path("/proc").iterdir() if _ours(each)]):
-                        if done.wait(0.02):
-                            return
-                    os.kill(int(found[0].name), signal.SIGKILL)
-                    killed.append(found[0].name)
-
-            killer = threading.Thread(target=kill)
-            killer.start()
-            if len(added) > 1:
-                threading.Timer(4.0, lambda: cluster.remove_node(added[-1], allow_graceful=False)).start()
-            begun = time.perf_counter()
-            try:
-                found = jobs(labels, data, engine)
-            finally:
-                done.set()
-                killer.join()
-            spent = f"{time.perf_counter() - begun:.0f} s, {len(killed)} processes killed"
-            print("with deaths      ", *found, spent, "and a node removed" if len(added) > 1 else "", flush=True)
-            assert found == want
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
-
-
-def _ours(entry: Path) -> bool:
-    """Whether a process is Ray's, works on a task of ours and was begun below this process."""
-    try:
-        if not entry.name.isdigit() or not (entry / "cmdline").read_bytes().startswith((b"ray::work", b"ray::_work")):
-            return False
-        parent = int(entry.name)
-        while parent > 1 and parent != os.getpid():
-            parent = int((Path("/proc") / str(parent) / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return False
-    return parent == os.getpid()
+        assert killed > 5
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("job", choices=["predict", "ray"])
-    for option, default in (("--lines", 10_000_000), ("--files", 20), ("--nodes", 4), ("--labels", 100_000)):
+    arguments.add_argument("job", choices=["predict", "rounds"])
+    for option, default in (("--lines", 10_000_000), ("--files", 20), ("--nodes", 4), ("--labels", 20_000)):
         arguments.add_argument(option, type=int, default=default)
-    arguments.add_argument("--every", type=float, default=5.0)
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.job == "predict":
             predict_and_die(given.lines, given.files, Path(folder))
         else:
-            on_ray(given.nodes, given.labels, given.every, Path(folder))
+            with_deaths(given.nodes, given.labels, Path(folder))
 
 
 if __name__ == "__main__":

@@ -74,10 +74,10 @@ def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
 
 def _settings(settings: tuple[str, ...]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; values are YAML, and numbers separated by commas a list."""
-    import yaml
-
     parameters: dict[str, Any] = {}
     for setting in settings:
+        import yaml  # not before there is something to read
+
         name, equals, value = setting.partition("=")
         if not equals:
             raise ConfigError(f"--set: got {setting!r}, wanted NAME=VALUE")

@@ -1,11 +1,15 @@
 """The driver kernel: walks over a batch, lets the chain predict or learn, keeps the statistics."""
 
+from typing import Any
+
 import numpy as np
 from numpy import int64, uint64
+from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import (
     UNLABELED,
+    array_at,
     call,
     example_of,
     float32s_at,
@@ -61,11 +65,30 @@ RUN = np.dtype(
         ("losses", "u8"),
         ("scores", "u8"),  # out: float32 (examples, classes)
         ("classes", "u8"),
+        ("tallies", "u8"),  # address of TALLY (examples): out of `drive`, if it is not 0; in for `recount`
     ]
 )
 """What `drive` is told; the arrays behind the addresses must live while it runs."""
 
-run_of = record_of(RUN)
+TALLY = np.dtype([("loss", "f8"), ("features", "u8"), ("importance", "f4"), ("labeled", "i4")])
+"""What the statistics take of an example that was predicted elsewhere."""
+
+run_of, tallies_at = record_of(RUN), array_at(TALLY)
+
+_KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
+
+
+def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDArray[Any], ...]:
+    """Arrays for what an example keeps where namespaces are left out; the RUN record holds their addresses."""
+    arrays: tuple[NDArray[Any], ...] = (
+        np.zeros(features, np.uint32),
+        np.zeros(features, np.float32),
+        np.zeros(namespaces + 1, np.int64),
+        np.zeros(namespaces, np.uint32),
+    )
+    for name, array in zip(_KEPT_ARRAYS, arrays, strict=True):
+        run[name] = array.ctypes.data
+    return arrays
 
 
 @helper
@@ -209,7 +232,35 @@ def drive(run, start):
         else:
             predictions[i] = call(layer.predict, top, example, label, weight, uint64(0))
         raw[i], queries[i], losses[i] = e.raw, e.query, e.loss
+        if r.tallies != uint64(0):
+            tally_of = tallies_at(r.tallies, size)[i]
+            tally_of.loss, tally_of.features = e.loss, e.features
+            tally_of.importance, tally_of.labeled = e.importance, labeled
         _count(r, e, shared, labeled, held_out)
         if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+            return int64(i) + 1
+    return int64(size)
+
+
+@entry("int64(uint64, int64)")
+def recount(run, start):
+    """Take examples `start`, `start + 1`, … of a batch, predicted elsewhere, into the statistics, as `drive` does.
+
+    Args:
+        run: address of a RUN record, with the tallies of the examples.
+        start: the first example.
+
+    Returns:
+        The number of the next example.
+    """
+    r = run_of(run)
+    e, size = example_of(r.example), r.size
+    shared, tallies, labels = shared_of(e.shared), tallies_at(r.tallies, size), float32s_at(r.labels, size)
+    for i in range(uint64(start), size):
+        found = tallies[i]
+        e.line += uint64(1)
+        e.label, e.importance, e.loss, e.features = labels[i], found.importance, found.loss, found.features
+        _count(r, e, shared, found.labeled != 0, False)
+        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at:
             return int64(i) + 1
     return int64(size)

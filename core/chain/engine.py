@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.contract import kernels_of, limits_of, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
-from hutch.core.chain.driver import CACHE_LINE, RUN, drive
+from hutch.core.chain.driver import RUN, TALLY, drive, make_scratch, recount
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits, check_arrays
-from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
+from hutch.core.chain.neighbours import check_calls, check_neighbours
+from hutch.core.chain.reduction import Context, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.statistics import Statistics
 from hutch.core.chain.stored import Stored, copy_into
+from hutch.core.chain.table import spread, zeros
 from hutch.core.errors import ConfigError, PluginError
 from hutch.core.kernel.abi import EXAMPLE, LAYER, SHARED, UNLABELED
 from hutch.core.kernel.passing import missing
@@ -34,8 +36,6 @@ _SHARED_LIMITS = {
     **dict.fromkeys(("examples", "features", "queries", "pass"), COUNT),
     **dict.fromkeys(("fixed_range", "testing"), Limits(least=0, most=1)),
 }
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
@@ -65,6 +65,20 @@ class Outputs:
     ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
 
+class Predicted(NamedTuple):
+    """A batch with what a `twin` of the chain said of it.
+
+    Attributes:
+        batch: the examples.
+        outputs: see `Outputs`.
+        tallies: TALLY (examples).
+    """
+
+    batch: Batch
+    outputs: Outputs
+    tallies: NDArray[Any]
+
+
 def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
     """Outputs at the beginning of an array."""
     columns = room[: 4 * examples].reshape(4, examples)
@@ -80,92 +94,11 @@ def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
     return record.view(np.uint64)[first : first + len(names)]
 
 
-def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDArray[Any], ...]:
-    """Arrays for what an example keeps where namespaces are left out; the RUN record holds their addresses."""
-    arrays: tuple[NDArray[Any], ...] = (
-        np.zeros(features, np.uint32),
-        np.zeros(features, np.float32),
-        np.zeros(namespaces + 1, np.int64),
-        np.zeros(namespaces, np.uint32),
-    )
-    for name, array in zip(_KEPT_ARRAYS, arrays, strict=True):
-        run[name] = array.ctypes.data
-    return arrays
-
-
-def _table(rows: int, stride: int) -> NDArray[np.float32]:
-    """A weight table of zeros that begins where a cache line does: rows that share a line are fetched together."""
-    line, size = int(CACHE_LINE), 4 * rows * stride
-    room = np.zeros(size + line, np.uint8)
-    start = -room.ctypes.data % line
-    return room[start : start + size].view(np.float32).reshape(rows, stride)
-
-
 class Row(Protocol):
     """What is called when a row of the progress table is due."""
 
     def __call__(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
         """See example `i` of the batch; returns the sum of importance at which the next row is due."""
-
-
-def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple[Labels, Predictions]:
-    """Check that every layer fits the one below it; returns what the whole chain takes and predicts.
-
-    Raises:
-        ConfigError: it names both layers and both kinds.
-    """
-    if not layers:
-        raise ConfigError("chain: got no layer, wanted at least a base learner such as 'linear'")
-    takes: Labels | None = None
-    predicts: Predictions | None = None
-    for position in range(len(layers) - 1, -1, -1):
-        name = layers[position].name
-        reduction = registry.reductions[name]
-        below = layers[position + 1].name if position + 1 < len(layers) else None
-        if below is None and not reduction.is_base:
-            raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
-        if below is not None and reduction.is_base:
-            raise ConfigError(f"chain[{position}].{name}: a base learner stands last, got {below!r} below it")
-        wanted = reduction.asks
-        if wanted and (takes != wanted[0] or wanted[1] not in (None, predicts)):
-            raise ConfigError(
-                f"chain[{position}].{name} asks of the layer below labels {wanted[0].value!r} and predictions "
-                f"{wanted[1].value if wanted[1] else 'of any kind'!r}, but chain[{position + 1}].{below} takes labels "
-                f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
-            )
-        if takes is not None and takes.of_decisions and reduction.takes is None and not reduction.passes_decisions:
-            raise ConfigError(
-                f"chain[{position}].{name} reads single examples, but chain[{position + 1}].{below} takes decisions; "
-                "wanted it below the layers that decide"
-            )
-        takes, predicts = reduction.takes or takes, reduction.predicts or predicts
-    assert takes is not None and predicts is not None
-    return takes, predicts
-
-
-def _check_calls(layer: Reduction, position: int) -> None:
-    """Check that the layer below offers the kernels that a layer calls.
-
-    Raises:
-        ConfigError: it names the layer and the one that lacks a kernel.
-    """
-    below = layer.context.below
-    for name in layer.calls:
-        if below is not None and (lacking := below.lacking(name)) is not None:
-            raise ConfigError(
-                f"chain[{position}].{layer.name} asks of the layers below it their {name}, which {lacking.name!r} lacks"
-            )
-
-
-def spread(count: int, bits: int) -> NDArray[np.uint64]:
-    """Numbers of rows spread evenly over a table of 2^bits, by multiples of the golden ratio (Fibonacci hashing).
-
-    `numpy.random` would do as well, but takes longer to import than a short run takes to learn.
-
-    >>> spread(4, 3).tolist()
-    [0, 4, 1, 6]
-    """
-    return np.asarray(np.arange(count, dtype=np.uint64) * _GOLDEN >> np.uint64(64 - bits))
 
 
 class Engine:
@@ -179,6 +112,7 @@ class Engine:
         seed: of every random decision.
         ignore: names of namespaces to leave out of every example.
         keep: names of namespaces to keep; all others are left out.
+        weights: of another chain of the same kind, which it then shares; None: its own.
 
     Raises:
         ConfigError: layers that do not fit, or too few rows for the sub-models.
@@ -194,7 +128,10 @@ class Engine:
         seed: int = 0,
         ignore: Sequence[str] = (),
         keep: Sequence[str] = (),
+        weights: NDArray[np.float32] | None = None,
     ) -> None:
+        self._made_of: dict[str, Any] = {"layers": layers, "registry": registry, "bits": bits, "parser": parser}
+        self._made_of |= {"seed": seed, "ignore": ignore, "keep": keep}
         self.takes, self.predicts = check_neighbours(layers, registry)
         options = parser or ParserOptions()
         classes = [registry.reductions[spec.name] for spec in layers]
@@ -224,18 +161,19 @@ class Engine:
                 shared=self.shared,
             )
             below = classes[k](layers[k].parameters, context)
-            _check_calls(below, k)
+            check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
         try:
-            self.weights = _table(1 << bits, base.stride)
+            self.weights = zeros(1 << bits, base.stride) if weights is None else weights
         except MemoryError:
             size = 4 * base.stride * 2**bits / 2**30
             raise ConfigError(
                 f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
             ) from None
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
-        base.initialise(self.weights)
+        if weights is None:
+            base.initialise(self.weights)
         self.begins_with_zeros = not self.weights[spread(64, bits)].any()
         self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
         self._missed = np.zeros(1, np.uint64)
@@ -365,21 +303,71 @@ class Engine:
             layer.begin_batch(batch, learn)
         self._run["learning"], self._run["classes"] = learn, classes
         living = self._describe(batch, outputs, holdout)
-        start, at, walk = 0, self._run.ctypes.data, drive
+        at, walk = self._run.ctypes.data, drive
         if self._decisions is not None:
             outputs.ranked = np.zeros(n * max(classes, 1), np.uint32)
             self._decisions.prepare(batch, outputs.ranked, classes)
             at, walk = self._decisions.address, drive_decisions
-        while start < n:
-            self._run["dump_at"] = row_at
-            start = walk(at, start)
-            shared = self.shared[0]
-            if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
-                row_at = row(batch, start - 1, outputs, self.statistics)
+        row_at = self._walk(walk, at, batch, outputs, row, row_at)
         del living
         if self._missed[0]:
             self._report_missing()
         return outputs, row_at
+
+    def _walk(
+        self, walk: Callable[[int, int], int], at: int, batch: Batch, outputs: Outputs, row: Row | None, row_at: float
+    ) -> float:
+        """Let a driver go through a batch, and report the rows that are due; returns when the next one is."""
+        start, shared = 0, self.shared[0]
+        while start < len(batch):
+            self._run["dump_at"] = row_at
+            start = walk(at, start)
+            if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
+                row_at = row(batch, start - 1, outputs, self.statistics)
+        return row_at
+
+    @property
+    def may_have_twins(self) -> bool:
+        """Whether twins may predict for it."""
+        own = any(layer.has_own_losses for layer in self.layers)
+        return self._decisions is None and not own and all(layer.predicts_alone for layer in self.layers)
+
+    def twin(self) -> "Engine":
+        """A chain that predicts as this one does now, with the same weight table and memory of its own for all else."""
+        twin = Engine(**self._made_of, weights=self.weights)
+        twin.shared[...] = self.shared
+        for layer, own in zip(twin.layers, self.layers, strict=True):
+            arrays = saved_of(own)
+            layer.loading(arrays)
+            for name, array in saved_of(layer).items():
+                array[...] = arrays[name]
+            layer.loaded()
+        return twin
+
+    def foresee(self, batch: Batch, scores: bool = False) -> Predicted:
+        """As a twin, predict a batch for the chain that is to `recount` it."""
+        tallies = np.zeros(len(batch), TALLY)
+        self._run["tallies"] = tallies.ctypes.data
+        outputs, _ = self.run_batch(batch, learn=False, scores=scores)
+        return Predicted(batch, outputs, tallies)
+
+    def recount(self, found: Predicted, row: Row | None, row_at: float) -> float:
+        """Take what a twin has predicted as predicted by this chain: its statistics, and the rows that are due.
+
+        Args:
+            found: by `foresee`.
+            row, row_at: as of `run_batch`.
+
+        Returns:
+            The sum of importance at which the next row is due.
+        """
+        self.shared["testing"] = True
+        living = self._describe(found.batch, found.outputs, (0, 0, 0))
+        self._run["tallies"] = found.tallies.ctypes.data
+        row_at = self._walk(recount, self._run.ctypes.data, found.batch, found.outputs, row, row_at)
+        self._run["tallies"] = 0
+        del living
+        return row_at
 
     def single_run(self) -> NDArray[Any]:
         """A RUN record for batches of one example; arrays of the batch and outputs are to be filled in."""
@@ -403,7 +391,7 @@ class Engine:
 
     def run(
         self,
-        batches: Iterable[Batch],
+        batches: Iterable[Batch | Predicted],
         *,
         learn: bool = True,
         sink: Callable[[Batch, Outputs], None] | None = None,
@@ -415,15 +403,21 @@ class Engine:
     ) -> float:
         """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
 
+        What twins have predicted ahead is not predicted again.
+
         Returns:
             The sum of importance at which the next row of the progress table is due.
         """
         seen = 0
         for batch in batches:
-            holdout = (holdout_period, holdout_after, seen)
-            outputs, row_at = self.run_batch(
-                batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
-            )
+            if isinstance(batch, Predicted):
+                row_at = self.recount(batch, row, row_at)
+                batch, outputs, _ = batch
+            else:
+                holdout = (holdout_period, holdout_after, seen)
+                outputs, row_at = self.run_batch(
+                    batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
+                )
             seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:
                 sink(batch, outputs)

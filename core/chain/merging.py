@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.engine import Engine as ChainEngine
 from hutch.core.chain.reduction import Reduction
 from hutch.core.errors import ConfigError, PluginError
+from hutch.core.kernel.cache import compiled
 
 Arrays = dict[str, NDArray[Any]]
 Sums = dict[str, Any]
@@ -70,6 +71,32 @@ def kinds_of(chain: ChainEngine) -> Iterator[tuple[str, str, str]]:
             yield prefix + name, prefix, kind
 
 
+@compiled
+def _differing(now, then, rows):
+    """Write the numbers of the rows of `now` that differ from those of `then`, of which the last stands for all after
+    it; returns how many."""
+    found = 0
+    for i in range(now.shape[0]):
+        k = min(i, then.shape[0] - 1)
+        for j in range(now.shape[1]):
+            if now[i, j] != then[k, j]:
+                rows[found] = i
+                found += 1
+                break
+    return found
+
+
+def differing_rows(now: NDArray[np.float32], then: NDArray[np.float32] | None = None) -> NDArray[np.uint32]:
+    """Numbers of the rows of a weight table whose bits are not those of another, or not all zero.
+
+    >>> differing_rows(np.array([[0.0, 0.0], [0.0, 1.0], [-0.0, 0.0]], np.float32)).tolist()
+    [1, 2]
+    """
+    rows = np.empty(len(now), np.uint32)
+    before = np.zeros((1, now.shape[1]), np.uint32) if then is None else then.view(np.uint32)
+    return rows[: _differing(now.view(np.uint32), before, rows)].copy()
+
+
 def learned_from(chain: ChainEngine, before: Arrays) -> Sums:
     """What a chain has learned since a state, to be added to what others have.
 
@@ -78,7 +105,7 @@ def learned_from(chain: ChainEngine, before: Arrays) -> Sums:
         they were changed, `arrays`: all others by name, `shards`: how many chains these are.
     """
     now, then = chain.weights, before["weights"]
-    changed = np.flatnonzero((now.view(np.uint32) != then.view(np.uint32)).any(axis=1)).astype(np.uint32)
+    changed = differing_rows(now, then)
     live, arrays = chain.arrays(), {}
     for name, prefix, kind in kinds_of(chain):
         value, word = np.asarray(live[name]), kind.partition(":")[0]

@@ -165,6 +165,8 @@ class Reduction(ABC):
             what `predict` said before of this one, EXAMPLE.updated what it says now.
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
             a second observation: layers above do not show it one twice of their own accord; None: as the layer below.
+        predicts_alone: True if a prediction depends only on its example and on what has been learned, not on examples
+            or counters before it, so that several threads may predict parts of the data. It may be a property.
         statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
         merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
             (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
@@ -193,6 +195,7 @@ class Reduction(ABC):
     differences: ClassVar[bool] = False
     exact_updates: ClassVar[bool] = False
     one_pass: ClassVar[bool | None] = None
+    predicts_alone: bool = False
     statistics: ClassVar[tuple[str, ...]] = ()
     known_failures: ClassVar[Mapping[str, str]] = {}
     evaluates_policy: ClassVar[bool] = False
@@ -373,6 +376,11 @@ class Reduction(ABC):
         record = choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)
         self._losses.append((choice.name, record))
         return record
+
+    @property
+    def has_own_losses(self) -> bool:
+        """Whether it has a loss with functions of a plugin's own, which count how often they fail."""
+        return any(record["plain_value"][0] or record["own_value"][0] for _, record in self._losses)
 
     @property
     def loss_failures(self) -> dict[str, int]:

@@ -121,7 +121,8 @@ def validate(document: Document, registry: Registry) -> ChainConfig:
     Raises:
         ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
     """
-    place = None if "pydantic" in sys.modules else config_cache.place(document, registry)
+    checker = "hutch.core.config.check"  # once it is there, checking takes no longer than looking
+    place = None if checker in sys.modules else config_cache.place(document, registry)
     config = config_cache.load(place, registry) if place else None
     if config is None:
         from hutch.core.config.check import check_chain  # not at the top: it imports pydantic

@@ -1,18 +1,22 @@
 """Where the lines of a run go: files that are written in one step, and standard output."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.atomic import atomic_write
-from hutch.core.batch import Batch
-from hutch.core.chain.engine import Outputs
 
-Lines = Callable[[Batch, Outputs], bytes | memoryview]
+if TYPE_CHECKING:
+    from hutch.core.batch import Batch
+    from hutch.core.chain.engine import Outputs
+
+Lines: TypeAlias = "Callable[[Batch, Outputs], bytes | memoryview]"
 """Makes the lines of a batch; the bytes are valid until the next call."""
 
 

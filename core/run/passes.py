@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.engine import Engine, Outputs, Predicted
 from hutch.core.chain.statistics import Statistics
 from hutch.core.run.progress import Progress
 
@@ -65,7 +65,7 @@ class PassesDone:
 
 def run_passes(
     engine: Engine,
-    batches: Iterable[Batch],
+    batches: Iterable[Batch | Predicted],
     progress: Progress,
     *,
     passes: int = 1,
@@ -79,7 +79,7 @@ def run_passes(
 
     Args:
         engine: the chain.
-        batches: can be iterated once per pass.
+        batches: can be iterated once per pass; what twins of the chain have predicted is not predicted again.
         progress: reports on the run; made for this engine.
         passes: how many at most.
         learn: False only predicts.

@@ -70,6 +70,16 @@ class Labels:
         scan.group_by_worker(self.item_ptr, self.workers, pointer, positions, items)
         return pointer, positions, items
 
+    @cached_property
+    def parts_of_workers(self) -> list["Labels"]:
+        """Room for the labels in parts, each with all items and the labels of some workers."""
+        return []
+
+    def chosen(self, keep: NDArray[np.bool_]) -> "Labels":
+        """All items with some of the labels, bool (labels)."""
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        return replace(self, item_ptr=kept[self.item_ptr], workers=self.workers[keep], labels=self.labels[keep])
+
     @property
     def label_items(self) -> NDArray[np.int32]:
         """The item of each label."""
@@ -99,12 +109,8 @@ def restricted(labels: Labels, classes: int) -> tuple[Labels, int]:
     dropped = len(labels) - int(keep.sum())
     if len(labels.classes) == classes:
         return labels, 0
-    kept = np.concatenate([[0], np.cumsum(keep)])
     return replace(
-        labels,
-        item_ptr=kept[labels.item_ptr],
-        workers=labels.workers[keep],
-        labels=labels.labels[keep],
+        labels.chosen(keep),
         classes=labels.classes[:classes],
         gold=np.where(labels.gold < classes, labels.gold, -1).astype(np.int32),
     ), dropped

@@ -16,6 +16,7 @@ from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 from hutch.crowd.models.confusion_kernels import add_labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown, without_own
 from hutch.crowd.models.ordered import whole_numbers
+from hutch.crowd.models.parts import ItemPtr, over_items
 
 if TYPE_CHECKING:
     from hutch.crowd.mixed.stream import MixedStream
@@ -149,11 +150,16 @@ class Mixed(CrowdModel):
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
         counts = state.workers["counts"]
-        return kernels.expect(  # type: ignore[no-any-return]
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
-            state.items["forecast"], counts, counts.sum(axis=1), self._pooled(state), PERSON, state.shared["guard"][0],
-            learned, self.parameters.people_rho, state.labels["said"], state.items["posterior"],
-        )  # fmt: skip
+        judge, totals, pooled = state.scratch["judge"] > 0, counts.sum(axis=1), self._pooled(state)
+
+        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
+            return kernels.expect(  # type: ignore[no-any-return]
+                item_ptr, labels.workers, labels.labels, labels.gold[items], judge, state.items["forecast"][items],
+                counts, totals, pooled, PERSON, state.shared["guard"][0], learned, self.parameters.people_rho,
+                state.labels["said"], state.items["posterior"][items],
+            )  # fmt: skip
+
+        return over_items(labels, step)
 
     def posterior(self, state: State) -> Array:
         """The posteriors."""

@@ -8,6 +8,7 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import confusion_kernels as kernels
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown
+from hutch.crowd.models.parts import ItemPtr, over_items, over_workers
 
 
 class DawidSkeneParameters(Parameters):
@@ -88,7 +89,7 @@ def count_state(labels: Labels, history: State | None) -> State:
 def count_labels(labels: Labels, state: State) -> Sums:
     """Counts expected under the posteriors, of workers and of classes."""
     counts, q = np.zeros_like(state.workers["counts"]), state.items["posterior"]
-    kernels.add_labels(labels.item_ptr, labels.workers, labels.labels, q, counts)
+    over_workers(labels, lambda part: kernels.add_labels(part.item_ptr, part.workers, part.labels, q, counts))
     return {"counts": counts, "class_counts": q.sum(axis=0)}
 
 
@@ -102,7 +103,11 @@ def expect_table(labels: Labels, state: State, prior: Array, log_table: Array) -
     """E step with a table log p(label | class, worker) (workers, labels, classes)."""
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)
-    table = np.ascontiguousarray(log_table)
-    return kernels.expect(  # type: ignore[no-any-return]
-        labels.item_ptr, labels.workers, labels.labels, labels.gold, log_prior, table, state.items["posterior"]
-    )
+    table, q = np.ascontiguousarray(log_table), state.items["posterior"]
+
+    def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
+        return kernels.expect(  # type: ignore[no-any-return]
+            item_ptr, labels.workers, labels.labels, labels.gold[items], log_prior, table, q[items]
+        )
+
+    return over_items(labels, step)

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +169,10 @@ class CrowdModel(ABC):
     settlements: int = 1
 
     def __init__(self, **parameters: Any) -> None:
+        if not parameters and issubclass(self.Parameters, Parameters):
+            with suppress(TypeError, ValueError):  # defaults need no check where there is one of each
+                self.parameters = self.Parameters()
+                return
         from pydantic import ValidationError  # not at the top: reading labels alone checks nothing
 
         from hutch.core.config.adapter import adapter
@@ -176,6 +181,13 @@ class CrowdModel(ABC):
             self.parameters = adapter(self.Parameters).validate_python(parameters)
         except ValidationError as error:
             raise ConfigError(_explain(self.name, self.Parameters, error)) from None
+
+    @classmethod
+    def of(cls, parameters: Any) -> Self:
+        """A model with parameters that have been checked."""
+        model = cls()
+        model.parameters = parameters
+        return model
 
     @abstractmethod
     def start(self, labels: Labels, history: State | None) -> State:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 from hutch.core.chain.limits import Limits
-from hutch.core.parameters import Within, values_of
+from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
-from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown
+from hutch.crowd.models.parts import ItemPtr, over_items, over_workers, sum_over_items
 
 if TYPE_CHECKING:
     from hutch.crowd.models.two_level_stream import TwoLevelStream
@@ -97,7 +98,8 @@ class TwoLevel(CrowdModel):
         if given or not len(labels) or self.parameters.iterations <= _START:
             return super().fit(labels, history, over)
         clarity = max(CLARITIES, key=lambda clarity: self._try(labels, clarity, _TRIAL, over=over)[0])
-        other = DawidSkene(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
+        known = DawidSkeneParameters(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
+        other = DawidSkene.of(known)
         rival = other.fit(labels, None, over).posterior
         trials = [self._try(labels, clarity, _START, start, over) for start in (None, rival)]
         from_votes = trials[0][0] >= trials[1][0]
@@ -118,8 +120,7 @@ class TwoLevel(CrowdModel):
         self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = Whole
     ) -> tuple[float, State]:
         """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
-        options = {"clarity": clarity, "iterations": iterations, "tolerance": 0.0}
-        model = TwoLevel(**values_of(self.parameters) | options)
+        model = TwoLevel.of(replace(self.parameters, clarity=clarity, iterations=iterations, tolerance=0.0))
         state = model.start(labels, None)
         if start is not None:
             levels = np.array([_CLEAR_START, 1 - _CLEAR_START])
@@ -135,21 +136,31 @@ class TwoLevel(CrowdModel):
 
     def predicted(self, labels: Labels, state: State) -> float:
         """Log-probability of each label given the others, after an M step, summed: `two_level_kernels.held_out`."""
-        return kernels.held_out(  # type: ignore[no-any-return]
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
-            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["counted_shares"]),
-            state.items["posterior"],
-        )  # fmt: skip
+        prior, levels, crowd, q = self.class_prior(state), level_prior(state), crowd_of(state), state.items["posterior"]
+
+        def step(item_ptr: ItemPtr, items: slice) -> float:
+            return kernels.held_out(  # type: ignore[no-any-return]
+                item_ptr, labels.workers, labels.labels, labels.gold[items], prior[None], levels, len(prior), crowd,
+                flat(state.scratch["counted_shares"]), q[items],
+            )  # fmt: skip
+
+        return sum_over_items(labels, step)
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Expected labels of rows and habits, and of the classes at each level."""
         sums = {name: np.zeros_like(state.workers[name]) for name in ("counts", "rows", "habits", "masses")}
         sums["totals"] = np.zeros(2 * len(state.classes))
         crowd = crowd_of(replace(state, workers=state.workers | sums))
-        kernels.add_labels(
-            labels.item_ptr, labels.workers, labels.labels, state.items["posterior"], flat(state.scratch["shares"]),
-            len(state.classes), crowd, sums["totals"],
-        )  # fmt: skip
+        shares, q, totals = flat(state.scratch["shares"]), state.items["posterior"], list[Array]()
+
+        def step(part: Labels) -> None:
+            totals.append(np.zeros_like(sums["totals"]))
+            kernels.add_labels(
+                part.item_ptr, part.workers, part.labels, q, shares, len(state.classes), crowd, totals[-1]
+            )  # fmt: skip
+
+        over_workers(labels, step)
+        sums["totals"] = totals[0]
         return sums
 
     def settle(self, state: State, sums: Sums) -> None:
@@ -168,11 +179,15 @@ class TwoLevel(CrowdModel):
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """Leave-one-out E step."""
-        return kernels.expect(  # type: ignore[no-any-return]
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state)[None],
-            level_prior(state), len(state.classes), crowd_of(state), flat(state.scratch["counted_shares"]), learned,
-            state.items["posterior"],
-        )  # fmt: skip
+        prior, levels, crowd, q = self.class_prior(state), level_prior(state), crowd_of(state), state.items["posterior"]
+
+        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
+            return kernels.expect(  # type: ignore[no-any-return]
+                item_ptr, labels.workers, labels.labels, labels.gold[items], prior[None], levels, len(prior), crowd,
+                flat(state.scratch["counted_shares"]), learned, q[items],
+            )  # fmt: skip
+
+        return over_items(labels, step)
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """See `two_level_kernels.others`."""

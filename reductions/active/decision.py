@@ -159,7 +159,7 @@ def _vw_probability(s, progress, layer, example, prediction, label, importance, 
 def _trace(s, score, chance, draw, asked, prediction, label, importance, error):
     if s.trace_count < s.trace_size:
         entry = trace_of(s.trace + s.trace_count * _TRACE_SIZE)
-        entry.score, entry.probability, entry.uniform = score, chance, draw
+        entry.score, entry.probability, entry.uniform = score, min(chance, 1.0), draw
         entry.importance, entry.prediction, entry.label, entry.error = importance, prediction, label, error
         entry.asked = 1 if asked else 0
         s.trace_count += uint64(1)
@@ -191,14 +191,15 @@ def decide(s, layer, example, prediction, label, importance, offset, error):
     _trace(s, score, chance, draw, asked, prediction, label, importance, error)
     if not frozen:
         progress.seen += uint64(1)
-        progress.spent += chance
+        progress.spent += min(chance, 1.0)
         shared.queries += uint64(1) if asked else uint64(0)
     return chance if asked else 0.0
 
 
 @helper
 def estimate(progress, importance, chance, error):
-    """Add a bought label to the sums of the loss estimate."""
+    """Add a bought label to the sums of the loss estimate; what VW's rule says may be above 1, and is then certain."""
+    chance = min(chance, 1.0)
     w, inverse = np.float64(importance), 1.0 / chance
     progress.errors += w * error * inverse
     progress.spread += w * w * error * (1.0 - chance) * inverse * inverse

@@ -268,6 +268,11 @@ class Active(Reduction):
         below, rule = context.below, self.parameters.rule
         if below is None:
             return  # the chain says so in its own words
+        if self.declared("takes") == Labels.LOGGED_CLASS:
+            raise ConfigError(
+                f"active asks for labels, but {below.name!r} below it learns from logged costs of classes, which "
+                "nobody can be asked for"
+            )
         if self._of_classes and rule == "vw":
             raise ConfigError(
                 f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"

@@ -18,7 +18,8 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, Limits
-from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters
+from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, call, example_of, kernel, layer_of, learn_next, state_of
 from hutch.core.kernel.decision import decision_of
@@ -181,6 +182,9 @@ class ExploreClassCover(ClassExplorer):
 
     def __init__(self, parameters: ExploreClassCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        below = context.below
+        if below is not None and type(below).takes is not Labels.LOGGED_CLASS:  # its kernels reach through it
+            raise ConfigError(f"{self.name} needs a bandit directly below it; put {below.name!r} above {self.name}")
         p = parameters
         self.state = Record(
             STATE,

@@ -1,7 +1,5 @@
 """The memory of `crowd_em`: what the kernels see through the layer's record, and the lines of the present block."""
 
-from typing import Any
-
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 from hutch.crowd.models.two_level_kernels import Crowd
+from hutch.reductions.linear.memory import Buffer, reserve
 
 TABLES = ("counts", "rows", "habits", "masses", "skill", "population", "habit_prior", "strengths")
 """The arrays of `hutch.crowd.models.two_level_kernels.Crowd`."""
@@ -19,7 +18,7 @@ LEARNED = (*TABLES, "touches", "seen", "class_counts", "level_counts", "clock", 
 """The float64 arrays that belong in a model."""
 _DOUBLES = ("own", "work", "q", "votes", "p", "class_prior", "levels", "by_power", "prior", "likelihood")
 _SINGLES = ("scores", "shifted", "target")
-_GROWING = ("indices", "values", "namespaces", "ids", "block_slots", "block_labels")
+_GROWING = ("block_slots", "block_labels")
 
 CROWD_EM = np.dtype(
     [
@@ -43,6 +42,7 @@ CROWD_EM = np.dtype(
         ("importance", "f4"),  # largest of its lines
         ("unused", "f4"),
         ("example", "u8"),  # address of an EXAMPLE: the item without its worker
+        ("kept", "u8"),  # address of a BUFFER: that example's namespaces, indices, values and ids
         ("anchors", "u8"),  # address of an ANCHORS record, 0 for none
         ("shifts", "u8"),  # address of float32[items, classes]: what learning each item did to its own scores
         *[(name, "u8") for name in (*LEARNED, *_DOUBLES, *_SINGLES, *_GROWING)],
@@ -94,14 +94,26 @@ def take_label(s, example, label, importance):
 
 @helper
 def take_features(s, example):
-    """Make the item's example from a line: everything but the worker. Returns whether it has features of its own."""
+    """Make the item's example from a line: everything but the worker. Returns whether it has features of its own.
+
+    A layer above may have made more features than the line has; without memory for them the item has none.
+    """
     copy(uint32s_at(example, _EXAMPLE_WORDS), uint32s_at(s.example, _EXAMPLE_WORDS))
     e = example_of(s.example)
     count, length = e.namespace_count, e.length
+    address = reserve(s.kept, uint64(8) * (count + uint64(1) + length) + uint64(4) * count)
+    e.cost_count, e.targets = uint64(0), uint64(0)
+    e.scores, e.score_count = s.scores, uint64(s.classes)
+    if address == uint64(0):
+        e.length, e.namespace_count, e.features = uint64(0), uint64(0), uint64(0)
+        return False
+    index_address = address + uint64(8) * (count + uint64(1))
+    value_address = index_address + uint64(4) * length
+    id_address = value_address + uint64(4) * length
     starts, ids = int64s_at(e.namespaces, count + uint64(1)), uint32s_at(e.namespace_ids, count)
     indices, values = uint32s_at(e.indices, length), float32s_at(e.values, length)
-    kept_starts, kept_ids = int64s_at(s.namespaces, count + uint64(1)), uint32s_at(s.ids, count)
-    kept_indices, kept_values = uint32s_at(s.indices, length), float32s_at(s.values, length)
+    kept_starts, kept_ids = int64s_at(address, count + uint64(1)), uint32s_at(id_address, count)
+    kept_indices, kept_values = uint32s_at(index_address, length), float32s_at(value_address, length)
     features, kept, has_features = 0, 0, False
     for j in range(count):
         if ids[j] != s.worker:
@@ -112,10 +124,8 @@ def take_features(s, example):
                 features += 1
                 has_features |= ids[j] != CONSTANT_NAMESPACE
     kept_starts[kept] = features
-    e.indices, e.values, e.namespaces, e.namespace_ids = s.indices, s.values, s.namespaces, s.ids
+    e.indices, e.values, e.namespaces, e.namespace_ids = index_address, value_address, address, id_address
     e.length, e.namespace_count, e.features = uint64(features), uint64(kept), uint64(features)
-    e.cost_count, e.targets = uint64(0), uint64(0)
-    e.scores, e.score_count = s.scores, uint64(s.classes)
     return has_features
 
 
@@ -145,33 +155,24 @@ class Memory:
         self.learned = learned
         self._classes = classes
         self._shifts = np.zeros((0, classes), np.float32)
-        record.set(example=np.zeros(1, EXAMPLE), **learned)
+        record.set(example=np.zeros(1, EXAMPLE), kept=Buffer(), **learned)
         sizes = {"work": 4 * classes, "q": 2 * classes, "levels": 2, "by_power": powers * classes}
         for name in _DOUBLES:
             record[name] = np.zeros(sizes.get(name, classes), np.float64)
         for name in _SINGLES:
             record[name] = np.zeros(classes, np.float32)
 
-    def _reserve(self, name: str, size: int, kind: Any) -> None:
-        if len(self.record.targets.get(name, ())) < size:
-            self.record[name] = np.zeros(size + size // 4, kind)
-
     def make_room(self, batch: Batch, learn: bool) -> int:
-        """For the largest block and the widest line of a batch, and for the shifts of its items if they are kept.
+        """For the largest block of a batch, and for the shifts of its items if they are kept.
 
         Returns:
             lines of the largest block.
         """
         ends = np.flatnonzero(np.diff(batch.group, append=batch.group[-1:] + 1)) + 1
         largest = int(np.diff(ends, prepend=0).max(initial=1))
-        for name in ("block_slots", "block_labels"):
-            self._reserve(name, largest, np.int64)
-        widest = int(np.diff(batch.row_ptr).max(initial=1))
-        self._reserve("indices", widest, np.uint32)
-        self._reserve("values", widest, np.float32)
-        namespaces = int(np.diff(batch.row_namespaces).max(initial=1))
-        self._reserve("namespaces", namespaces + 1, np.int64)
-        self._reserve("ids", namespaces, np.uint32)
+        for name in _GROWING:
+            if len(self.record.targets.get(name, ())) < largest:
+                self.record[name] = np.zeros(largest + largest // 4, np.int64)
         self.record["count"], self.record["truth"], self.record["importance"] = 0, -1, 0
         if learn and self.record["passes"] > 1 and not self.record["crossfit"]:
             self.keep_shifts(int(self.record["item"][0]) + len(ends))

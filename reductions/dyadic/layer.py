@@ -240,6 +240,11 @@ class Dyadic(Reduction):
         p = self.parameters
         return None if p.implicit or p.decay else MERGING
 
+    @property
+    def predicts_alone(self) -> bool:  # type: ignore[override]
+        """Raters are looked up one after the other, and what decays has a clock."""
+        return not (self.parameters.implicit or self.parameters.decay)
+
     def initialise(self, weights: NDArray[np.float32]) -> None:
         self._weights = weights
 

@@ -149,6 +149,7 @@ class Sums(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
+    predicts_alone = True
     merging = {"norm": "add", "importance": "add"}
     namespaces = Linear.namespaces
     gathered = Linear.gathered

@@ -104,6 +104,7 @@ class Linear(Reduction):
     predicts = Predictions.SCALAR
     is_base = True
     looks_ahead = True
+    predicts_alone = True
     scaled = slice(0, 1)
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:

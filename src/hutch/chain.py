@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
-from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.engine import Engine, Outputs, Predicted
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
 from hutch.core.config.read import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
-from hutch.core.errors import ConfigError, ModelError, did_you_mean, warn
+from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import values_of
+from hutch.core.run.in_threads import predicted
 from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
@@ -255,7 +256,7 @@ class Chain(OneByOne, Engine):
 
     def _run_passes(
         self,
-        batches: Iterable[Batch],
+        batches: Iterable[Batch | Predicted],
         *,
         learn: bool = False,
         passes: int = 1,
@@ -273,6 +274,8 @@ class Chain(OneByOne, Engine):
             if learn and progress.pass_number == 1:
                 self._unexpected.see(batch)
 
+        if not learn and isinstance(batches, InputFiles):
+            batches = predicted(self, batches, scores)
         run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores)
         return np.concatenate(found)
 
@@ -300,12 +303,21 @@ class Chain(OneByOne, Engine):
         """Write the whole chain, its configuration and its counters, to a file.
 
         Raises:
-            ModelError: the file cannot be written; what was there before stays.
+            ModelError: the file cannot be written, or could not be read again, as counters overflowed; what was there
+                before stays.
         """
+        from hutch.core.chain.limits import check_values
         from hutch.core.chain.model_file import save_model
 
-        growing = [name for name, limits in self.limits().items() if limits.grows]
-        save_model(path, self.arrays(), self.metadata(), whole=growing)
+        arrays, limits = self.arrays(), self.limits()
+        try:
+            for name, limit in limits.items():
+                if name in arrays:
+                    check_values(name, arrays[name], limit)
+        except ModelError as error:
+            text = f"not written: {error}: learning rates, or numbers of the data, were too large"
+            raise ModelError(at(str(path), None, None, text)) from None
+        save_model(path, arrays, self.metadata(), whole=[name for name, limit in limits.items() if limit.grows])
 
     def metadata(self) -> dict[str, Any]:
         """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""

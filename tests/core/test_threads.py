@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from hutch.core import threads
-from hutch.core.threads import one_thread
+from hutch.core.threads import one_thread, thread_count
+from hutch.distributed.engine import Here
 
 PROGRAM = """
 import hashlib
@@ -43,3 +44,13 @@ def test_bits_do_not_depend_on_the_number_of_threads():
         command = [sys.executable, "-c", PROGRAM]
         found.add(subprocess.check_output(command, env={**os.environ, "OPENBLAS_NUM_THREADS": count}))
     assert len(found) == 1
+
+
+def test_a_task_of_many_has_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUTCH_THREADS", "5")
+    [inside] = Here().submit(_counted)
+    assert (Here().get(inside), thread_count()) == (1, 5)
+
+
+def _counted() -> int:
+    return thread_count()

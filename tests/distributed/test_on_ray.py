@@ -1,16 +1,13 @@
 """Ray: the bits of the reference, whatever dies. One cluster of two nodes for all tests here."""
 
 import os
-import signal
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from distributed_tasks import both, die_once, refuse
+from distributed_tasks import Dying, both, die_once, refuse
 
 from hutch.core.errors import DataError
 from hutch.crowd.models.two_level import TwoLevel
@@ -68,64 +65,34 @@ def test_a_task_whose_process_is_killed_runs_again(engine: OnRay, tmp_path: Path
     assert engine.get(killed) == "alive"
 
 
-def test_crowds_have_the_bits_of_the_reference_while_processes_are_killed(engine: OnRay) -> None:
-    model = TwoLevel()
+def test_crowds_have_the_bits_of_the_reference_with_a_process_killed_in_every_round(
+    engine: OnRay, tmp_path: Path
+) -> None:
+    model = TwoLevel(clarity=0.4, iterations=2)
     labels = simulate(300, 30, 3, 4, seed=3).labels
-    here = crowd(labels, model, shards=4, engine=Here()).fit
-    done = threading.Event()
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_workers, args=(done, killed))
-    killer.start()
-    try:
-        there = crowd(labels, model, shards=4, engine=engine).fit
-    finally:
-        done.set()
-        killer.join()
-    assert killed
+    dying = Dying(engine, tmp_path, 4)
+    here, there = (crowd(labels, model, shards=4, engine=each).fit for each in (Here(), dying))
+    assert dying.killed >= 2
     assert np.array_equal(here.posterior, there.posterior) and here.objective == there.objective
     for name, array in here.state.workers.items():
         assert np.array_equal(array, there.state.workers[name])
 
 
-def test_chains_have_the_bits_of_the_reference(engine: OnRay, tmp_path: Path) -> None:
+def test_chains_have_the_bits_of_the_reference_with_a_process_killed_in_every_round(
+    engine: OnRay, tmp_path: Path
+) -> None:
     for name in ("a", "b"):
         lines = [f"{i % 2 * 2 - 1} |words w{i % 2} {name}{i % 9} |user u{i % 5}" for i in range(300)]
         (tmp_path / f"{name}.vw").write_text("\n".join(lines) + "\n")
     config = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 10}}
+    (deaths := tmp_path / "deaths").mkdir()
+    dying = Dying(engine, deaths, 3)
     here, there = (
-        train([f"{tmp_path}/*.vw"], config, shards=3, by=("user",), passes=2, engine=each) for each in (Here(), engine)
+        train([f"{tmp_path}/*.vw"], config, shards=3, by=("user",), passes=2, engine=each) for each in (Here(), dying)
     )
+    assert dying.killed == 2
     for name, array in here.arrays().items():
         assert np.array_equal(array, there.arrays()[name]), name
     here.save(tmp_path / "model")
     results = predict([f"{tmp_path}/*.vw"], tmp_path / "model", tmp_path / "out", engine=engine)
     assert [result.examples for result in results] == [300, 300]
-
-
-def kill_workers(done: threading.Event, killed: list[int]) -> None:
-    """Kill one process that works on our tasks every second; they are those of the cluster below this process."""
-    while not done.wait(0.5) and len(killed) < 3:
-        found = task_processes()
-        if found:
-            os.kill(found[0], signal.SIGKILL)
-            killed.append(found[0])
-            time.sleep(0.5)
-
-
-def task_processes() -> list[int]:
-    """Processes below this one that Ray calls after a task of ours."""
-    mine, parents = [], {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "stat").read_text().rpartition(")")[2].split()
-                parents[int(entry.name)] = int(words[1]), (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-    for pid, (parent, command) in parents.items():
-        above = parent
-        while above in parents and above != os.getpid():
-            above = parents[above][0]
-        if above == os.getpid() and command.startswith((b"ray::work", b"ray::_work")):
-            mine.append(pid)
-    return mine

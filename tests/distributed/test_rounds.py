@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed_tasks import Dying
 
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
@@ -108,6 +109,27 @@ def test_the_chain_is_that_of_the_best_pass_and_not_of_the_last(tmp_path: Path) 
     assert np.array_equal(chain.weights, after[best][1]) and not np.array_equal(chain.weights, after[-1][1])
 
 
+@pytest.mark.parametrize("by", [(), ("user", "item")])
+def test_all_passes_are_made_where_nothing_is_held_out(by: tuple[str, ...], folder: Path) -> None:
+    done: list[int] = []
+    see = lambda chain, round: done.append(round.number)  # noqa: E731
+    settings: dict[str, Any] = {"shards": 2, "by": by, "passes": 6, "patience": 1, "on_round": see}
+    name, config = ("ratings", RATINGS) if by else ("binary", LINEAR)
+    chain = train(files(folder, name), config, **settings, holdout=0)
+    assert done == [1, 2, 3, 4, 5, 6]
+    assert loss(chain, folder / f"{name}0.vw") == chain_after(folder, name, config, by)
+
+
+def chain_after(folder: Path, name: str, config: dict[str, Any], by: tuple[str, ...]) -> float:
+    """Loss after six passes, one call of `train` each."""
+    chain = Chain.from_config(config)
+    for number in range(6):
+        if number:
+            chain.end_pass()
+        train(files(folder, name), chain, shards=2, by=by, holdout=0)
+    return loss(chain, folder / f"{name}0.vw")
+
+
 def test_a_model_goes_on_where_it_was(folder: Path, tmp_path: Path) -> None:
     states: list[Any] = []
     see = lambda chain, done: states.append(chain.weights.copy())  # noqa: E731
@@ -150,3 +172,15 @@ def test_wrong_data_is_told_with_its_place(folder: Path, tmp_path: Path, process
         train([tmp_path / "none.vw"], LINEAR, shards=2)
     with pytest.raises(UsageError, match="got standard input"):
         train(["-"], LINEAR, shards=2)
+
+
+def test_the_bits_are_the_same_with_a_process_killed_in_every_round(
+    folder: Path, tmp_path: Path, processes: Processes
+) -> None:
+    dying = Dying(processes, tmp_path, 2)
+    here, there = (
+        train(files(folder, "binary"), LINEAR, shards=2, passes=2, patience=9, engine=each) for each in (None, dying)
+    )
+    assert dying.killed == 2
+    for name, array in here.arrays().items():
+        assert np.array_equal(array, there.arrays()[name]), name

@@ -51,6 +51,14 @@ def test_hostile_chains_are_refused_or_learn() -> None:
     assert counts["refused"] > 60 and counts["accepted"] > 5
 
 
+def test_every_shipped_layer_is_attacked() -> None:
+    from hutch.plugins.manager import installed
+
+    chains = attack("sound_chains").CHAINS.values()
+    used = {layer if isinstance(layer, str) else next(iter(layer)) for layers, _ in chains for layer in layers}
+    assert used == set(installed().registry.reductions)
+
+
 def test_damaged_caches_are_noticed() -> None:
     counts, findings = attack("damaged_caches").run(200, seed=3)
     assert findings == []

@@ -192,3 +192,14 @@ def test_weights_that_overflowed_are_kept_and_told(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="overflowed"):
         again = Chain.load(tmp_path / "model")
     assert np.array_equal(again.arrays()["weights"], weights, equal_nan=True)
+
+
+def test_a_chain_whose_counters_overflowed_does_not_replace_a_model_that_can_be_read(tmp_path: Path) -> None:
+    chain = Chain.from_config({"chain": ["linear"]})
+    chain.learn(["1 |f a b"])
+    chain.save(tmp_path / "model")
+    before = (tmp_path / "model").read_bytes()
+    chain.learn(["1 3e38 |f a"] * 3)
+    with pytest.raises(ModelError, match="model: not written: layer.0.linear.multiplier: got nan, wanted a"):
+        chain.save(tmp_path / "model")
+    assert (tmp_path / "model").read_bytes() == before

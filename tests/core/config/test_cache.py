@@ -74,6 +74,16 @@ def test_a_chain_that_was_checked_is_what_the_check_gave(tmp_path: Path, chain: 
     assert asked and not again and first == second
 
 
+def test_commands_that_have_pydantic_in_memory_skip_the_check_too(tmp_path: Path) -> None:
+    program = "import pydantic\n" + PROGRAM.replace('"pydantic" in', '"hutch.core.config.check" in')
+    found = []
+    for _ in range(2):
+        command = [sys.executable, "-c", program, json.dumps(CHAINS[0])]
+        environment = {**os.environ, "HUTCH_CACHE_DIR": str(tmp_path)}
+        found.append(json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout))
+    assert (found[0][0], found[1][0]) == (True, False) and found[0][1:] == found[1][1:]
+
+
 def test_another_chain_is_checked(tmp_path: Path) -> None:
     for bits in (10, 11, "10"):
         command = [sys.executable, "-c", PROGRAM, json.dumps({"chain": ["linear"], "weights": {"bits": bits}})]

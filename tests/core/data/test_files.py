@@ -94,7 +94,7 @@ def test_nothing_depends_on_the_number_of_threads(tmp_path: Path, name: str, mon
     (tmp_path / name).write_bytes(pack(text))
     found = []
     for threads in (0, 1, 2, 6):
-        monkeypatch.setattr(input_files, "THREADS", threads)
+        monkeypatch.setattr(input_files, "parsers", lambda threads=threads: threads)
         told: list[Problem] = []
         files = InputFiles([str(tmp_path / name)] * 2, ParserOptions(), {}, told.append)
         digest = hashlib.sha256()

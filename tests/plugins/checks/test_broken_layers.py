@@ -284,7 +284,27 @@ class Wary(Trusting):
         return {"place": Limits(0, _RING - 1)}
 
 
+@kernel
+def alternating_predict(layer, example, label, importance, offset):
+    ring = ring_of(layer)
+    ring.place = (ring.place + uint64(1)) % uint64(_RING)
+    prediction = predict_next(layer, example, label, importance, offset)
+    return prediction if ring.place % uint64(2) == uint64(0) else -prediction
+
+
+class Alternating(Sound):
+    """Turns every other prediction round, and says that none depends on those before it."""
+
+    predict_kernel = alternating_predict
+    predicts_alone = True
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = Record(RING)
+
+
 FOUND = [
+    (Alternating, "predict_changes_nothing", "predicted by another thread, the later records first: example "),
     (Trusting, "forged", "a model with layer.0.sound.place = "),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
     (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),

@@ -411,6 +411,22 @@ def test_layers_that_cannot_serve_a_rule_are_named():
         class_chain("filter_tree", {"rule": "vw"})
     with pytest.raises(ConfigError, match="rule 'margin' asks of the layer below class scores, which 'filter_tree'"):
         class_chain("filter_tree", {"rule": "margin"})
+    logged = [{"class_bandit": {"classes": 3}}, {"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
+    with pytest.raises(ConfigError, match="active asks for labels, but 'class_bandit' below it learns from logged"):
+        Chain.from_config({"chain": [{"active": {"rule": "margin", "budget": 0.5}}, *logged]})
+
+
+def test_a_label_that_rule_vw_is_more_than_sure_to_ask_for_counts_once():
+    layers = ["binary", {"active": {"rule": "vw", "mellowness": 1.0}}, {"linear": {"adaptive": False, "l1": 1e-4}}]
+    chain = Chain.from_config({"chain": layers})
+    progress, trace = chain.layers[1].progress, chain.layers[1].trace(40)
+    chain.learn([f"{1 if k % 3 else -1} |f a{k % 5} b{k % 7}" for k in range(40)])
+    chances = trace["probability"]
+    assert chances.max() == 1
+    assert progress["spent"][0] == pytest.approx(chances.sum())
+    asked = chances[trace["asked"] == 1]
+    assert progress["weight"][0] == pytest.approx((1 / asked).sum())
+    assert progress["excess"][0] == pytest.approx(((1 - asked) / asked**2).sum()) and progress["excess"][0] >= 0
 
 
 # VW

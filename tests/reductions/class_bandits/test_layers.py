@@ -185,6 +185,15 @@ def test_a_simulation_learns_from_its_draw_alone():
     np.testing.assert_allclose(simulated.weights, logged.weights, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("between", [{"ngrams": {"size": 2}}, {"merge_namespaces": {"names": {"x": "y"}}}])
+def test_cover_needs_its_bandit_directly_below(between):
+    below = [{"class_bandit": {"classes": 3}}, {"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
+    cover = {"explore_class_cover": {"policies": 2}}
+    with pytest.raises(ConfigError, match=f"needs a bandit directly below it; put '{next(iter(between))}' above"):
+        Chain.from_config({"chain": [cover, between, *below]})
+    Chain.from_config({"chain": [between, cover, *below]}).learn(["1:1:0.5 |x a b", "2:0:0.5 |x c"])
+
+
 def test_layers_must_agree_about_the_classes():
     with pytest.raises(ConfigError, match=r"class_bandit.classes: got 4, wanted 3: so many has cost_sensitive_one_"):
         Chain.from_config({"chain": [{"class_bandit": {"classes": 4}}, COSTS, "linear"]})

@@ -281,3 +281,15 @@ def test_worker_lines_in_any_order_of_namespaces() -> None:
     first.learn(joined([["1 |worker a |item x y |more z", "2 |worker b |item x y |more z", ""]] * 3))
     second.learn(joined([["1 |item x y |worker a |more z", "2 |item x y |more z |worker b", ""]] * 3))
     assert np.array_equal(first.weights, second.weights)
+
+
+def test_features_that_a_layer_above_makes_have_room() -> None:
+    crowd = {"crowd_em": {"classes": CLASSES, "slots": 4096}}
+    grams, base = {"ngrams": {"size": 3, "skips": 2}}, [{"one_against_all": {"classes": CLASSES}}, "linear"]
+    words = "|item " + " ".join(f"n{k}" for k in range(200))
+    blocks = joined([lines_of([("a", 1 + k % 3), ("b", 1 + k % 2)], f"{words} c{k % 3}") for k in range(12)])
+    above, below = (
+        Chain.from_config({"weights": {"bits": 16}, "chain": [*layers, *base]})
+        for layers in ([grams, grams, crowd], [crowd, grams, grams])
+    )
+    np.testing.assert_array_equal(posteriors(above, blocks), posteriors(below, blocks))

@@ -1,0 +1,192 @@
+"""What a second thread gains, with the same bits; writes the last section of docs/performance.md.
+
+    python benchmarks/threads.py [--folder DIR] [--scale X] [--repeats N] [--threads N ...]
+                                [--only NAME ...] [--no-page]
+
+Predictions are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of labels in
+memory, in a process of its own. Numbers of threads alternate, the least time of each counts, and what comes out must be
+the same to the bit. Wall times say something on a machine that does nothing else.
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from speed import CLICKS, LOGISTIC, MARK, PAGE, ROOT, about, data
+
+CLASSES = 20
+CROWDS = ("two_level", "dawid_skene", "nominal")
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds of one run, and a digest of what came out."""
+
+    wall: float
+    cpu: float
+    digest: str
+
+
+Runner = Callable[[int], Took]
+
+
+def hutch(*arguments: str, threads: int) -> tuple[float, float]:
+    """Seconds of wall and of CPU that a command takes."""
+    program = Path(sys.executable).with_name("hutch")
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [program, *arguments], stderr=subprocess.PIPE, env={**os.environ, "HUTCH_THREADS": str(threads)}
+    )
+    assert process.stderr is not None
+    said = process.stderr.read().decode()
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"hutch {' '.join(arguments)} failed:\n{said}")
+    return time.perf_counter() - begun, used.ru_utime + used.ru_stime
+
+
+def of_classes(path: Path) -> Path:
+    """The same lines with a class of `CLASSES` for a label."""
+    found = path.with_suffix(".classes.vw")
+    if not found.exists():
+        lines = path.read_bytes().splitlines(keepends=True)
+        found.write_bytes(
+            b"".join(b"%d |" % (1 + number * 7 % CLASSES) + line.split(b"|", 1)[1] for number, line in enumerate(lines))
+        )
+    return found
+
+
+def prediction(path: Path, options: str, folder: Path, cached: bool = False) -> Runner:
+    """Predicts a file with a model of its first lines, by text or from the cache."""
+    name = hashlib.sha256(f"{path.name} {options}".encode()).hexdigest()[:12]
+    model, first, out = folder / f"{name}.model", folder / f"{name}.vw", folder / f"{name}.predictions"
+    with open(path, "rb") as lines:
+        first.write_bytes(b"".join(next(lines) for _ in range(2000)))
+    hutch("vw", "-d", str(first), *options.split(), "-f", str(model), "--quiet", threads=1)
+    cache = ["--cache_file", str(folder / f"{name}.cache")] if cached else []
+
+    def run(threads: int) -> Took:
+        command = ["vw", "-t", "-i", str(model), "-d", str(path), *cache, "-p", str(out), "--quiet"]
+        wall, cpu = hutch(*command, threads=threads)
+        return Took(wall, cpu, hashlib.sha256(out.read_bytes()).hexdigest())
+
+    return run
+
+
+def crowd(model: str, items: int) -> Runner:
+    """Batch EM in a process of its own, which prints what `fit` prints."""
+
+    def run(threads: int) -> Took:
+        command = [sys.executable, __file__, "--fit", model, str(items)]
+        text = subprocess.check_output(command, env={**os.environ, "HUTCH_THREADS": str(threads)}, text=True)
+        wall, cpu, digest = text.split()
+        return Took(float(wall), float(cpu), digest)
+
+    return run
+
+
+def fit(name: str, items: int) -> None:
+    """Fit a crowd model to simulated labels: 5,000 workers, 4 classes, 5 labels an item; print seconds and a digest."""
+    from hutch.crowd.simulate import simulate
+    from hutch.crowd.table import BUILT_IN
+
+    [kind] = [kind for kind in BUILT_IN if kind.name == name]
+    model = kind(**({"iterations": 5} if name == "nominal" else {}))
+    model.fit(simulate(50, 10, 4, 5).labels)
+    labels = simulate(items, 5_000, 4, 5, seed=1).labels
+    begun, used = time.perf_counter(), time.process_time()
+    found = model.fit(labels)
+    print(time.perf_counter() - begun, time.process_time() - used, end=" ")
+    arrays = [found.posterior, *found.state.workers.values()]
+    print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
+
+
+def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runner]]]:
+    """What is measured: by name, the words of the table and what makes it ready."""
+    words = data(folder, "words", round(500_000 * scale))
+    clicks = data(folder, "clicks", round(500_000 * scale))
+    classes = f"{LOGISTIC} --oaa {CLASSES}"
+    items = round(200_000 * scale)
+    found: dict[str, tuple[str, Callable[[], Runner]]] = {
+        "words": ("predict a bag of words from text", lambda: prediction(words, LOGISTIC, folder)),
+        "cache": ("the same from the cache", lambda: prediction(words, LOGISTIC, folder, cached=True)),
+        "classes": (
+            f"predict {CLASSES} classes, one against all, from text",
+            lambda: prediction(of_classes(words), classes, folder),
+        ),
+        "clicks-q": ("predict ad clicks with -q ic, from text", lambda: prediction(clicks, f"{CLICKS} -q ic", folder)),
+    }
+    for model in CROWDS:
+        found[model] = (f"batch EM of {items * 5:,} labels, {model}", lambda model=model: crowd(model, items))
+    return found
+
+
+def row(text: str, runner: Runner, counts: list[int], repeats: int) -> str:
+    """A row of the table."""
+    runner(counts[-1])  # kernels, caches
+    found: dict[int, list[Took]] = {count: [] for count in counts}
+    for _ in range(repeats):
+        for count in counts:
+            found[count].append(runner(count))
+    if len({took.digest for each in found.values() for took in each}) > 1:
+        sys.exit(f"{text}: the number of threads changes what comes out")
+    least = [(min(took.wall for took in found[count]), min(took.cpu for took in found[count])) for count in counts]
+    gains = [f"{least[0][0] / wall:.2f}" for wall, _ in least[1:]]
+    return f"| {' | '.join([text, *(f'{wall:.2f} / {cpu:.2f}' for wall, cpu in least), *gains])} |"
+
+
+def section(rows: list[str], options: argparse.Namespace, load: str) -> str:
+    """The last section of the page."""
+    counts = options.threads
+    heads = [f"{count} thread{'s' * (count > 1)}: wall s / CPU s" for count in counts]
+    heads += [f"faster with {count}" for count in counts[1:]]
+    lines = [
+        MARK,
+        "",
+        "Written by `python benchmarks/threads.py`: whole processes of `hutch vw -t`, batch EM of labels in memory,",
+        f"the least of {options.repeats} runs each, in alternation. Predictions, posteriors and counts of workers are",
+        f"the same to the bit. Measured on: {about(load)}, --scale {options.scale:g}.",
+        "",
+        f"| | {' | '.join(heads)} |",
+        f"|{'---|' * (1 + len(heads))}",
+        *rows,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print, write the section."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("--folder", type=Path, default=ROOT / ".speed", help="inputs, models, caches")
+    arguments.add_argument("--scale", type=float, default=0.2)
+    arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    arguments.add_argument("--only", nargs="*")
+    arguments.add_argument("--no-page", action="store_true", help="only print")
+    arguments.add_argument("--fit", nargs=2, help=argparse.SUPPRESS)
+    options = arguments.parse_args()
+    if options.fit:
+        fit(options.fit[0], int(options.fit[1]))
+        return
+    folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    load, rows = f"{os.getloadavg()[0]:.1f}", []
+    for name, (text, ready) in cases(folder, options.scale).items():
+        if options.only and name not in options.only:
+            continue
+        rows.append(row(text, ready(), options.threads, options.repeats))
+        print(rows[-1], flush=True)
+    if not options.no_page and not options.only:
+        before = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+        PAGE.write_text(before + section(rows, options, load), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
