@@ -367,7 +367,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
 def _numbers(y: Any) -> Any:
     """y, unless it is words, of which scikit-learn's own checks say nothing that helps."""
     values = np.asarray(y) if isinstance(y, list | np.ndarray) else y
-    if getattr(getattr(values, "dtype", None), "kind", "") in "US" and len(values):
+    if isinstance(values, np.ndarray) and values.dtype.kind in "US" and values.size:
         raise ValueError(f"y: got {values.flat[0].item()!r}, wanted numbers; HutchClassifier takes names of classes")
     return y
 
