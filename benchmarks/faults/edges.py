@@ -23,6 +23,7 @@ _CLASS_BANDIT, _BAYESIAN = "reductions/class_bandits/class_bandit.py", "reductio
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "vw/json/kernel.py", "cli/em.py"
 
 _DATA = "tests/core/data/test_"
+_BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
     _SVMLIGHT: [f"{_DATA}readers.py", f"{_DATA}places.py", f"{_DATA}sources.py"],
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
@@ -37,12 +38,12 @@ TESTS: dict[str, list[str]] = {
     _ONE: ["tests/core/run/test_one.py"],
     _CONSTANT: ["tests/core/run/test_progress.py", "tests/vw/test_peer.py", "tests/vw/test_cases.py"],
     _PROGRESS: ["tests/core/run/test_progress.py", "tests/core/run/test_passes.py", "tests/vw/test_peer.py"],
-    _STORE: [f"tests/active/test_{name}.py" for name in ("store", "undo", "estimate", "loop", "page")],
+    _STORE: ["tests/active/test_store.py", "tests/active/test_loop.py"],
     _UNDO: ["tests/active/test_undo.py"],
     _LOOP: ["tests/active/test_loop.py"],
-    _METRICS: ["tests/serve/test_http.py", "tests/serve/test_process.py"],
-    _GUARD: ["tests/serve/test_http.py"],
-    _SERVED: ["tests/serve/test_http.py", "tests/serve/test_decisions.py", "tests/serve/test_process.py"],
+    _METRICS: ["tests/serve/test_http.py::test_figures_and_documentation"],
+    _GUARD: ["tests/serve/test_http.py::test_foreign_pages_teach_nothing"],
+    _SERVED: ["tests/serve/test_http.py", "tests/serve/test_decisions.py"],
     _LINES: ["tests/vw/test_daemon.py", "tests/serve/test_lines.py"],
     _PIECES: ["tests/distributed/test_pieces.py", "tests/distributed/test_rounds.py"],
     _PREDICTIONS: ["tests/distributed/test_predictions.py"],
@@ -52,12 +53,12 @@ TESTS: dict[str, list[str]] = {
     _AGREEMENT: ["tests/crowd/quality/test_quality.py"],
     _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
     _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
-    _ALL_PAIRS: ["tests/reductions/bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
-    _EPSILON: ["tests/reductions/bandits/test_layers.py"],
-    _SAMPLE: ["tests/reductions/bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
+    _ALL_PAIRS: [f"{_BANDITS}all_pairs_learn_differences_as_by_hand"],
+    _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
+    _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
     _CLASS_BANDIT: ["tests/reductions/class_bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
-    _SKLEARN: ["tests/test_sklearn.py", "tests/test_sklearn_frames.py"],
+    _SKLEARN: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
     _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
     _EM: ["tests/cli/test_em.py"],
 }

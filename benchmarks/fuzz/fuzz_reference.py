@@ -134,10 +134,8 @@ def name_hash(text, start, stop, seed, hash_all):
 def power(exponent):
     """VW's table of powers of ten, entry by entry."""
     exponent = (exponent + 128) % 256 - 128
-    if exponent > 38:
-        return F(np.inf)
-    if exponent < -37:
-        return F(0)
+    if exponent > 38 or exponent < -37:
+        return F(np.inf) if exponent > 38 else F(0)
     result = F(1)
     for _ in range(abs(exponent)):
         result = F(result * F(10)) if exponent > 0 else F(result / F(10))
@@ -326,6 +324,8 @@ def read_label(out, text, start, stop, kind):
                 out.importance[row] = F(0)
         if count > 2:
             out.base[row] = label_number(out, text, words[2, 0], words[2, 1], problems.BAD_BASE)
+        if np.isinf(out.labels[row]) or np.isinf(out.importance[row]) or np.isinf(out.base[row]):
+            out.labels[row], out.importance[row], out.base[row] = UNLABELED, F(1), F(0)
 
 
 @njit

@@ -75,7 +75,7 @@ def read_integer(start, stop, largest):
 
 @helper
 def read_simple_label(state, start, end, multiclass):
-    """`label [importance [base]]`, or `class [importance]`; too many words leave the example unlabeled."""
+    """`label [importance [base]]`, or `class [importance]`; too many words or infinity leave it unlabeled."""
     first, stop = next_word(start, end)
     second, second_stop = next_word(stop, end)
     third, third_stop = next_word(second_stop, end)
@@ -98,7 +98,8 @@ def read_simple_label(state, start, end, multiclass):
             importance = float32(0)
     if third < third_stop:
         base = read_number(state, third, third_stop, problems.BAD_BASE)
-    set_label(state, label, importance, base)
+    if abs(label) < np.inf and importance < np.inf and abs(base) < np.inf:
+        set_label(state, label, importance, base)
 
 
 @helper

@@ -73,7 +73,11 @@ KINDS = (
     Kind("NaN namespace value", "1 is used", "a number"),
     Kind("bad feature value", "the rest of the line is dropped", "a blank or a bar after the value"),
     Kind("NaN feature value", "the feature is dropped", "a number"),
-    Kind("infinite number", "the number is beyond float32", "a number below 3.4e38"),
+    Kind(
+        "infinite number",
+        "the number is beyond float32; before the bar it leaves the line without a label",
+        "a number below 3.4e38",
+    ),
     Kind("carriage return in the line", "the rest of the line is dropped", "a blank or the end of the line"),
     Kind("NUL byte", "the line holds a NUL byte", "UTF-8 text"),
     Kind(

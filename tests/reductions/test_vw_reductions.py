@@ -241,10 +241,112 @@ def test_grams_of_neighbours(size, skips, grams):
     assert seen > chain.predict(["|a z y x |b w"])[0]
 
 
+def test_grams_are_those_of_the_line_for_every_sub_model():
+    lines = lines_of()
+    layers = [{"one_against_all": {"classes": 4}}, {"ngrams": {"size": 2}}, {"linear": {"loss": "logistic"}}]
+    below, above = make(*layers), make(layers[1], layers[0], layers[2])
+    np.testing.assert_array_equal(below.learn(lines), above.learn(lines))
+    np.testing.assert_array_equal(below.weights, above.weights)
+
+
+def test_merged_namespaces_have_the_features_of_all():
+    merged = make({"merge_namespaces": {"names": {"c": "b", "d": "b"}}}, {"linear": {"interactions": ["ab"]}})
+    apart = make({"linear": {"interactions": ["ab", "ac", "ad"]}})
+    found = []
+    for chain in (merged, apart):
+        chain.predict(["|c x:2 y |a u v:3 |d z:0.5 |b w"])
+        rows, values, _ = chain.layers[-1].gathered()
+        found.append(sorted(zip(rows.tolist(), values.tolist(), strict=True)))
+    assert found[0] == found[1] and len(found[0]) == 6 + 1 + 2 * 4
+
+
+class Tournament:
+    """Matches that are learned by plain steps of the hinge loss, and finals, in the order in which VW plays them."""
+
+    def __init__(self, classes, errors, rate):
+        self.players, self.champions = draw_up(classes, errors)
+        self.classes, self.errors, self.rate = classes, errors, rate
+        self.finals, self.height = (classes - 1) * (errors + 1), errors.bit_length()
+        self.w = np.zeros((self.finals + errors, 4))
+
+    def predict(self, x):
+        champion = 0
+        for i in reversed(range(self.height)):
+            right = champion | 1 << i
+            if right <= self.errors and self.w[self.finals + right - 1] @ x > 0:
+                champion = right
+        k = self.champions[champion]
+        while k >= self.classes:
+            k = self.players[k]["right" if self.w[k - self.classes] @ x > 0 else "left"]
+        return k
+
+    def teach(self, problem, side, importance, x):
+        before = self.w[problem] @ x
+        if side * before < 1:
+            self.w[problem] += self.rate * importance * side * x
+        return before
+
+    def learn(self, x, k, importance):
+        match, won = self.players[k]["winner_to"], []
+        side = -1 if self.players[match]["left"] == k else 1
+        while match:
+            player = self.players[match]
+            self.teach(match - self.classes, side, importance, x)
+            wins = side * (self.w[match - self.classes] @ x) > 0
+            coming = player["winner_to"] if wins else player["loser_to"]
+            if player["last"] or (not wins and not coming):
+                won.append(wins)
+            if not player["last"]:  # else the side stays, as in VW
+                side = -1 if self.players[coming]["left"] == match else 1
+            match = coming
+        for i in range(self.height):
+            j = 0
+            while j < len(won) // 2:
+                left, right = won[2 * j], won[2 * j + 1]
+                won[j] = left
+                if left != right:
+                    problem = self.finals + j * (1 << (i + 1)) + (1 << i) - 1
+                    score = self.teach(problem, -1 if left else 1, 1 << (self.height - i - 1), x)
+                    won[j] = right if score > 0 else left
+                if len(won) % 2:
+                    won[len(won) // 2] = won[-1]
+                won = won[: (1 + len(won)) // 2]
+                j += 1
+
+
+@pytest.mark.parametrize("errors", [0, 1, 3])
+def test_a_tournament_is_its_matches(errors):
+    plain = {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0, "learning_rate": 0.25}
+    limits = {"min_prediction": -50.0, "max_prediction": 50.0}
+    layers = {"error_correcting_tournament": {"classes": 5, "errors": errors}}, {"linear": {"loss": "hinge"}}
+    layers[1]["linear"] |= {**plain, **limits}
+    chain = make(*layers)
+    random, twin = np.random.default_rng(0), Tournament(5, errors, 0.25)
+    for _ in range(300):
+        x, importance = random.integers(-2, 3, 3).astype(float), float(random.choice([0.5, 1.0, 4.0]))
+        k = int(random.integers(5)) if random.random() < 0.3 else int(abs(x @ [1, 2, 4]) % 5)
+        line = f"{k + 1} {importance} |a " + " ".join(f"{j}:{v}" for j, v in enumerate(x))
+        x = np.append(x, 1.0)
+        assert chain.learn([line])[0] == twin.predict(x) + 1
+        twin.learn(x, k, importance)
+    found, wanted = (np.sort(w[w != 0]) for w in (chain.weights[:, 0], twin.w))
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
 def test_costs_choose_the_cheapest():
     chain = make({"cost_sensitive_one_against_all": {"classes": 3}}, "linear")
     chain.learn(["1:0 2:5 3:9 | a", "1:5 2:0 3:9 | b"] * 20)
     assert chain.predict(["| a", "| b", "2 3 | a"]).tolist() == [1, 2, 2]
+
+
+def test_an_example_of_costs_weighs_as_its_last_class():
+    """As in VW: where the last class has no cost, neither weight nor loss counts; the other classes are learned."""
+    chain = make({"cost_sensitive_one_against_all": {"classes": 3}}, "linear")
+    for line, weight in [("1:1 2 3:2 | a", 1), ("2 1:2 | a", 2), ("1:1 2 | b", 2), ("2:0 3:1 1 | c", 2)]:
+        before = chain.weights.copy()
+        chain.learn([line])
+        assert chain.statistics.weighted_labeled == weight
+        assert not np.array_equal(chain.weights, before)
 
 
 @pytest.mark.parametrize(
@@ -264,6 +366,46 @@ def test_link_is_a_function_of_the_prediction(function, formula):
     )
     np.testing.assert_allclose(linked.learn(lines), formula(plain.learn(lines)), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(linked.weights, plain.weights)
+
+
+@pytest.mark.parametrize(
+    ("function", "through"),
+    [("logistic", 1 / (1 + np.exp(-0.7))), ("glf1", 2 / (1 + np.exp(-0.7)) - 1), ("poisson", np.exp(0.7))],
+)
+def test_what_moves_a_prediction_to_a_threshold_is_the_same_through_a_link(function, through):
+    active, linear = {"replay": 0, "simulation": False}, {"linear": {"loss": "logistic"}}
+    linked = make({"active": {**active, "threshold": float(through)}}, {"link": {"function": function}}, linear)
+    plain = make({"active": {**active, "threshold": 0.7}}, linear)
+    scores = []
+    for chain in (linked, plain):
+        chain.learn(simple_of(lines_of()))
+        trace = chain.layers[0].trace(1)
+        chain.predict(["|a c1 n3 |b m1:0.5"])
+        scores.append(trace["score"][0])
+    assert 0 < scores[0] < np.inf and scores[0] == pytest.approx(scores[1], rel=1e-4)
+
+
+@pytest.mark.parametrize("lines", [["1 |a x:2 y |b u v:0.5"], ["1 |a x:2 y |b u v:0.5"] * 3])
+def test_sides_of_a_low_rank_pair_take_turns(lines):
+    """One more line before, which teaches nothing, lets the other side begin."""
+
+    def weights(pair, lines):
+        chain = make({"low_rank_quadratic": {"pairs": [{"namespaces": pair, "rank": 2}]}}, "linear")
+        chain.learn(lines)
+        return chain.weights
+
+    later = weights(["a", "b"], ["|c z", *lines])
+    np.testing.assert_array_equal(later, weights(["b", "a"], lines))
+    assert not np.array_equal(later, weights(["a", "b"], lines))
+
+
+def test_dropout_leaves_out_half_of_the_latent_features():
+    pair, counts = {"namespaces": ["a", "b"], "rank": 200}, []
+    for dropout in (False, True):
+        chain = make({"low_rank_quadratic": {"pairs": [pair], "dropout": dropout}}, "linear")
+        chain.learn(["1 |a x |b y"])
+        counts.append(np.count_nonzero(chain.weights[:, 0]) - 3)  # the line's own features and the constant
+    assert counts[0] == 400 and 260 < counts[1] < 340  # drawn in one of the two rounds, or in both: three quarters
 
 
 def test_binary_says_the_sign():

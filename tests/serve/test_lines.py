@@ -55,7 +55,6 @@ async def echo(lines: bytes) -> bytes:
         ({"token": "s"}, b"token s\na\n", b"a\n"),
         ({"token": "s"}, b"a\n", b"error: wanted the line 'token TOKEN' first\n"),
         ({"token": "s"}, b"token t\na\n", b"error: wanted the line 'token TOKEN' first\n"),
-        ({"limits": Limits(connections=0)}, b"", b""),
     ],
 )
 def test_a_connection(options: dict[str, Any], sent: bytes, wanted: bytes) -> None:
@@ -66,6 +65,22 @@ def test_a_connection(options: dict[str, Any], sent: bytes, wanted: bytes) -> No
             assert wanted.startswith((b"error", b"a\nerror"))
 
     over_tcp(echo, use, **options)
+
+
+def test_a_connection_beyond_the_limit_is_closed() -> None:
+    async def use(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"a\n")
+        assert await reader.readline() == b"a\n"
+        other, unheard = await asyncio.open_connection("127.0.0.1", port)
+        assert await asyncio.wait_for(other.read(), 10) == b""  # closed, though nothing was sent
+        unheard.close()
+        writer.write_eof()
+        assert await reader.read() == b""
+        writer.close()
+        assert await say(port, b"b\n") == b"b\n"
+
+    over_tcp(echo, use, limits=Limits(connections=1))
 
 
 def test_clients_take_turns() -> None:

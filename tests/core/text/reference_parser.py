@@ -15,9 +15,9 @@ F = np.float32
 def is_misread(word: bytes) -> bool:
     """Whether a number is hexadecimal, or its exponent less its decimals needs more than 8 bits."""
     mantissa, _, exponent = word.lower().partition(b"e")
-    power = int(re.sub(rb"[^0-9-]", b"", exponent) or b"0") - min(
-        35, len(re.findall(rb"[0-9]", mantissa.partition(b".")[2]))
-    )
+    digits = int(re.sub(rb"[^0-9]", b"", exponent) or b"0")  # there may be a sign alone
+    decimals = len(re.findall(rb"[0-9]", mantissa.partition(b".")[2]))
+    power = (-digits if b"-" in exponent else digits) - min(35, decimals)
     return b"x" in word.lower() or not -128 <= power <= 127
 
 
@@ -174,6 +174,8 @@ class ReferenceParser:
                     row.importance = 0.0
             if len(words) > 2:
                 row.base = self.label_number(words[2], kinds.BAD_BASE)
+            if np.isinf([row.label, row.importance, row.base]).any():
+                row.label, row.importance, row.base = float(UNLABELED), 1.0, 0.0
 
     def label_number(self, word: bytes, kind: int) -> float:
         value, used = number(word)

@@ -210,6 +210,14 @@ def test_infinite_values_are_kept_and_reported() -> None:
     assert parser.problems.counts[kinds.INFINITE_NUMBER] == 3
 
 
+def test_an_infinite_number_before_the_bar_leaves_the_line_without_a_label() -> None:
+    parser = TextParser(ParserOptions(label="simple"))
+    batch = parser.parse(b"1e39 |f a\n1 inf |f a\n1 2 -1e39 |f a\n1 2 3 |f a\n")
+    assert batch.labels.tolist() == [*[float(UNLABELED)] * 3, 1.0]
+    assert batch.importance.tolist() == [1.0, 1.0, 1.0, 2.0] and batch.base.tolist() == [0.0, 0.0, 0.0, 3.0]
+    assert parser.problems.counts[kinds.INFINITE_NUMBER] == 3
+
+
 @pytest.mark.parametrize(
     ("line", "kind", "column", "got"),
     [

@@ -58,6 +58,11 @@ def example_record(features, namespaces, costs, label):
     return record, arrays
 
 
+def words_of(indices, values, offsets, ids, classes, costs):
+    """Room for an example: at most 50 words of 8 bytes, with up to 39 features, 3 namespaces and 4 costs."""
+    return len(offsets) + 2 * -(-len(indices) // 2) + -(-len(ids) // 2) + 2 * -(-len(costs) // 2)
+
+
 def read(address, count, kind):
     size = count * np.dtype(kind).itemsize
     return np.frombuffer((np.ctypeslib.ctypes.c_char * size).from_address(int(address)), kind) if size else []
@@ -67,7 +72,7 @@ def test_memory_keeps_the_latest_examples_whole():
     random = np.random.default_rng(3)
     memory, kept = Memory(160), deque()
     at, out = np.uint64(memory.record.address), np.zeros(1, EXAMPLE)
-    largest = 0
+    largest, forgotten = 0, False
     for number in range(300):
         features, namespaces, costs = (
             int(random.integers(0, 40)),
@@ -82,6 +87,9 @@ def test_memory_keeps_the_latest_examples_whole():
             kept.append((number, arrays))
         while len(kept) > len(memory):
             kept.popleft()
+            forgotten = True
+        if forgotten and len(memory) < 10:  # no more than had to be: two gaps, each smaller than an example
+            assert sum(words_of(*arrays) for _, arrays in kept) > 160 - 2 * 50
         largest = max(largest, len(kept))
         for k, (label, (indices, values, offsets, ids, classes, costs_)) in enumerate(kept):
             assert recall(at, np.uint64(k), np.uint64(out.ctypes.data)) == (label, 2)

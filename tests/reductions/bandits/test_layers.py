@@ -111,6 +111,29 @@ def test_squarecb_by_its_formula():
         scored.learn([record if last else {**record, "probability": 1.0}])  # which is how SquareCB has it learned
 
 
+def _epsilon_greedy(scores):
+    best = scores - scores.min() <= 1e-4 * np.maximum(1, abs(scores.min()))
+    return 0.3 / len(scores) + 0.7 * best / best.sum()
+
+
+def _softmax(scores):
+    weights = np.exp(-2 * scores)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize(
+    ("explorer", "formula"),
+    [({"explore_epsilon": {"epsilon": 0.3}}, _epsilon_greedy), ({"explore_softmax": {"rate": 2.0}}, _softmax)],
+    ids=["epsilon", "softmax"],
+)
+def test_simple_explorers_by_their_formulas(explorer, formula):
+    chain, scored = _plain(explorer), _plain()
+    for record, *_ in _decisions(40):
+        wanted = formula(scored.predict([record]).astype(float))
+        np.testing.assert_allclose(chain.learn([record]), wanted, rtol=1e-4)
+        scored.learn([record])
+
+
 def test_the_loss_of_an_explorer_is_the_inverse_propensity_estimate_of_its_cost():
     chain, estimate = _plain({"explore_epsilon": {"epsilon": 0.3}}), 0.0
     for record, _, chosen, cost, probability in _decisions(40):

@@ -87,6 +87,32 @@ def test_a_boundary_leaves_at_most_so_many_labels_of_each_row(beta: float | None
     assert found == {tuple(np.round((row / row.sum(axis=1, keepdims=True)).ravel(), 6)) for row in rows}
 
 
+def test_shares_of_stored_tables_follow_what_they_predict() -> None:
+    """Fixed share: each times its probability of the label, scaled to 1, a hundredth of that divided equally."""
+    chain = build(KNOWN, gold="gold", clarity=1.0, warm_up=0, stored_rows=3)
+    random, lines, shares = np.random.default_rng(2), [], np.zeros(0)
+    said = [(int(random.integers(CLASSES)), int(random.integers(CLASSES)), e) for e in (0, 1, 2) for _ in range(30)]
+    for z, label, epoch in said:
+        lines += [f"{z + 1} |time e{epoch} |worker gold", f"{label + 1} |time e{epoch} |worker w", ""]
+    chain.learn(lines)
+    crowd: Any = chain.layers[1]
+    for z, label, _ in said[:5]:
+        known, tables = crowd.saved()["anchor.shares"], crowd.saved()["anchor.tables"]
+        [slot] = np.flatnonzero(known.any(axis=1))
+        before, stored = known[slot].copy(), tables[slot].copy()
+        first, second = crowd.crowd.strengths[:2]
+        skill = crowd.crowd.skill[slot]
+        prior = first * crowd.crowd.population.reshape(CLASSES, CLASSES)[label, z]
+        prior += second * (skill if label == z else (1 - skill) / (CLASSES - 1))
+        counts, rows = stored[:, : CLASSES**2].reshape(-1, CLASSES, CLASSES), stored[:, CLASSES**2 :][:, :CLASSES]
+        wanted = before * (prior + counts[:, label, z]) / (first + second + rows[:, z])
+        chain.learn([f"{z + 1} |time e2 |worker gold", f"{label + 1} |time e2 |worker w", ""])
+        shares = crowd.saved()["anchor.shares"][slot]
+        used = np.count_nonzero(before)
+        np.testing.assert_allclose(shares, np.where(before > 0, 0.99 * wanted / wanted.sum() + 0.01 / used, 0))
+    assert used > 1 and len(set(shares.tolist())) > 1
+
+
 def test_drift_is_told_by_the_likelihood_of_a_label_before_it_is_learned() -> None:
     """Mean log-likelihood of an item's labels, as the stream has it; the first 8 items of a segment are left out."""
     labels = simulate(60, 9, CLASSES, 3, seed=1).labels
