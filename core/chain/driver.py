@@ -11,6 +11,7 @@ from hutch.core.kernel.abi import (
     UNLABELED,
     array_at,
     call,
+    caller_of,
     example_of,
     float32s_at,
     int64s_at,
@@ -22,7 +23,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
 )
 from hutch.core.kernel.cache import entry
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.decorators import inlined, intrinsic
 
 CACHE_LINE = np.uint64(64)
 FETCHED = np.uint64(256)
@@ -55,6 +56,8 @@ RUN = np.dtype(
         ("ignored", "u8"),  # namespace ids to leave out, or with `inverse` the only ones to keep
         ("ignored_count", "u8"),
         ("inverse", "i8"),
+        ("keep", "u8"),  # address of the kernel `keep`, where namespaces are ignored; else 0
+        ("show_costs", "u8"),  # address of the kernel `show_costs`, where labels have costs; else 0
         ("kept_indices", "u8"),  # room for one example's kept features and namespaces
         ("kept_values", "u8"),
         ("kept_namespaces", "u8"),
@@ -91,9 +94,25 @@ def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDA
     return arrays
 
 
-@helper
-def _keep(r, e, first, last):
-    """Point the example to copies of the features of the namespaces that stay."""
+_BY_ADDRESS = "int64(uint64, uint64, uint64)"
+"""What few chains need is a kernel of its own, so that the others do not compile it."""
+
+
+@intrinsic
+def _call(typing_context: Any, address: Any, run: Any, first: Any, last: Any) -> Any:
+    return caller_of(_BY_ADDRESS)
+
+
+@entry(_BY_ADDRESS)
+def keep(run, first, last):
+    """Point the example to copies of the features of the namespaces, from the first on, that stay; returns 0.
+
+    Args:
+        run: address of a RUN record.
+        first, last: the namespaces of the example, the last exclusive.
+    """
+    r = run_of(run)
+    e = example_of(r.example)
     indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
     starts, ids = int64s_at(r.namespace_ptr, last + uint64(1)), uint32s_at(r.namespace_id, last)
     ignored, count, features = uint32s_at(r.ignored, r.ignored_count), uint64(0), uint64(0)
@@ -112,6 +131,7 @@ def _keep(r, e, first, last):
     kept_starts[count] = features
     e.indices, e.values, e.length = r.kept_indices, r.kept_values, features
     e.namespaces, e.namespace_ids, e.namespace_count = r.kept_namespaces, r.kept_ids, count
+    return int64(0)
 
 
 @inlined
@@ -125,26 +145,33 @@ def _fetch(r, shared, i):
             prefetch(weights + (uint64(indices[k]) * block & mask) + line)
 
 
-@inlined
-def _show_costs(r, e, i):
-    """Point the example to its costs; returns whether one is given."""
-    ends = int64s_at(r.cost_ptr, uint64(0))
+@entry(_BY_ADDRESS)
+def show_costs(run, i, unused):
+    """Point the example to the costs of example `i` of the batch; returns whether one is given.
+
+    Args:
+        run: address of a RUN record.
+        i: number of the example.
+        unused: the signature is that of `keep`.
+    """
+    r = run_of(run)
+    e, ends = example_of(r.example), int64s_at(r.cost_ptr, uint64(0))
     first, last, given = uint64(ends[i]), uint64(ends[i + uint64(1)]), False
     e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
     e.cost_count = last - first
     for k in range(first, last):
         no_unroll()
         given |= float32s_at(r.costs, last)[k] != UNLABELED
-    return given
+    return int64(given)
 
 
 @inlined
-def _show(r, e, i):
+def _show(run, r, e, i):
     """Let the EXAMPLE record be example `i`; returns whether it has a label."""
     row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
     start, first, last = uint64(row_ptr[i]), uint64(row_namespaces[i]), uint64(row_namespaces[i + uint64(1)])
     if r.ignored_count != uint64(0):
-        _keep(r, e, first, last)
+        _call(r.keep, run, first, last)
     else:
         e.indices, e.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
         e.length = uint64(row_ptr[i + uint64(1)]) - start
@@ -160,7 +187,7 @@ def _show(r, e, i):
     e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), e.length
     if r.classes > uint64(0):
         e.scores = r.scores + uint64(4) * r.classes * i
-    return e.label != UNLABELED if r.cost_ptr == uint64(0) else _show_costs(r, e, i)
+    return e.label != UNLABELED if r.cost_ptr == uint64(0) else _call(r.show_costs, run, i, uint64(0)) != 0
 
 
 @inlined
@@ -221,7 +248,7 @@ def drive(run, start):
     for i in range(uint64(start), size):
         if r.ahead == uint64(0) and i + uint64(1) < size:
             _fetch(r, shared, i + uint64(1))
-        labeled = _show(r, e, i)
+        labeled = _show(run, r, e, i)
         e.number = shared.examples
         e.line += uint64(1)
         label, weight = e.label, e.importance

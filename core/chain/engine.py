@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.contract import kernels_of, limits_of, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
-from hutch.core.chain.driver import RUN, TALLY, drive, make_scratch, recount
+from hutch.core.chain.driver import RUN, TALLY, drive, make_scratch, recount, show_costs
+from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits, check_arrays
 from hutch.core.chain.neighbours import check_calls, check_neighbours
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Reduction
@@ -185,7 +186,8 @@ class Engine:
         self._run = np.zeros(1, RUN)
         self._run["top"], self._run["example"] = self._records.ctypes.data, self._example.ctypes.data
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
-        self._run["inverse"] = bool(keep)
+        self._run["inverse"], self._run["keep"] = bool(keep), keep_kernel.address if names else 0
+        self._run["show_costs"] = show_costs.address if self.takes is Labels.COST_SENSITIVE else 0
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         kind = _KINDS.get(self.takes)
         self._decisions = None if kind is None else DecisionDriver(self._run, kind)
