@@ -17,6 +17,7 @@ from hutch.active.lines import labelled
 from hutch.active.pool import Pool
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.active.store import Store
+from hutch.active.typical import first_round
 from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, UsageError, at
@@ -130,7 +131,10 @@ def ask(
         if count == 0:
             return []
         if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
-            drawn, examples = smallest(left, count), count
+            seed = [chain.config.seed, len(store.rounds())]
+            knows = int(layer.progress["bought"][0]) > 0 or not layer.declared("one_pass")
+            drawn = smallest(left, count) if knows else first_round(chain, scores, asked, count, seed)
+            examples = count
             chances = np.ones(count)
         else:
             layer.pool_probabilities(left, count, out=left)

@@ -48,7 +48,8 @@ MERGING = {
     "error_weight": "add",
 }
 """How what is kept beside the weight table is merged."""
-_NOISE_AT_FIRST, _NOISE_SHARE, _PRECISION_AT_FIRST = 0.6, 0.8, 3.0
+_NOISE_AT_FIRST, _NOISE_SHARE = 0.6, 0.8
+_PRECISION_AT_FIRST = {"left": 3.0, "right": 3.0, "other": 10.0}
 
 
 class DyadicParameters(Parameters):
@@ -169,8 +170,8 @@ class Dyadic(Reduction):
         self._pairs = np.array(ids, np.uint32)
         self.learned = np.zeros(context.submodels, LEARNED)
         self.learned["noise"], self.learned["pace"] = _NOISE_AT_FIRST, 1.0
-        for kind in ("left", "right", "other"):
-            self.learned[f"{kind}_precision"] = _PRECISION_AT_FIRST
+        for kind, precision in _PRECISION_AT_FIRST.items():
+            self.learned[f"{kind}_precision"] = precision
         self._raters: Raters | None = None
         if p.implicit:
             if context.submodels > 1:

@@ -272,7 +272,7 @@ def end_pass(weights: NDArray[np.float32], learned: Any, noise_share: float) -> 
     rows[:, [COUNT_BEFORE, PRECISION_BEFORE]] = rows[:, [COUNT, PRECISION]]
     rows[:, [COUNT, PRECISION]] = 0
     weights[seen, : PRECISION_BEFORE + 1] = rows
-    for name, kind in (("left", LEFT), ("right", RIGHT)):
+    for name, kind in (("left", LEFT), ("right", RIGHT), ("other", OTHER)):
         own = rows[rows[:, KIND] == kind].astype(np.float64)
         if len(own):
             variance = 1 / (learned[f"{name}_precision"] + own[:, COUNT_BEFORE] / learned["noise"])

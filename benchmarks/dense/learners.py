@@ -1,6 +1,6 @@
 """Learners of dense rows: error after one pass, and time; the tables of docs/reductions/bayesian_linear.md.
 
-    python benchmarks/dense.py [--seeds 10] [--peers] [--active] [--choice] [--speed]
+    python benchmarks/dense/learners.py [--seeds 10] [--peers] [--active] [--choice] [--speed]
 
 Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
 digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`
@@ -22,6 +22,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
 from hutch.active.drawing import choose
+from hutch.active.typical import typical
 from hutch.chain import Chain
 
 BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
@@ -199,8 +200,11 @@ def streamed(budget, rule, seed):
     return error_of(chain, test), *found
 
 
-def pooled(rule, seed, batch, total=200):
-    """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels."""
+def pooled(rule, seed, batch, by_chance=False, total=200):
+    """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels.
+
+    With `margin` the first round is of typical rows, unless it is by chance.
+    """
     (rows, labels), (train, test) = odd_or_even(), divided(seed)
     chain = asking(seed, rule=rule, simulation=False)
     layer, left, found, places = chain.layers[0], np.arange(len(train)), [], []
@@ -209,7 +213,9 @@ def pooled(rule, seed, batch, total=200):
         chain.predict(rows[train[left]])
         scores = trace["score"].copy()
         layer.trace(0)
-        if rule == "margin":
+        if rule == "margin" and bought == 0 and not by_chance:
+            drawn = typical(rows[train].astype(float), batch, [seed, 0])
+        elif rule == "margin":
             drawn = np.argsort(scores, kind="stable")[:batch]
         else:
             drawn = choose(layer.pool_probabilities(scores, batch), [seed, bought])
@@ -267,12 +273,20 @@ def choice(options):
                 np.mean([batch_error(p, tests[k], np.minimum(1 / q, most)) for k, (_, p, q) in enumerate(runs)])
             )
         print(f"| stream, `{rule}` | | | | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
-    for rule, size in (("budget", 10), ("margin", 10), ("margin", 1), ("random", 10)):
-        runs = [pooled(rule, seed, size) for seed in seeds]
+    rounds = (
+        ("budget", 10, False),
+        ("margin", 10, True),
+        ("margin", 10, False),
+        ("margin", 1, True),
+        ("random", 10, False),
+    )
+    for rule, size, by_chance in rounds:
+        runs = [pooled(rule, seed, size, by_chance) for seed in seeds]
         cells = [*np.mean([errors for errors, _ in runs], axis=0)]
         cells.append(np.mean([batch_error(places, tests[k]) for k, (_, places) in enumerate(runs)]))
         told = " | ".join(f"{cell:.4f}" for cell in cells)
-        print(f"| pool, `{rule}`, rounds of {size} | {told} | | |", flush=True)
+        name = f"pool, `{rule}`, rounds of {size}" + (", the first by chance" if by_chance and size > 1 else "")
+        print(f"| {name} | {told} | | |", flush=True)
 
 
 def main():
