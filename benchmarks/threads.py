@@ -6,6 +6,7 @@
 Predictions are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of labels in
 memory, in a process of its own. Numbers of threads alternate, the least time of each counts, and what comes out must be
 the same to the bit. Wall times say something on a machine that does nothing else.
+The first row is what the machine itself gains, with threads that have nothing in common.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +81,19 @@ def prediction(path: Path, options: str, folder: Path, cached: bool = False) -> 
     return run
 
 
+def hashing() -> Runner:
+    """What threads of this machine gain where nothing stands between them: SHA-256 of eight pieces of memory."""
+    pieces = [bytes([k]) * (1 << 26) for k in range(8)]
+
+    def run(threads: int) -> Took:
+        begun, used = time.perf_counter(), time.process_time()
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(lambda piece: hashlib.sha256(piece).hexdigest(), pieces))
+        return Took(time.perf_counter() - begun, time.process_time() - used, "".join(found))
+
+    return run
+
+
 def crowd(model: str, items: int) -> Runner:
     """Batch EM in a process of its own, which prints what `fit` prints."""
 
@@ -114,6 +129,7 @@ def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runne
     classes = f"{LOGISTIC} --oaa {CLASSES}"
     items = round(200_000 * scale)
     found: dict[str, tuple[str, Callable[[], Runner]]] = {
+        "machine": ("the machine itself: SHA-256 of 512 MiB", hashing),
         "words": ("predict a bag of words from text", lambda: prediction(words, LOGISTIC, folder)),
         "cache": ("the same from the cache", lambda: prediction(words, LOGISTIC, folder, cached=True)),
         "classes": (
