@@ -1,5 +1,6 @@
 """`hutch train --shards` and `hutch predict --into`: work in parts, in processes or on a cluster."""
 
+import math
 import sys
 import time
 from typing import Any
@@ -47,7 +48,8 @@ def train_in_shards(
         if not rounds:
             tell(f"{'pass':>4} {'examples':>12} {'loss in shards':>15} {'held out':>10} {'step':>6}")
         row = f"{done.number:>4} {done.examples:>12} {done.average_loss:>15.6f}"
-        tell(f"{row} {done.holdout_loss:>10.6f} {done.step:>6g}")
+        held_out = "" if math.isnan(done.holdout_loss) else f"{done.holdout_loss:.6f}"
+        tell(f"{row} {held_out:>10} {done.step:>6g}")
         rounds.append(done)
         if options.model:
             chain.save(options.model)
@@ -68,14 +70,15 @@ def train_in_shards(
         )
     if options.model:
         chain.save(options.model)
-    losses = [done.holdout_loss for done in rounds]
-    tell(f"\nshards {shards}\npasses {len(rounds)}\naverage loss {min(losses):.6f} (held out)")
+    losses = [done.holdout_loss for done in rounds if not math.isnan(done.holdout_loss)]
+    loss, where = (min(losses), "held out") if losses else (rounds[-1].average_loss, "in shards, in the last pass")
+    tell(f"\nshards {shards}\npasses {len(rounds)}\naverage loss {loss:.6f} ({where})")
     if as_json:
         print(
             dumps(
                 {
                     "examples": sum(done.examples for done in rounds),
-                    "average_loss": min(losses),
+                    "average_loss": loss,
                     "seconds": time.perf_counter() - begun,
                     "passes": len(rounds),
                     "shards": shards,

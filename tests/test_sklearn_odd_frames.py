@@ -67,6 +67,8 @@ REFUSED: list[tuple[Callable[[], Any], Any, type[Exception], str]] = [
     (lambda: pd.concat([frame(), frame()], axis=1), LABELS, ValueError, "X: got 2 columns of the name 'number'"),
     (lambda: frame()["number"], LABELS, ValueError, r"X: got a Series, wanted a frame: X.to_frame\(\)"),
     (LAZY, LABELS, ValueError, r"X: got a LazyFrame, wanted a frame: X.collect\(\)"),
+    (lambda: ["good"] * ROWS, LABELS, ValueError, "X: got a list of texts, wanted a matrix, or a frame and columns="),
+    (lambda: [{"a": 1}] * ROWS, LABELS, ValueError, "X: got a list of records, wanted a matrix, or a frame of them"),
     (lambda: frame(id=[10**30] * ROWS), LABELS, DataError, "X: got an integer beyond 64 bits"),
     (with_infinity, LABELS, DataError, "<table>:4: column 'number': got inf"),
     (lambda: frame(pair=[[1, 2]] * ROWS), LABELS, DataError, "column 'pair' is list"),
@@ -79,6 +81,15 @@ REFUSED: list[tuple[Callable[[], Any], Any, type[Exception], str]] = [
 def test_what_cannot_be_learned_says_what_is_wrong(make: Any, y: Any, kind: Any, words: str) -> None:
     with pytest.raises(kind, match=words):
         HutchClassifier().fit(make(), y)
+
+
+def test_a_class_or_word_that_cannot_be_is_shown_as_it_was_given() -> None:
+    model = HutchClassifier().fit(frame(), np.where(LABELS == LABELS[0], "no", "yes"))
+    with pytest.raises(ValueError, match="y: got the class 'maybe', wanted one of 'no', 'yes'$"):
+        model.partial_fit(frame(), ["maybe"] * ROWS)
+    for make in (frame, lambda: np.ones((ROWS, 2))):
+        with pytest.raises(ValueError, match="y: got 'a', wanted numbers; HutchClassifier takes names"):
+            HutchRegressor().fit(make(), ["a"] * ROWS)
 
 
 def test_columns_are_those_of_fit_in_kind_and_name() -> None:

@@ -95,8 +95,20 @@ _RARE = (
         "as in VW without effect on predictions; VW also sets a weight that nothing reads",
     ),
     ("`--ect --error` with examples of importance 0", "Hutch only tests them; VW teaches them to the finals"),
+    (
+        "`--oaa` with `--coin`, `--pistol` or `--lrq`, and examples of importance 0",
+        "Hutch only tests them; VW takes note of the size of their features, and `--lrq` draws numbers for them",
+    ),
+    (
+        "`--oaa --pistol`",
+        "scores are made with the newest weights; VW's are one example older. The weights are the same",
+    ),
     ("a malformed class, such as `x3`", "Hutch reports it and goes on; VW stops reading"),
     ("negative importance", "Hutch's sums do not subtract it"),
+    (
+        "`--coin` and `--pistol` with an initial prediction (`1 1 0.25 |f a`)",
+        "it is a part of the prediction, as with every other learner; VW leaves it out",
+    ),
     (
         "continuing with `--oaa` or others with several sub-models",
         "exact in Hutch; VW keeps the norms of the first sub-model only",

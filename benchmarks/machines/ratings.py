@@ -119,7 +119,7 @@ def main() -> None:
     for name, errors in found.items():
         table = np.array(errors)
         off, root = table - one, np.sqrt(len(table))
-        cells = zip(table.mean(0), off.mean(0), off.std(0, ddof=1), strict=True)
+        cells = zip(table.mean(0), off.mean(0), off.std(0, ddof=int(len(table) > 1)), strict=True)
         texts = (f"{mean:.4f} {gap:+.4f} ± {spread / root:.4f} ({spread:.4f})" for mean, gap, spread in cells)
         print(f"{name:12} ", " | ".join(texts), flush=True)
 

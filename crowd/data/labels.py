@@ -20,6 +20,8 @@ from hutch.crowd.data.sheets import sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.json_export import is_json, read_json
 
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -122,21 +124,22 @@ def class_order(names: Iterable[str]) -> list[str]:
     """
 
     def key(name: str) -> tuple[bool, float, str]:
-        number = re.fullmatch(r"[+-]?\d+(\.\d*)?", name)
+        number = _NUMBER.fullmatch(name)
         return (number is None, float(name) if number else 0.0, name)
 
     return sorted(set(names), key=key)
 
 
 def almost_alike(names: Iterable[str]) -> list[list[str]]:
-    """Names that are equal but for case and blanks, which often are one class.
+    """Names that are equal but for case and blanks, or are one number, which often are one class.
 
-    >>> almost_alike(["dog", "cat ", "cat", "Dog", "fox"])
-    [['dog', 'Dog'], ['cat ', 'cat']]
+    >>> almost_alike(["dog", "cat ", "cat", "Dog", "fox", "1", "2", "1.0"])
+    [['dog', 'Dog'], ['cat ', 'cat'], ['1', '1.0']]
     """
-    groups: dict[str, list[str]] = defaultdict(list)
+    groups: dict[str | float, list[str]] = defaultdict(list)
     for name in names:
-        groups["".join(name.split()).casefold()].append(name)
+        folded = "".join(name.split()).casefold()
+        groups[float(folded) if _NUMBER.fullmatch(folded) else folded].append(name)
     return [group for group in groups.values() if len(group) > 1]
 
 

@@ -29,4 +29,4 @@ def identical(got: NDArray[np.float32], wanted: NDArray[np.float32], what: str) 
     different = np.flatnonzero(got != wanted)
     if len(different):
         i = int(different[0])
-        raise AssertionError(f"{what}: example {i}: got {got[i]!r}, wanted {wanted[i]!r}")
+        raise AssertionError(f"{what}: example {i}: got {got[i]!s}, wanted {wanted[i]!s}")

@@ -84,7 +84,7 @@ def resume(bench: Bench) -> None:
     wanted = run(whole, records)[_HALF:]
     run(first, records[:_HALF])
     reload(first, second)
-    identical(run(second, records[_HALF:]), wanted, "learned on after loading")
+    identical(run(second, records[_HALF:]), wanted, "learned on after loading (saved() names all that changes)")
     same(learned(whole), learned(second), "learned on after loading")
 
 

@@ -25,8 +25,11 @@ def checked(X: Any) -> Any:
     """X, if it is a matrix or a frame whose columns have names of their own; sparse columns become dense.
 
     Raises:
-        ValueError: a series, a query that has not been run, or two columns of one name.
+        ValueError: a series, a list of texts or records, a query that has not been run, or two columns of one name.
     """
+    if isinstance(X, list) and X and isinstance(X[0], str | Mapping):
+        got, wanted = ("texts", "and columns={'text': [NAME]}") if isinstance(X[0], str) else ("records", "of them")
+        raise ValueError(f"X: got a list of {got}, wanted a matrix, or a frame {wanted}")
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
         raise ValueError(f"X: got a {type(X).__name__}, wanted a frame: X.collect()")
     if not is_frame(X):

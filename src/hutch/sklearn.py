@@ -312,7 +312,8 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int | None) -> Self:
         known = np.isin(y, self.classes_)
         if not known.all():
-            raise ValueError(f"y: got the class {y[~known][0]!r}, wanted one of {self.classes_!r}")
+            got, wanted = y[~known].tolist()[0], ", ".join(map(repr, self.classes_.tolist()))
+            raise ValueError(f"y: got the class {got!r}, wanted one of {wanted}")
         code = np.searchsorted(self.classes_, y)
         labels = 2 * code - 1 if self.chain_.takes == Labels.SIMPLE else code + 1
         weight = self._weights(X, sample_weight)
@@ -361,6 +362,14 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             return np.column_stack([1.0 - upper, upper])
         upper += 1e-12  # where every class has been ruled out, all are equal
         return np.asarray(upper / upper.sum(axis=1, keepdims=True), np.float64)
+
+
+def _numbers(y: Any) -> Any:
+    """y, unless it is words, of which scikit-learn's own checks say nothing that helps."""
+    values = np.asarray(y) if isinstance(y, list | np.ndarray) else y
+    if isinstance(values, np.ndarray) and values.dtype.kind in "US" and values.size:
+        raise ValueError(f"y: got {values.flat[0].item()!r}, wanted numbers; HutchClassifier takes names of classes")
+    return y
 
 
 class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
@@ -420,7 +429,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
-        X, y = self._examples_and_targets(X, y, reset=True, y_numeric=True)
+        X, y = self._examples_and_targets(X, _numbers(y), reset=True, y_numeric=True)
         passes = self.passes
         if passes is None:
             passes = min(max(-(-_ROWS // len(y)), _LEAST_PASSES), _MOST_PASSES)
@@ -429,7 +438,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn further rows once."""
         first = not hasattr(self, "chain_")
-        X, y = self._examples_and_targets(X, y, reset=first, y_numeric=True)
+        X, y = self._examples_and_targets(X, _numbers(y), reset=first, y_numeric=True)
         if first:
             self._start(y)
         return self._go_on(X, y, sample_weight, None)

@@ -25,6 +25,13 @@ def test_the_table_the_model_and_the_outcome(hutch, data, tmp_path):
     assert again.code == 0 and again.err == ""
 
 
+def test_with_nothing_held_out_all_passes_are_made_and_the_loss_is_that_in_shards(hutch, data):
+    done = hutch("train", data, "--shards", 2, "--passes", 5, "--holdout_off", "--json")
+    outcome = json.loads(done.out)
+    assert outcome["passes"] == 5 and 0 < outcome["average_loss"] < 0.5
+    assert "nan" not in done.err and done.err.endswith("(in shards, in the last pass)\n")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

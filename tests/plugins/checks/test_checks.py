@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from hutch.core.errors import PluginError
 from hutch.core.loss.losses import Loss
+from hutch.plugins.checks.expect import identical
 from hutch.plugins.checks.run import Check, check_loss, check_reduction, checks_of
 from hutch.plugins.manager import Plugins
 
@@ -23,6 +25,11 @@ def every_check() -> list[Check]:
 @pytest.mark.parametrize("check", every_check(), ids=str)
 def test_built_in(check: Check) -> None:
     check()
+
+
+def test_a_difference_is_told_in_plain_numbers() -> None:
+    with pytest.raises(AssertionError, match="^learned on: example 1: got 0.1, wanted 0.5$"):
+        identical(np.array([0, 0.1], np.float32), np.array([0, 0.5], np.float32), "learned on")
 
 
 def squared(prediction: float, label: float, parameter: float) -> float:
