@@ -108,7 +108,7 @@ def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
     """The chain that the command line describes."""
     from hutch.chain import Chain
     from hutch.core.chain.model_of_chain import load_chain
-    from hutch.vw.options import vw_chain, vw_overrides
+    from hutch.vw.learner_options import vw_chain, vw_overrides
 
     initial = vw.initial_regressor
     if initial is None:

@@ -270,7 +270,14 @@ def shown(value: Any) -> str:
     return "[]" if value == () else str(value)
 
 
-GENERATED = {"commands.md": commands_page, "reductions/index.md": reductions_page}
+def vw_page() -> str:
+    """The page for users of Vowpal Wabbit, from the table of its options."""
+    from hutch.vw.docs import page
+
+    return page()
+
+
+GENERATED = {"commands.md": commands_page, "coming-from-vw.md": vw_page, "reductions/index.md": reductions_page}
 
 
 def regenerate(path: Path) -> tuple[str, list[str]]:

@@ -63,7 +63,10 @@ def why_not(path: Path) -> str | None:
         return None
     if found.st_uid not in (os.geteuid(), _ROOT):
         return f"belongs to user {found.st_uid}"
-    return "everybody can write to it" if found.st_mode & stat.S_IWOTH else None
+    if found.st_mode & stat.S_IWOTH:
+        return "everybody can write to it"
+    of_others = found.st_gid not in (os.geteuid(), _ROOT)  # a user's private group has the user's own number
+    return "its group can write to it" if found.st_mode & stat.S_IWGRP and of_others else None
 
 
 def _trusted(directory: Path) -> Path | None:

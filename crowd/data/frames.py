@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from hutch.core.errors import DataError, did_you_mean, warn
+from hutch.core.errors import DataError, counted, did_you_mean, warn
 from hutch.crowd.exports.found import NO_LABEL, Problems, name_of
 
 COLUMNS = ("worker", "task", "label")
@@ -69,6 +69,8 @@ def read_frame(frame: Any) -> FrameVotes:
         found.triples.append((worker, task, label))
     for line in problems.lines("X"):
         warn(line)
+    if nameless := sum(not worker for worker, _, _ in found.triples):
+        warn(f"X: {counted(nameless, 'label')} without a worker: all are taken as one person's")
     return found
 
 

@@ -377,6 +377,12 @@ def test_classes_that_differ_in_case_or_blanks_are_told(tmp_path, hutch):
     assert "labels.csv: the classes 'cat' and 'cat ' differ only in how they are written; are they one?" in said.err
 
 
+def test_labels_without_a_worker_are_told(tmp_path, hutch):
+    (tmp_path / "labels.csv").write_text("worker,task,label\nann,1,cat\n,1,cat\n,2,dog\n")
+    said = hutch("crowd", tmp_path / "labels.csv", "-p", tmp_path / "p")
+    assert "labels.csv: 2 labels without a worker: all are taken as one person's" in said.err
+
+
 def test_classes_declared_to_be_ordered_have_a_model_of_degrees(tmp_path):
     path = tmp_path / "ratings.tsv"
     path.write_text(

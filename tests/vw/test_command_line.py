@@ -9,7 +9,6 @@ import yaml
 from hutch import Chain
 from hutch.core.errors import HutchError, UsageError
 from hutch.vw.absent import ABSENT
-from hutch.vw.docs import page
 from hutch.vw.main import run
 from hutch.vw.model_text import hexfloat
 from hutch.vw.parse import help_text, parse
@@ -227,10 +226,6 @@ def test_names_are_unique():
     names = [option.name for option in OPTIONS] + [option.short for option in OPTIONS if option.short]
     assert len(names) == len(set(names))
     assert all(f"--{option.name}" in help_text() for option in OPTIONS if option.supported)
-
-
-def test_page_is_up_to_date():
-    assert (Path(__file__).parents[2] / "docs" / "coming-from-vw.md").read_text() == page()
 
 
 def test_named_labels(data):

@@ -57,9 +57,18 @@ def another(path: Path) -> None:
     os.chown(path, 65534, 65534)
 
 
+def a_group(path: Path) -> None:
+    os.chown(path, -1, 65534)
+    path.chmod(0o770)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
-    [(everybody, "everybody can write to it"), pytest.param(another, "belongs to user 65534", marks=as_root)],
+    [
+        (everybody, "everybody can write to it"),
+        pytest.param(another, "belongs to user 65534", marks=as_root),
+        pytest.param(a_group, "its group can write to it", marks=as_root),
+    ],
 )
 def test_what_others_can_write_to_is_not_used(tmp_path: Path, change: object, why: str) -> None:
     assert run(tmp_path)[2] == ""
@@ -113,6 +122,9 @@ def test_what_is_not_there_may_be_made(tmp_path: Path) -> None:
     assert home.why_not(tmp_path / "nothing") is None
     home.make(tmp_path / "a" / "b")
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
+    if os.getgid() == os.getuid():
+        (tmp_path / "a" / "b").chmod(0o770)
+        assert home.why_not(tmp_path / "a" / "b") is None
     (tmp_path / "a" / "b").chmod(0o777)
     with pytest.raises(PermissionError, match="everybody can write to it"):
         home.make(tmp_path / "a" / "b")

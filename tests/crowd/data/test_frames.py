@@ -67,6 +67,8 @@ def test_what_is_missing_is_said():
     table = pa.table({"task": [1, 1, 2], "worker": ["a", None, "c"], "label": ["x", None, "y"]})
     with pytest.warns(UserWarning, match=r"X: left out: 1 without a label \(first: row 1\)"):
         assert CrowdAggregator().fit(table).tasks_.tolist() == [1, 2]
+    with pytest.warns(UserWarning, match="X: 1 label without a worker: all are taken as one person's"):
+        aggregate(pa.table({"task": [1, 1], "worker": ["a", None], "label": ["x", "x"]}))
     with pytest.raises(DataError, match="no column 'worker'; did you mean 'workers'"):
         aggregate(table.rename_columns(["task", "workers", "label"]))
     with pytest.raises(DataError, match="row 0: the task is empty"):
