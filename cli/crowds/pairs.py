@@ -105,8 +105,8 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     if rows:
         lines += ["", f"{'player':<{width}}  strength  95 % interval"]
     for row in rows:
-        interval = f"{row['low']:6.3f} to {row['high']:6.3f}"
-        lines.append(f"{row['player']:<{width}}  {row['strength']:8.3f}  {interval}")
+        interval = f"{row['low']:z6.3f} to {row['high']:z6.3f}"
+        lines.append(f"{row['player']:<{width}}  {row['strength']:z8.3f}  {interval}")
     if summary.get("next"):
         lines += ["", "ask next"]
         lines += [f"{row['left']}  {row['right']}  {row['gain']:.4f} nats" for row in summary["next"]]

@@ -79,6 +79,10 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         given.notice(line)
     if not len(data):
         given.notice(f"{path}: no labels")
+    if first := data.doubtful_header:
+        given.notice(
+            f"{path}: the first row, {first}, is taken as a label; if it is a header, name its columns with --columns"
+        )
     alike = almost_alike(data.classes)
     for group in alike[:3]:
         names = " and ".join(map(repr, group))

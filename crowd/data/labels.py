@@ -18,6 +18,7 @@ from hutch.crowd.data.names import Names
 from hutch.crowd.data.rows import known_first, read_table, recoded
 from hutch.crowd.data.sheets import sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
+from hutch.crowd.exports.headers import may_be_header
 from hutch.crowd.exports.json_export import is_json, read_json
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
@@ -61,6 +62,16 @@ class Labels:
     def items(self) -> int:
         """How many items there are."""
         return len(self.item_ptr) - 1
+
+    @property
+    def doubtful_header(self) -> str:
+        """The first row, if nothing in it comes again and it may be the header of a file taken to have none."""
+        if self.form or not len(self):
+            return ""
+        codes = (self.workers[0], self.label_items[0], self.labels[0])
+        counts = [int((column == column[0]).sum()) for column in (self.workers, self.label_items, self.labels)]
+        fields = [self.worker_names[codes[0]], self.item_names[int(codes[1])], self.classes[codes[2]]]
+        return ", ".join(fields) if max(counts) == 1 < len(self) and may_be_header(fields) else ""
 
     @cached_property
     def by_worker(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:

@@ -211,7 +211,8 @@ def _columns(fields: list[str], roles: Sequence[str], name: str, number: int) ->
 
 def wrong_width(got: int, roles: Sequence[str]) -> str:
     """What is wrong with a first line that is neither a row nor a header."""
-    return f"got {got} fields, wanted {len(roles)} ({', '.join(roles)}) or a header that names them"
+    hint = "; votes on pairs need --pairs" if (got, len(roles)) == (4, 3) else ""
+    return f"got {got} fields, wanted {len(roles)} ({', '.join(roles)}) or a header that names them{hint}"
 
 
 def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:

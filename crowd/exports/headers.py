@@ -33,6 +33,15 @@ def places_of(fields: Sequence[str], role: str) -> list[int]:
     return found
 
 
+def may_be_header(fields: Sequence[str]) -> bool:
+    """Whether a row of worker, task and label has one of the names that such columns have, in its place.
+
+    >>> may_be_header(["performer", "INPUT:image", "verdict"]), may_be_header(["ann", "t1", "yes"])
+    (True, False)
+    """
+    return any(key_of(field) in HEADERS[role] for field, role in zip(fields, ("worker", "task", "label"), strict=True))
+
+
 def roles_in(fields: Sequence[str], columns: Columns, source: str, line: int | None = None) -> dict[str, str]:
     """The name of the column of each role: those given, else those known; `worker` and `gold` may be missing.
 

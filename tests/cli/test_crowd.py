@@ -421,3 +421,20 @@ def test_an_order_that_only_the_alphabet_gives_is_said(tmp_path):
     assert "alphabet" not in invoke(path, "--ordered", "--classes", "low,mid,high")[1]
     path.write_text("ann\tt1\t1.5\nbob\tt1\t2\nann\tt2\t10\n")
     assert "alphabet" not in invoke(path, "--ordered")[1]
+
+
+def test_a_first_row_that_may_be_a_header_is_told(tmp_path, hutch):
+    labels, rows = tmp_path / "labels.csv", "ann,1,cat\nbob,1,cat\nann,2,dog\n"
+    labels.write_text(f"performer,INPUT:image,verdict\n{rows}")
+    told = "the first row, performer, INPUT:image, verdict, is taken as a label; if it is a header, name its columns"
+    assert told in hutch("crowd", labels, "-p", tmp_path / "p").err
+    named = hutch("crowd", labels, "--columns", "worker=performer,task=INPUT:image,label=verdict", "-p", tmp_path / "p")
+    assert "the first row" not in named.err and (tmp_path / "p").read_text().count("\n") == 3
+    labels.write_text(f"performer,1,cat\nperformer,2,dog\n{rows}")  # a worker of that name
+    assert "the first row" not in hutch("crowd", labels, "-p", tmp_path / "p").err
+
+
+def test_votes_on_pairs_are_told_from_labels(tmp_path, hutch):
+    (tmp_path / "votes.csv").write_text("judge,left,right,winner\nann,x,y,left\n")
+    said = hutch("crowd", tmp_path / "votes.csv")
+    assert said.code == 1 and "got 4 fields" in said.err and "need --pairs" in said.err
