@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Predicted
+from hutch.core.data.files import parsers
 from hutch.core.threads import thread_count
 
 
@@ -15,6 +16,10 @@ class Source(Protocol):
     """Batches of which several stay valid; `hutch.core.data.files.InputFiles` are."""
 
     held: int
+
+    @property
+    def cached(self) -> bool:
+        """Whether the batches come from the cache, so that nothing is parsed."""
 
     @property
     def may_run_ahead(self) -> bool:
@@ -35,7 +40,8 @@ def predicted(
 ) -> Iterable[Batch | Predicted]:
     """The batches of files, predicted ahead by threads where that makes no difference to what comes out.
 
-    A chain is passed by if one of its layers does not say `predicts_alone`, and so is data that comes by and by.
+    A chain is passed by if one of its layers does not say `predicts_alone`, and so is data that comes by and by. One
+    that predicts as fast as a line is parsed leaves the threads that parse their processors.
 
     Args:
         engine: only predicts these batches, and is not changed meanwhile.
@@ -45,10 +51,18 @@ def predicted(
         threads: how many predict; None: `thread_count`.
     """
     count = thread_count() if threads is None else threads
+    if threads is None and _is_light(engine) and not files.cached:
+        count -= parsers()
     if count < 2 or not files.may_run_ahead or not engine.may_have_twins:
         return files
     files.held = count + 1
     return _Ahead(engine, files, scores, notes or _Silent(), count)
+
+
+def _is_light(engine: Engine) -> bool:
+    """Whether the chain is one base learner that sees each feature once."""
+    [*above, base] = engine.layers
+    return not above and base.looks_ahead and not getattr(base.parameters, "interactions", ())
 
 
 class _Silent:

@@ -33,7 +33,7 @@ def chain() -> Chain:
 class Data:
     """Batches of ten lines; something is said before each, and an error may stand in the place of one."""
 
-    may_run_ahead = True
+    may_run_ahead, cached = True, False
 
     def __init__(self, notes: Notes | None = None, error_at: int = 99, batches: int = 12) -> None:
         self.held, self.asked = 1, 0
@@ -69,6 +69,26 @@ def test_messages_and_errors_come_where_they_belong(how: dict[str, int]) -> None
     before = active_count()
     assert story(2, **how) == story(3, **how) == story(7, **how) == story(1, **how)
     assert active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("layers", "cached", "threads", "ahead"),
+    [
+        (["linear"], False, 2, False),
+        (["linear"], False, 4, True),
+        (["linear"], True, 2, True),
+        ([{"linear": {"interactions": [["f", "f"]]}}], False, 2, True),
+        (["binary", "linear"], False, 2, True),
+        (["binary", "linear"], False, 1, False),
+    ],
+)
+def test_a_chain_as_fast_as_its_parser_leaves_it_its_processor(
+    layers: list[Any], cached: bool, threads: int, ahead: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUTCH_THREADS", str(threads))
+    made, data = Chain.from_config({"weights": {"bits": 10}, "chain": layers}), Data()
+    data.cached = cached
+    assert all(isinstance(item, Predicted) == ahead for item in predicted(made, data, False))
 
 
 def test_no_thread_works_on_after_the_iteration_was_left() -> None:
