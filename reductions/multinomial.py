@@ -32,7 +32,6 @@ from hutch.core.parameters import Parameters, Within
 
 _0 = np.float32(0)
 _LARGEST = 3e38
-_MAJORISED = 4.0  # the curvature of the softmax is at most 1/2, and that of squared loss 2
 
 
 class MultinomialParameters(Parameters):
@@ -193,7 +192,11 @@ def learn_posterior(layer, example, label, importance, offset):
 
 @kernel
 def learn_gradient(layer, example, label, importance, offset):
-    """Teach every sub-model, by squared loss, a target and importance that lie above the loss of all and touch it."""
+    """Teach every sub-model p + (y - softmax(p)) with half the importance: a parabola that touches the loss of all.
+
+    Its curvature is 1, that of the loss at most 1/2 (D. Böhning, "Multinomial logistic regression algorithm", 1992), so
+    that the parabola lies above the loss and no step goes beyond the least loss along the way.
+    """
     s, e = own(layer), example_of(example)
     _score(layer, example, importance, offset)
     prediction = _judge(s, e, label, importance, smallest_label(s))
@@ -204,8 +207,7 @@ def learn_gradient(layer, example, label, importance, offset):
     scores, shares, expected = _numbers(s, 0), _numbers(s, 2), _numbers(s, 3)
     _softmax(s, expected)
     for k in range(s.classes):
-        target = scores[k] + 0.5 * _MAJORISED * (shares[k] - expected[k])
-        _teach(layer, example, k, target, np.float64(importance) / _MAJORISED, offset)
+        _teach(layer, example, k, scores[k] + (shares[k] - expected[k]), 0.5 * np.float64(importance), offset)
     e.is_predicted, e.loss = uint64(0), loss
     return prediction
 
@@ -259,8 +261,8 @@ def importance_to_gradient(layer, example, label, target, offset):
         if k != winner and scores[k] > scores[rival]:
             rival = k
     _softmax(s, expected)
-    rises = _rate(layer, example, rival, 2.0 * (1.0 - expected[rival]), offset)
-    falls = _rate(layer, example, winner, -2.0 * expected[winner], offset)
+    rises = _rate(layer, example, rival, 1.0 - expected[rival], offset)
+    falls = _rate(layer, example, winner, -expected[winner], offset)
     rate = 0.5 * (rises + falls)
     found = (scores[winner] - scores[rival]) / rate if rate > 0.0 else math.inf
     return np.float32(found)

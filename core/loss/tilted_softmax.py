@@ -20,7 +20,7 @@ import numpy as np
 from hutch.core.kernel.decorators import helper, inlined
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
-_LOG_WEIGHTS = np.log(_WEIGHTS) + 0.5 * _NODES**2
+_LOG_WEIGHTS = np.log(_WEIGHTS / math.sqrt(2.0 * math.pi)) + 0.5 * _NODES**2
 _FROM_THE_MIDDLE = np.array([4, 3, 5, 2, 6, 1, 7, 0, 8])
 _MOST_IMPORTANCE = 1e3  # beyond these the mode and its curvature serve: the label leaves nothing to average over,
 _MOST_VARIANCE = 1e3  # or nine nodes cannot see the loss at all
@@ -133,17 +133,20 @@ def _inner(b, variance, log_variance, s):
     e = math.exp(v - log_variance)
     width = 1.0 / math.sqrt(1.0 / variance + e)
     total = first = second = rate = square = 0.0
-    for i in range(9):
-        far = _NODES[i] * width
+    for i in range(5):
+        far = _NODES[4 + i] * width
         grown = math.exp(far)
-        log_weight = _LOG_WEIGHTS[i] + far * e - far * far / (2.0 * variance) - e * (grown - 1.0)
-        if log_weight > -200.0:
-            weight = math.exp(log_weight)
-            total += weight
-            first += weight * far
-            second += weight * far * far
-            rate += weight * grown
-            square += weight * grown * grown
+        curved = _LOG_WEIGHTS[4 + i] - far * far / (2.0 * variance)
+        for side in range(1 if i == 0 else 2):
+            log_weight = curved + far * e - e * (grown - 1.0)
+            if log_weight > -200.0:
+                weight = math.exp(log_weight)
+                total += weight
+                first += weight * far
+                second += weight * far * far
+                rate += weight * grown
+                square += weight * grown * grown
+            far, grown = -far, 1.0 / grown
     first /= total
     rate /= total
     moved = variance * e
@@ -307,13 +310,16 @@ def importance_to_lead(p, q, rival, guess, shares, after, added, room):
         high *= 2.0
     if above < 0.0:
         return math.inf
+    near = 1e-5 * (-below + abs(above))
     for step in range(60):  # the secant's zero, on the logarithm of the importance, halves in between
-        if high <= low * (1.0 + 1e-4):
+        if high <= low * (1.0 + 1e-6):
             break
         share = below / (below - above) if step % 3 < 2 else 0.5
         middle = low * math.exp(min(max(share, 0.02), 0.98) * math.log(high / low))
         value = _lead_at(p, q, middle, rival, shares, after, added, room)
-        if value >= 0.0:
+        if abs(value) <= near:
+            return middle
+        if value > 0.0:
             high, above = middle, value
         else:
             low, below = middle, value
