@@ -86,13 +86,20 @@ def _softmax(s, out):
         out[k] /= total
 
 
-@helper
-def _judge(s, e, label, importance, first):
-    """The label of the highest score, the first of equals; writes what is wanted of scores, and the loss."""
+@inlined
+def _winner(s):
+    """The class of the highest score, the first of equals."""
     scores, best = _numbers(s, 0), 0
     for k in range(s.classes):
         if scores[k] > scores[best]:
             best = k
+    return best
+
+
+@helper
+def _judge(s, e, label, importance, first):
+    """The label of the highest score; writes what is wanted of scores, and the loss."""
+    scores, best = _numbers(s, 0), _winner(s)
     if e.scores != uint64(0) and int64(e.score_count) >= s.classes:
         out, shown = float32s_at(e.scores, s.classes), scores
         if s.probabilities == 1:
@@ -212,15 +219,6 @@ def learn_gradient(layer, example, label, importance, offset):
     return prediction
 
 
-@inlined
-def _winner(s):
-    scores, best = _numbers(s, 0), 0
-    for k in range(s.classes):
-        if scores[k] > scores[best]:
-            best = k
-    return best
-
-
 @kernel
 def importance_to_posterior(layer, example, label, target, offset):
     """The importance with which the nearest rival's label, learned, makes it the class predicted."""
@@ -283,8 +281,8 @@ class Multinomial(Detecting):
         if below is not None and kind is not None and kind not in (KIND_SQUARED, KIND_CLASSIC):
             told = self.loss_choice.name if self.loss_choice else "another"
             raise ConfigError(
-                f"multinomial: got {told} loss below, wanted `loss: squared`; multinomial logistic loss is its own, and "
-                "what it teaches the layer below are numbers"
+                f"multinomial: got {told} loss below, wanted `loss: squared`: it has the multinomial logistic loss "
+                "itself, and teaches the layer below numbers"
             )
         self._has_variances = bool(below and below.declared("one_pass") and below.lacking("sensitivity") is None)
         self.calls = ("sensitivity",) if self._has_variances else ()

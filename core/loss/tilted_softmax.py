@@ -1,16 +1,16 @@
 """The posterior of the scores of several classes: independent Gaussians once a label of some importance has been seen.
 
 Before the label the scores t are N(p, diag(q)); after it their density is N(t; p, diag(q)) e^(-h l(t)), with the
-multinomial logistic loss l(t) = log Σ e^t - Σ y t. These functions give mean and precision of every score under it. What
-couples the scores is written as an integral (the Gamma function's, and the reason for the exponential races of Gumbel),
+multinomial logistic loss l(t) = log Σ e^t - Σ y t. These functions give mean and precision of every score under it. The
+loss couples the scores by a power of Σ e^t, which is an integral over a number s that takes them apart:
 
     (Σ e^t)^-h = 1 / Γ(h) ∫ e^(h s) Π exp(-e^(t + s)) ds
 
-so that for each s the scores are independent: one Gauss-Hermite rule over s, and inside it one for each class, each around
-a mode. The joint mode is the implicit step t = p + h q (y - softmax(t)).
+For each s the scores are independent. Gauss and Hermite's rule is used twice, over s and for each s over each score,
+always around a mode. The joint mode is the implicit step, t = p + h q (y - softmax(t)).
 
-Sources: M. Opper, "A Bayesian approach to on-line learning", 1998, for moments of a posterior in place of the posterior;
-Q. Liu and D. A. Pierce, "A note on Gauss-Hermite quadrature", Biometrika 81, 1994, for the rule around the mode.
+Sources: M. Opper, "A Bayesian approach to on-line learning", 1998, for the filter; Q. Liu and D. A. Pierce, "A note on
+Gauss-Hermite quadrature", Biometrika 81, 1994, for the rule around the mode.
 """
 
 import math
@@ -28,6 +28,7 @@ _LEAST_VARIANCE = 1e-12
 _NARROW = 3.0  # up to this variance moments come from slopes, which have no error where the label says nothing new
 _UNLIKELY = -10.0  # a class whose e^(t + s) stays below e to this power bends nothing
 _STEPS = 200
+_LARGEST = 1e35
 
 ROOM = 7
 """Float64 numbers of scratch per class."""
@@ -128,7 +129,7 @@ def _write_mode(p, q, shares, importance, s, rest, reference, after, added, room
 
 @inlined
 def _inner(b, variance, log_variance, s):
-    """Of one class for one s: log of the integral, mode, and mean and variance of t, and of e^(t + s), in this order."""
+    """Of one class for one s: log of the integral, mode, mean from there, variance; mean and variance of e^(t + s)."""
     v = _log_lambert(log_variance + b + s)
     e = math.exp(v - log_variance)
     width = 1.0 / math.sqrt(1.0 / variance + e)
@@ -137,7 +138,7 @@ def _inner(b, variance, log_variance, s):
         far = _NODES[4 + i] * width
         grown = math.exp(far)
         curved = _LOG_WEIGHTS[4 + i] - far * far / (2.0 * variance)
-        for side in range(1 if i == 0 else 2):
+        for _ in range(1 if i == 0 else 2):
             log_weight = curved + far * e - e * (grown - 1.0)
             if log_weight > -200.0:
                 weight = math.exp(log_weight)
@@ -255,18 +256,26 @@ def _lead(p, q, part, rival, after, added):
 
 
 @helper
-def _lead_at(p, q, importance, rival, shares, after, added, room):
-    """How far the rival is before the best other class, when its label has been learned with an importance of 1 or more."""
-    scores_after(p, q, shares, importance, after, added, room)
-    return _lead(p, q, 1.0, rival, after, added)
+def _part_to_lead(p, q, rival, after, added):
+    """The importance below 1 that puts the rival before the others, from what an importance of 1 makes of them."""
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        part = 0.5 * (low + high)
+        if _lead(p, q, part, rival, after, added) < 0.0:
+            low = part
+        else:
+            high = part
+        if high - low <= 1e-6 * high:
+            break
+    return high
 
 
 @helper
 def nearest_rival(p, q, winner):
-    """The class that the least importance of its label brings to the winner's score by the implicit step, to first order.
+    """The class whose label needs least to bring it to the winner's score, and how much about.
 
-    Where the two meet they have equal probability: h = (p_winner - p_rival) / (q_rival + (q_winner - q_rival) π), with π
-    at most a half, here that of two classes.
+    By the implicit step they meet at h = (p_winner - p_rival) / (q_rival + (q_winner - q_rival) π), where each has the
+    probability π, at most the half that stands here.
     """
     rival, least = -1, math.inf
     for k in range(len(p)):
@@ -284,43 +293,29 @@ def importance_to_lead(p, q, rival, guess, shares, after, added, room):
     Args:
         p, q: means and variances of the scores before, float64 (classes).
         rival: the class.
-        guess: of the importance, for speed.
+        guess: of the importance, for speed; finite.
         shares, after, added, room: scratch, as `scores_after` wants it.
     """
     shares[:] = 0.0
     shares[rival] = 1.0
-    value = _lead_at(p, q, 1.0, rival, shares, after, added, room)
-    if value >= 0.0:
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            part = 0.5 * (low + high)
-            if _lead(p, q, part, rival, after, added) < 0.0:
-                low = part
-            else:
-                high = part
-            if high - low <= 1e-6 * high:
-                break
-        return high
-    low, below, high, above = 1.0, value, max(guess, 2.0), -1.0
-    for _ in range(100):
-        above = _lead_at(p, q, high, rival, shares, after, added, room)
-        if above >= 0.0:
-            break
-        low, below = high, above
-        high *= 2.0
-    if above < 0.0:
-        return math.inf
-    near = 1e-5 * (-below + abs(above))
-    for step in range(60):  # the secant's zero, on the logarithm of the importance, halves in between
-        if high <= low * (1.0 + 1e-6):
-            break
-        share = below / (below - above) if step % 3 < 2 else 0.5
-        middle = low * math.exp(min(max(share, 0.02), 0.98) * math.log(high / low))
-        value = _lead_at(p, q, middle, rival, shares, after, added, room)
-        if abs(value) <= near:
-            return middle
-        if value > 0.0:
-            high, above = middle, value
+    low, below, high, above = 0.0, -1.0, math.inf, 1.0
+    h = 1.0
+    for step in range(_STEPS):  # one call of `scores_after`, which is long, for all that it is asked for
+        scores_after(p, q, shares, h, after, added, room)
+        value = _lead(p, q, 1.0, rival, after, added)
+        if step == 0 and value >= 0.0:
+            return _part_to_lead(p, q, rival, after, added)
+        if value >= 0.0:
+            high, above = h, value
         else:
-            low, below = middle, value
+            low, below = h, value
+        if high == math.inf:
+            if h > _LARGEST:
+                return math.inf
+            h = max(guess, 2.0) if step == 0 else 2.0 * h
+        elif high <= low * (1.0 + 1e-6) or abs(value) <= 1e-5 * (above - below):
+            return h
+        else:  # the secant's zero, on the logarithm of the importance, halves in between
+            share = below / (below - above) if step % 3 < 2 else 0.5
+            h = low * math.exp(min(max(share, 0.02), 0.98) * math.log(high / low))
     return high
