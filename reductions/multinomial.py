@@ -31,7 +31,7 @@ from hutch.core.loss.tilted_softmax import ROOM, importance_to_lead, nearest_riv
 from hutch.core.parameters import Parameters, Within
 
 _0 = np.float32(0)
-_LARGEST = 3e38
+_LARGEST, _SMALLEST = 3e38, 1e-300
 
 
 class MultinomialParameters(Parameters):
@@ -41,7 +41,8 @@ class MultinomialParameters(Parameters):
         classes: how many.
         first_class: the smallest label, 0 or 1; `detect`: labels count from 1 until a 0 comes before the largest label
             does.
-        probabilities: scores are probabilities, the softmax of the predictions below; False: these predictions.
+        probabilities: scores are probabilities, the softmax of the predictions below; False: their log-odds, which are
+            the scores that `crowd_em` wants.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]
@@ -73,19 +74,6 @@ def _room(s):
     return float64s_at(s.numbers + uint64(40) * count, uint64(ROOM) * count)
 
 
-@helper
-def _softmax(s, out):
-    """Write the softmax of the scores."""
-    scores, highest, total = _numbers(s, 0), -math.inf, 0.0
-    for k in range(s.classes):
-        highest = max(highest, scores[k])
-    for k in range(s.classes):
-        out[k] = math.exp(scores[k] - highest)
-        total += out[k]
-    for k in range(s.classes):
-        out[k] /= total
-
-
 @inlined
 def _winner(s):
     """The class of the highest score, the first of equals."""
@@ -97,14 +85,28 @@ def _winner(s):
 
 
 @helper
+def _softmax(s, out, as_odds):
+    """Write the softmax of the scores, or its log-odds."""
+    scores, best, rest = _numbers(s, 0), _winner(s), 0.0
+    highest = scores[best]
+    for k in range(s.classes):
+        out[k] = math.exp(scores[k] - highest)
+        rest += out[k] if k != best else 0.0
+    for k in range(s.classes):
+        if as_odds:
+            others = rest if k == best else 1.0 + rest - out[k]
+            out[k] = scores[k] - highest - math.log(max(others, _SMALLEST))
+        else:
+            out[k] /= 1.0 + rest
+
+
+@helper
 def _judge(s, e, label, importance, first):
     """The label of the highest score; writes what is wanted of scores, and the loss."""
-    scores, best = _numbers(s, 0), _winner(s)
+    best = _winner(s)
     if e.scores != uint64(0) and int64(e.score_count) >= s.classes:
-        out, shown = float32s_at(e.scores, s.classes), scores
-        if s.probabilities == 1:
-            shown = _numbers(s, 3)
-            _softmax(s, shown)
+        out, shown = float32s_at(e.scores, s.classes), _numbers(s, 3)
+        _softmax(s, shown, s.probabilities == 0)
         for k in range(s.classes):
             out[k] = shown[k]
     prediction = np.float32(best) + np.float32(first)
@@ -212,7 +214,7 @@ def learn_gradient(layer, example, label, importance, offset):
     if not _is_label(s, e, label, smallest_label(s)):
         return prediction
     scores, shares, expected = _numbers(s, 0), _numbers(s, 2), _numbers(s, 3)
-    _softmax(s, expected)
+    _softmax(s, expected, False)
     for k in range(s.classes):
         _teach(layer, example, k, scores[k] + (shares[k] - expected[k]), 0.5 * np.float64(importance), offset)
     e.is_predicted, e.loss = uint64(0), loss
@@ -258,7 +260,7 @@ def importance_to_gradient(layer, example, label, target, offset):
     for k in range(s.classes):
         if k != winner and scores[k] > scores[rival]:
             rival = k
-    _softmax(s, expected)
+    _softmax(s, expected, False)
     rises = _rate(layer, example, rival, 1.0 - expected[rival], offset)
     falls = _rate(layer, example, winner, -expected[winner], offset)
     rate = 0.5 * (rises + falls)

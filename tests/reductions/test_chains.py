@@ -112,6 +112,11 @@ CHAINS: dict[str, list[Any]] = {
         {"one_against_all": CLASSES},
         LINEAR,
     ],
+    "crowd_em over multinomial over linear": [
+        {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
+        {"multinomial": {**CLASSES, "probabilities": False}},
+        {"linear": {"loss": "squared"}},
+    ],
     "nat_oem over crowd_em over ppca over one_against_all over linear": [
         {"nat_oem": {"boundary": "namespace", "namespace": "task"}},
         {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
@@ -196,6 +201,7 @@ ALONE = (
     "dyadic",
     "one_against_all over linear",
     "one_against_all over dyadic",
+    "multinomial over linear",
     "filter_tree over linear",
     "filter_tree over dyadic",
     "scoring_filter_tree over dyadic",

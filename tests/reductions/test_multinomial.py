@@ -37,6 +37,10 @@ def softmax(scores):
     return shares / shares.sum(-1, keepdims=True)
 
 
+def log_odds(shares):
+    return np.log(shares / (1 - shares))
+
+
 @compiled
 def call(p, q, shares, importance, after, added, room):
     scores_after(p, q, shares, importance, after, added, room)
@@ -86,7 +90,7 @@ def test_moves_a_posterior_as_its_twin(importance):
         twin.learn(row, label, importance)
     np.testing.assert_allclose(chain.layers[-1].means, twin.means, rtol=2e-4, atol=2e-4)
     scores = np.array([twin.scores(row) for row in rows])
-    np.testing.assert_allclose(chain.scores(rows), scores, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(chain.scores(rows), log_odds(softmax(scores)), rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(chain.predict(rows), 1 + scores.argmax(1))
 
 
@@ -98,7 +102,8 @@ def test_teaches_a_gradient_learner_the_gradient_of_softmax_loss():
         x = np.append(row, 1.0)
         gradient = np.eye(CLASSES)[int(label) - 1] - softmax(weights @ x)
         weights += 0.1 * np.outer(gradient, x)
-    np.testing.assert_allclose(chain.scores(rows), np.c_[rows, np.ones(40)] @ weights.T, rtol=1e-3, atol=1e-4)
+    wanted = log_odds(softmax(np.c_[rows, np.ones(40)] @ weights.T))
+    np.testing.assert_allclose(chain.scores(rows), wanted, rtol=1e-3, atol=1e-4)
 
 
 def test_one_class_between_two_others_is_no_problem():
@@ -121,14 +126,14 @@ def test_scores_are_probabilities_that_sum_to_one():
         each.learn(rows, labels)
     found = chain.scores(rows)
     np.testing.assert_allclose(found.sum(1), 1, rtol=1e-6)
-    np.testing.assert_allclose(found, softmax(plain.scores(rows)), rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-plain.scores(rows).astype(float))), rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("wrong", [0.0, 4.0])
 @pytest.mark.parametrize("below", [BAYESIAN, PLAIN], ids=["posterior", "gradient"])
 def test_labels_that_are_no_classes_teach_nothing(below, wrong):
     rows, labels = make(20)
-    chain = build(below, first_class=1, probabilities=False)
+    chain = build(below, first_class=1)
     chain.learn(rows, labels)
     before = chain.scores(rows)
     with warnings.catch_warnings():
@@ -170,7 +175,7 @@ def test_a_soft_label_teaches_each_class_its_share(below):
     np.testing.assert_array_equal(soft.scores(row[None]), hard.scores(row[None]))
     for _ in range(300):
         learn_softly(soft, row, [0.2, 0.5, 0.3])
-    np.testing.assert_allclose(softmax(soft.scores(row[None]))[0], [0.2, 0.5, 0.3], atol=0.01)
+    np.testing.assert_allclose(soft.scores(row[None])[0], log_odds(np.array([0.2, 0.5, 0.3])), atol=0.05)
 
 
 @pytest.mark.parametrize("below", [BAYESIAN, {"linear": {"loss": "squared"}}], ids=["posterior", "gradient"])
@@ -180,6 +185,35 @@ def test_active_asks_above_it(below):
     chain.learn(rows, labels)
     assert 60 < chain.layers[0].progress["bought"][0] < 200
     assert np.mean(chain.predict(rows) == labels) > 0.7
+
+
+@compiled
+def ask(layer, example):
+    return call_kernel(layer_of(layer).importance_to, layer, example, np.float32(1), np.float32(0), np.uint64(0))
+
+
+@pytest.mark.parametrize(("below", "portions"), [(BAYESIAN, 1), (PLAIN, 100)], ids=["posterior", "gradient"])
+def test_h_min_is_the_importance_with_which_another_class_overtakes(below, portions):
+    rows, labels = make(60)
+    asked = np.array([[0.1, 0.2, -0.3, 0.1]], np.float32)
+    budget = {"active": {"rule": "budget", "simulation": False}}
+
+    def taught(share, label):
+        chain = build(below, above=[budget])
+        chain.learn(rows, labels)
+        before = chain.predict(asked)[0]
+        layer = np.uint64(chain._records[1:].ctypes.data)
+        needed = ask(layer, np.uint64(chain._example.ctypes.data))
+        for _ in range(portions):
+            chain.learn(asked, label, importance=np.full(1, share * needed / portions, np.float32))
+        return before, needed, chain.predict(asked)[0]
+
+    before, needed, _ = taught(0.0, np.ones(1, np.float32))
+    assert 0.01 < needed < 1e3
+    rivals = [np.full(1, k, np.float32) for k in (1, 2, 3) if k != before]
+    room = 0.02 if portions == 1 else 0.3
+    assert any(taught(1 + room, label)[2] == label[0] for label in rivals)
+    assert all(taught(1 - room, label)[2] == before for label in rivals)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "probit"])
