@@ -32,6 +32,7 @@ from hutch.core.parameters import Parameters, Within
 
 _0 = np.float32(0)
 _LARGEST, _SMALLEST = 3e38, 1e-300
+_MOST_SCALED = 16
 
 
 class MultinomialParameters(Parameters):
@@ -56,6 +57,7 @@ MULTINOMIAL = np.dtype(
         ("classes", "i8"),
         ("first", "i8"),  # the smallest label, or 2 while that is undecided
         ("probabilities", "i8"),
+        ("scale", "f8"),  # a score is this times the prediction below
     ]
 )
 own = state_of(MULTINOMIAL)
@@ -116,12 +118,17 @@ def _judge(s, e, label, importance, first):
 
 @helper
 def _score(layer, example, importance, offset):
-    """Ask every sub-model for its score, before any clipping."""
+    """Ask every sub-model for its score, before any clipping.
+
+    Of K classes the first label's curvature is about 1 / K. So above a posterior scores have K / 4 times the variance
+    of predictions below, and the prior weighs as much against a label whatever K; of two classes the difference of the
+    scores has the variance of one prediction. The factor ends at that of 16 classes.
+    """
     s, e = own(layer), example_of(example)
     scores = _numbers(s, 0)
     for k in range(s.classes):
         predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, k))
-        scores[k] = e.raw
+        scores[k] = s.scale * e.raw
 
 
 @helper
@@ -131,7 +138,8 @@ def _score_and_vary(layer, example, importance, offset):
     scores, variances, good = _numbers(s, 0), _numbers(s, 1), True
     for k in range(s.classes):
         variances[k] = sensitivity_next(layer, example, UNLABELED, importance, submodel(layer, offset, k))
-        scores[k] = e.raw
+        scores[k] = s.scale * e.raw
+        variances[k] *= s.scale * s.scale
         good &= math.isfinite(scores[k]) and 0.0 <= variances[k] < _LARGEST
     return good
 
@@ -160,9 +168,9 @@ def _is_label(s, e, label, first):
 def _teach(layer, example, k, target, importance, offset):
     """Teach one sub-model by squared loss, from the score it has given."""
     s, e = own(layer), example_of(example)
-    share = np.float32(min(importance, _LARGEST))
+    target, share = target / s.scale, np.float32(min(s.scale * s.scale * importance, _LARGEST))
     if math.isfinite(target) and share > _0:
-        e.is_predicted, e.predicted = uint64(1), np.float32(_numbers(s, 0)[k])
+        e.is_predicted, e.predicted = uint64(1), np.float32(_numbers(s, 0)[k] / s.scale)
         bounded = np.float32(min(max(target, -_LARGEST), _LARGEST))
         learn_next(layer, example, bounded, share, submodel(layer, offset, k))
 
@@ -293,6 +301,7 @@ class Multinomial(Detecting):
             classes=parameters.classes,
             first=first_of(parameters.first_class),
             probabilities=parameters.probabilities,
+            scale=math.sqrt(min(parameters.classes, _MOST_SCALED) / 4.0) if self._has_variances else 1.0,
             numbers=np.zeros((5 + ROOM) * parameters.classes),
         )
 

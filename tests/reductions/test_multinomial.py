@@ -47,11 +47,11 @@ def call(p, q, shares, importance, after, added, room):
 
 
 class Twin:
-    """Means and covariances of all classes, which follow the posterior of the scores."""
+    """Means and covariances of all classes, which follow the posterior of scores of K / 4 times the variance."""
 
     def __init__(self):
         self.means = np.zeros((CLASSES, DIMENSION + 1))
-        self.covariances = np.array([np.diag([2.0] * DIMENSION + [64.0])] * CLASSES)
+        self.covariances = CLASSES / 4 * np.array([np.diag([2.0] * DIMENSION + [64.0])] * CLASSES)
 
     def scores(self, row):
         return self.means @ np.append(row, 1.0)
@@ -88,7 +88,7 @@ def test_moves_a_posterior_as_its_twin(importance):
     chain.learn(rows, labels, importance=np.full(len(rows), importance, np.float32))
     for row, label in zip(rows, labels, strict=True):
         twin.learn(row, label, importance)
-    np.testing.assert_allclose(chain.layers[-1].means, twin.means, rtol=2e-4, atol=2e-4)
+    np.testing.assert_allclose(np.sqrt(CLASSES / 4) * chain.layers[-1].means, twin.means, rtol=2e-4, atol=2e-4)
     scores = np.array([twin.scores(row) for row in rows])
     np.testing.assert_allclose(chain.scores(rows), log_odds(softmax(scores)), rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(chain.predict(rows), 1 + scores.argmax(1))
