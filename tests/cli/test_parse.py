@@ -1,0 +1,131 @@
+"""Command lines that are read without Typer: Typer reads them in the same way, and all others are left to it."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hutch.cli.dispatch import COMMANDS, load
+from hutch.cli.shell.app import single
+from hutch.cli.shell.declared import Command, Group, Option, Parameter, parameters_of
+from hutch.cli.shell.parse import understood
+
+
+def commands() -> Iterator[tuple[str, Command]]:
+    """Every command but `hutch vw`, whose words VW reads."""
+    for name in COMMANDS:
+        target = load(name)
+        if isinstance(target, Group):
+            yield from ((f"{name} {each}", command) for each, command in target.commands.items())
+        elif name != "vw":
+            yield name, target
+
+
+ALL = dict(commands())
+VALUES: dict[Any, tuple[str, ...]] = {
+    int: ("2", "300", "1", "25"),
+    float: ("0.75", "1", "1e0", "0.5", "1."),
+    str: ("a.vw", "-", "é b", "x=1", "-1=no", "--quiet", "a,b"),
+    Path: ("model", "a/b.db", "-"),
+}
+STRANGE = (
+    "", "--", "-", "---", "-x", "-1", "-l", "0", "+3", "007", "1_000", " 5", "5 ", "0x10", "٣", "1e400", "nan", "inf", "-0",
+    "1.5", ".5", "99999", "123456789012345678901234567890", "true", "\udc80", "a\tb", "a\nb", "=", "-=", "--=", "--json=1",
+    "--js", "--help", "-h", "--no-ordered", "--ordered=no", "-tq", "-pf", "-n=3", "-n3", "~", "@file", "\N{NO-BREAK SPACE}",
+)  # fmt: skip
+
+
+@cache
+def as_typer_reads(name: str) -> Callable[[list[str]], dict[str, Any] | None]:
+    """What Typer makes of words for a command: its arguments, or None if it refuses them."""
+    seen: list[dict[str, Any]] = []
+
+    def record(**arguments: Any) -> None:
+        seen.append(arguments)
+
+    record.parameters = parameters_of(ALL[name])  # type: ignore[attr-defined]
+    command = single(record, name)
+
+    def read(words: list[str]) -> dict[str, Any] | None:
+        seen.clear()
+        with contextlib.redirect_stdout(None), contextlib.suppress(Exception):
+            command.main(list(words), prog_name=name, standalone_mode=False)
+        return seen[0] if seen else None
+
+    return read
+
+
+def forms(parameter: Parameter, value: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
+    """A parameter with a value, in each of its forms."""
+    if not parameter.names:
+        return value.map(lambda text: [text])
+    names = [each for name in parameter.names for each in name.split("/")]
+    if parameter.value_type is bool:
+        return st.sampled_from(names).map(lambda name: [name])
+
+    def joined(name: str, text: str, together: bool) -> list[str]:
+        if not together:
+            return [name, text]
+        return [f"{name}={text}" if name.startswith("--") else name + text]
+
+    return st.builds(joined, st.sampled_from(names), value, st.booleans())
+
+
+def right(parameter: Parameter) -> st.SearchStrategy[list[str]]:
+    """A parameter with a value that it takes."""
+    kind = parameter.value_type.__args__[0] if parameter.is_many else parameter.value_type
+    fits = [text for text in VALUES.get(kind, ("",)) if parameter.names or not text.startswith("--")]
+    if isinstance(parameter.said, Option) and kind in (int, float):
+        low, high = parameter.said.min, parameter.said.max
+        fits = [text for text in fits if (low is None or float(text) >= low) and (high is None or float(text) <= high)]
+    return forms(parameter, st.sampled_from([text for text in fits if parameter.names or not text.startswith("-1")]))
+
+
+@st.composite
+def right_words(draw: st.DrawFn, name: str) -> list[str]:
+    """A command line with nothing wrong in it."""
+    parameters = parameters_of(ALL[name])
+    wanted = [each for each in parameters if each.default is ...]
+    others = [each for each in parameters if each.default is not ... and (each.names or each.is_many)]
+    more = draw(st.lists(st.sampled_from(others), max_size=4)) if others else []
+    pieces = [draw(right(each)) for each in draw(st.permutations([*wanted, *more]))]
+    return [word for piece in pieces for word in piece]
+
+
+@st.composite
+def any_words(draw: st.DrawFn, name: str) -> list[str]:
+    """A command line that may be wrong anywhere."""
+    strange = st.sampled_from(STRANGE)
+    wrong = st.one_of([forms(each, strange) for each in parameters_of(ALL[name])] + [strange.map(lambda word: [word])])
+    words = draw(right_words(name))
+    for piece in draw(st.lists(wrong, min_size=1, max_size=3)):
+        at = draw(st.integers(0, len(words)))
+        words[at:at] = piece
+    if draw(st.booleans()) and words:
+        del words[draw(st.integers(0, len(words) - 1))]
+    return words
+
+
+NAMES = st.sampled_from(sorted(ALL))
+
+
+@settings(max_examples=150, deadline=None)
+@given(NAMES.flatmap(lambda name: st.tuples(st.just(name), right_words(name))))
+def test_what_is_right_is_read_without_typer_and_as_typer_reads_it(line: tuple[str, list[str]]) -> None:
+    name, words = line
+    found = understood(ALL[name], words)
+    assert found is not None and found[0] is ALL[name]
+    assert found[1] == as_typer_reads(name)(words)
+    assert list(map(type, found[1].values())) == list(map(type, (as_typer_reads(name)(words) or {}).values()))
+
+
+@settings(max_examples=300, deadline=None)
+@given(NAMES.flatmap(lambda name: st.tuples(st.just(name), any_words(name))))
+def test_what_is_strange_is_left_to_typer_or_read_as_typer_reads_it(line: tuple[str, list[str]]) -> None:
+    name, words = line
+    found = understood(ALL[name], words)
+    assert found is None or found[1] == as_typer_reads(name)(words)
