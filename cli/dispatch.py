@@ -45,7 +45,7 @@ def run(words: list[str]) -> int:
     Args:
         words: behind `hutch`.
     """
-    from hutch.cli.outcome import one_message
+    from hutch.cli.outcome import end_at_interrupts, one_message
 
     try:
         if "_HUTCH_COMPLETE" not in os.environ:
@@ -53,6 +53,7 @@ def run(words: list[str]) -> int:
                 status = _run_without_typer(words)
             if status is not None:
                 return status
+            end_at_interrupts()
         from hutch.cli.commands import app
 
         app(words, prog_name="hutch")

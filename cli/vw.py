@@ -3,9 +3,10 @@
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from hutch.cli.options import takes_vw_options
-from hutch.cli.shell.app import single
+from hutch.cli.shell.app import as_app
 from hutch.cli.shell.declared import Argument, Option
 from hutch.cli.shell.help import Command
 from hutch.vw.main import vw as run
@@ -39,4 +40,4 @@ def command(
     """
 
 
-vw = single(command, "vw", _Passed, context_settings={"help_option_names": []})
+vw = get_command(as_app(command, "vw", _Passed, context_settings={"help_option_names": []}))

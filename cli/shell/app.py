@@ -27,37 +27,35 @@ def as_command(target: Any, name: str) -> Any:
     """A function, or a group of them, as a command of Typer of that name; one that is one stays as it is."""
     if isinstance(target, Command):
         return target
-    command = _group(target) if isinstance(target, DeclaredGroup) else single(target, name)
+    command = get_command(as_app(target, name))
     command.name = name
     return command
 
 
-def single(function: Declared, name: str, cls: type[Command] = Command, **options: Any) -> Any:
-    """A function as a command of Typer.
+def as_app(target: Declared | DeclaredGroup, name: str, cls: type[Command] = Command, **options: Any) -> typer.Typer:
+    """A function, or a group of them, as a Typer app.
 
     Args:
-        function: with declared parameters.
-        name: of the command.
+        target: with declared parameters.
+        name: of the command, if it is one.
         cls: the kind of command.
         options: further arguments of `typer.Typer.command`.
     """
-    app = new_app()
-    app.command(name, cls=cls, **options)(_in_typer_s_words(function))
-    return get_command(app)
-
-
-def _group(group: DeclaredGroup) -> Any:
-    default = group.commands.get(group.default)
-    app = new_app(no_args_is_help=default is None, invoke_without_command=default is not None, help=group.help)
+    if not isinstance(target, DeclaredGroup):
+        app = new_app()
+        app.command(name, cls=cls, **options)(_in_typer_s_words(target))
+        return app
+    default = target.commands.get(target.default)
+    app = new_app(no_args_is_help=default is None, invoke_without_command=default is not None, help=target.help)
 
     @app.callback()
     def run(context: typer.Context) -> None:
         if default is not None and context.invoked_subcommand is None:
             context.exit(default(**{each.name: each.default for each in parameters_of(default)}) or 0)
 
-    for name, function in group.commands.items():
-        app.command(name, cls=Command)(_in_typer_s_words(function))
-    return get_command(app)
+    for each, function in target.commands.items():
+        app.command(each, cls=cls, **options)(_in_typer_s_words(function))
+    return app
 
 
 def _in_typer_s_words(function: Declared) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hutch.cli.dispatch import COMMANDS, load
-from hutch.cli.shell.app import single
+from hutch.cli.shell.app import as_command
 from hutch.cli.shell.declared import Command, Group, Option, Parameter, parameters_of
 from hutch.cli.shell.parse import understood
 
@@ -26,17 +26,19 @@ def commands() -> Iterator[tuple[str, Command]]:
 
 
 ALL = dict(commands())
+PARAMETERS = {name: parameters_of(command) for name, command in ALL.items()}
 VALUES: dict[Any, tuple[str, ...]] = {
     int: ("2", "300", "1", "25"),
     float: ("0.75", "1", "1e0", "0.5", "1."),
     str: ("a.vw", "-", "é b", "x=1", "-1=no", "--quiet", "a,b"),
     Path: ("model", "a/b.db", "-"),
 }
-STRANGE = (
-    "", "--", "-", "---", "-x", "-1", "-l", "0", "+3", "007", "1_000", " 5", "5 ", "0x10", "٣", "1e400", "nan", "inf", "-0",
-    "1.5", ".5", "99999", "123456789012345678901234567890", "true", "\udc80", "a\tb", "a\nb", "=", "-=", "--=", "--json=1",
-    "--js", "--help", "-h", "--no-ordered", "--ordered=no", "-tq", "-pf", "-n=3", "-n3", "~", "@file", "\N{NO-BREAK SPACE}",
-)  # fmt: skip
+STRANGE = st.sampled_from((
+    "", "--", "-", "---", "-x", "-1", "-l", "0", "+3", "007", "1_000", " 5", "5 ", "0x10", "٣", "1e400", "nan", "inf",
+    "-0", "1.5", ".5", "99999", "123456789012345678901234567890", "true", "\udc80", "a\tb", "a\nb", "=", "-=", "--=",
+    "--json=1", "--js", "--help", "-h", "--no-ordered", "--ordered=no", "-tq", "-pf", "-n=3", "-n3", "~", "@file",
+    "\N{NO-BREAK SPACE}",
+))  # fmt: skip
 
 
 @cache
@@ -47,8 +49,8 @@ def as_typer_reads(name: str) -> Callable[[list[str]], dict[str, Any] | None]:
     def record(**arguments: Any) -> None:
         seen.append(arguments)
 
-    record.parameters = parameters_of(ALL[name])  # type: ignore[attr-defined]
-    command = single(record, name)
+    record.parameters = PARAMETERS[name]  # type: ignore[attr-defined]
+    command = as_command(record, name)
 
     def read(words: list[str]) -> dict[str, Any] | None:
         seen.clear()
@@ -88,7 +90,7 @@ def right(parameter: Parameter) -> st.SearchStrategy[list[str]]:
 @st.composite
 def right_words(draw: st.DrawFn, name: str) -> list[str]:
     """A command line with nothing wrong in it."""
-    parameters = parameters_of(ALL[name])
+    parameters = PARAMETERS[name]
     wanted = [each for each in parameters if each.default is ...]
     others = [each for each in parameters if each.default is not ... and (each.names or each.is_many)]
     more = draw(st.lists(st.sampled_from(others), max_size=4)) if others else []
@@ -99,12 +101,10 @@ def right_words(draw: st.DrawFn, name: str) -> list[str]:
 @st.composite
 def any_words(draw: st.DrawFn, name: str) -> list[str]:
     """A command line that may be wrong anywhere."""
-    strange = st.sampled_from(STRANGE)
-    wrong = st.one_of([forms(each, strange) for each in parameters_of(ALL[name])] + [strange.map(lambda word: [word])])
     words = draw(right_words(name))
-    for piece in draw(st.lists(wrong, min_size=1, max_size=3)):
+    for parameter in draw(st.lists(st.sampled_from([*PARAMETERS[name], None]), min_size=1, max_size=3)):
         at = draw(st.integers(0, len(words)))
-        words[at:at] = piece
+        words[at:at] = draw(forms(parameter, STRANGE) if parameter else STRANGE.map(lambda word: [word]))
     if draw(st.booleans()) and words:
         del words[draw(st.integers(0, len(words) - 1))]
     return words
