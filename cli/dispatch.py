@@ -45,7 +45,7 @@ def run(words: list[str]) -> int:
     Args:
         words: behind `hutch`.
     """
-    from hutch.cli.outcome import end_at_interrupts, one_message
+    from hutch.cli.shell.outcome import end_at_interrupts, one_message
 
     try:
         if "_HUTCH_COMPLETE" not in os.environ:

@@ -20,7 +20,7 @@ def main() -> NoReturn:
     import warnings
 
     from hutch.cli.dispatch import run
-    from hutch.cli.outcome import end_at_interrupts
+    from hutch.cli.shell.outcome import end_at_interrupts
     from hutch.core.streams import guard, status_of_lost_output
 
     guard()

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,3 +130,27 @@ def test_what_is_strange_is_left_to_typer_or_read_as_typer_reads_it(line: tuple[
     name, words = line
     found = understood(ALL[name], words)
     assert found is None or found[1] == as_typer_reads(name)(words)
+
+
+def test_a_value_in_the_environment_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--store", "labels.db"]
+    for wanted in (True, False):
+        assert (understood(ALL["active serve"], words) is not None) is wanted
+        monkeypatch.setenv("HUTCH_TOKEN", "a secret")
+    assert (as_typer_reads("active serve")(words) or {})["token"] == "a secret"
+    assert understood(ALL["active serve"], [*words, "--token", "mine"]) is not None
+
+
+def test_groups_choose_by_the_first_word() -> None:
+    group = load("plugins")
+    assert understood(group, []) == (group.commands["list"], {"as_json": False})
+    assert understood(group, ["list", "--json"]) == (group.commands["list"], {"as_json": True})
+    assert understood(group, ["--json"]) is None and understood(group, ["nothing"]) is None
+    assert understood(load("active"), []) is None
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_group_has_the_same_default_in_typer(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        as_command(load("plugins"), "plugins")(words, prog_name="plugins")
+    assert capfd.readouterr().out.startswith("" if words else "hutch.")
