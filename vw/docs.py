@@ -135,6 +135,11 @@ _RARE = (
     ("`--random_weights` and its kin with `--sparse_weights`", "refused: VW draws weights as they are first read"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
     (
+        "`--csoaa` with a label that is not costs of classes (`-1`, `0.5`, `yes`)",
+        "Hutch reports it and leaves it out; VW takes its hash for a class, and predicts that (`1908024448` for `-1`). "
+        "A class without a cost, such as `2`, teaches neither anything",
+    ),
+    (
         "a decision with two labels, a label on its shared line, a shared line after actions, a probability of 0 or "
         "above 1, or a cost that is not a number",
         "Hutch reports it and learns nothing from it; VW stops, takes the shared line for an action, cuts the "
