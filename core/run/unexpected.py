@@ -11,6 +11,7 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import counted
 
+
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
     """Whether a chain that has seen examples, none with a label, has no layer that learns from those, too."""
     return bool(seen.examples and not seen.weighted_labeled) and not any(layer.statistics for layer in engine.layers)
