@@ -45,7 +45,7 @@ task, no `merge_models` and no class for scikit-learn (`HutchClassifier` is one)
 `-i` reads a model of VW 9, and `hutch convert` makes one of Hutch from it:
 
     hutch vw -i old.vw -t -d test.vw -p predictions --loss_function logistic
-    hutch convert old.vw new.model --loss_function logistic
+    hutch convert old.vw -f new.model --loss_function logistic
 
 Predictions with `-t` are VW's to the character, and learning goes on where VW would go on. VW's models do not hold the
 loss, `--permutations`, `--probabilities` and `-C`, so these are given again, as in VW. A model of another version, with

@@ -109,7 +109,7 @@ def runs(first: int, count: int) -> Iterator[tuple[str, float, list[Answer]]]:
 
 def covers(truth: float, answers: list[Answer]) -> tuple[bool, bool, float, float]:
     """Whether all intervals cover the truth, with judges and by people alone, and the last half-widths."""
-    both = [[getattr(answer, name) for answer in answers] for name in ("found", "people_alone")]
+    both = [[getattr(answer, name) for answer in answers] for name in ("found", "people_only")]
     held = [all(each.low <= truth <= each.high for each in some) for some in both]
     return held[0], held[1], both[0][-1].half_width, both[1][-1].half_width
 
