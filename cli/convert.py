@@ -9,7 +9,7 @@ from hutch.cli.shell.declared import Argument, Option
 
 def convert(
     old: Annotated[str, Argument(metavar="OLD", help="A model that VW 9 has written.")],
-    new: Annotated[str, Argument(metavar="NEW", help="Where the model goes.")],
+    new: Annotated[str, Option("-f", "--final_regressor", metavar="MODEL", help="Where the model goes.")],
     loss_function: Annotated[
         str | None,
         Option(
@@ -25,7 +25,7 @@ def convert(
 
     Its predictions are VW's with -t, and it goes on learning where VW would.
 
-    Example: hutch convert old.vw new.model --loss_function logistic
+    Example: hutch convert old.vw -f new.model --loss_function logistic
     """
     import sys
 

@@ -108,7 +108,7 @@ def fit(
 
     from hutch.core.atomic import check_apart, check_writable
     from hutch.em.constrained.drift import DriftDetector
-    from hutch.em.fit import Settings, create, find, load, save
+    from hutch.em.fit import Settings, create, find, last_class, load, save
     from hutch.em.rows import read_rows
 
     if final is not None:
@@ -134,9 +134,11 @@ def fit(
     held_out = None if test is None else read_rows(test, classes, settings.missing).rows
     if learner is None:
         learner = create(settings, table.rows[:_START], entry)
-    boundaries = 0
+    boundaries, before = 0, None if initial is None else last_class(initial)
     for number in range(passes):
-        if number and table.classes is not None and table.classes[0] != table.classes[-1]:
+        if number:
+            before = table.class_name(-1)
+        if before is not None and table.class_name(0) not in (None, before):
             learner.boundary()
             boundaries += 1
         boundaries += _learn(learner, table, detector)
@@ -153,7 +155,7 @@ def fit(
         report["test_log_likelihood"] = float(learner.log_likelihood(held_out).mean())
     report |= _constraint_report(learner)
     if final is not None:
-        save(final, learner, settings, {"samples": learner.samples})
+        save(final, learner, settings, {"samples": learner.samples, "last_class": table.class_name(-1)})
     _print(report, json)
 
 

@@ -32,6 +32,9 @@ def predict(
         str | None,
         Option("--into", metavar="DIR", help="Write a Parquet file for each data file, unless it is already there."),
     ] = None,
+    shards: Annotated[
+        int | None, Option(min=1, metavar="N", help="With --into: predict N files at a time, in processes.")
+    ] = None,
     ray: Annotated[str | None, ray_option("With --into: predict")] = None,
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False,
@@ -52,11 +55,11 @@ def predict(
     from hutch.core.run.output import is_stdout
     from hutch.core.run.run import RunOptions
 
-    if folder is not None or ray is not None:
+    if folder is not None or shards is not None or ray is not None:
         from hutch.cli.shards import predict_into
 
         others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--beside": beside}
-        predict_into(data, folder, ray, vw, others, strict, json)
+        predict_into(data, folder, shards, ray, vw, others, strict, json)
         return 0
     predictions, raw = vw.predictions, vw.raw_predictions
     if predictions is None and beside is None:

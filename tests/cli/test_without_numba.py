@@ -89,7 +89,9 @@ def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) ->
         "em fit rows.csv --rank 1",
     ],
 )
-def test_a_warm_run_on_other_data_or_of_other_commands_imports_neither_numba_nor_typer(command: str, tmp_path: Path) -> None:
+def test_a_warm_run_on_other_data_or_of_other_commands_imports_neither_numba_nor_typer(
+    command: str, tmp_path: Path
+) -> None:
     for name, text in OTHER_DATA.items():
         (tmp_path / name).write_text(text)
     words = command.split()
