@@ -114,14 +114,15 @@ def values_of(features, length):
 
 
 @inlined
-def _scratch_at(features, k):
+def scratch_at(features, k):
+    """Address of scratch number k, 0 to 2, beside the features gathered last."""
     return buffer_of(features.table).address + uint64(4 * (4 + k)) * features.room
 
 
 @inlined
 def scratch_of(features, k):
-    """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
-    return float32s_at(_scratch_at(features, k), features.room)
+    """Scratch number k, float32[room]."""
+    return float32s_at(scratch_at(features, k), features.room)
 
 
 @helper
@@ -231,7 +232,7 @@ def _apart(features, e, start, count):
     indices, x = uint32s_at(e.indices + uint64(4) * start, count), float32s_at(e.values + uint64(4) * start, count)
     if count < _MANY:
         return indices, x
-    address, room = _scratch_at(features, 0), features.room
+    address, room = scratch_at(features, 0), features.room
     their_indices, their_x = uint32s_at(address, count), float32s_at(address + uint64(4) * room, count)
     for i in range(count):
         their_indices[i], their_x[i] = indices[i], x[i]

@@ -22,9 +22,10 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
+from hutch.reductions.linear.default_rates import measure_default
 from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
-from hutch.reductions.linear.rates import measure, measure_default, rates_of
+from hutch.reductions.linear.rates import measure, rates_of
 from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
 
 LINEAR = np.dtype(
@@ -102,6 +103,17 @@ def _gather_and_dot(features, e, shared, offset, stride):
     p, weights = e.base, _weights(shared)
     rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
+    if multiplier == uint64(1):
+        largest = uint64(0)
+        for i in range(uint64(len(rows))):
+            no_unroll()
+            row = uint64(indices[i])
+            largest |= row
+            p += weights[(row & mask) * stride] * values[i]
+        if largest <= mask:
+            features.rows = e.indices
+            return p
+        p = e.base
     for i in range(uint64(len(rows))):
         no_unroll()
         row = (uint64(indices[i]) * multiplier + offset) & mask
