@@ -38,7 +38,7 @@ class _Rows:
         self._builder, self._word = builder, ir.IntType(64)
         table = builder.inttoptr(weights, ir.ArrayType(ir.FloatType(), 4).as_pointer())
         numbers = builder.inttoptr(rows, ir.IntType(32).as_pointer())
-        self._places = []
+        self._places: list[Any] = []
         for k in range(count):
             number = builder.load(builder.gep(numbers, [self._word(k)]))
             self._places.append(builder.gep(table, [builder.zext(number, self._word)]))
@@ -50,11 +50,6 @@ class _Rows:
         """Pointer to w, G, N or the rate of a row."""
         return self._builder.gep(self._places[row], [self._word(0), self._word(column)])
 
-    def ask_for(self) -> None:
-        """Have the processor fetch them."""
-        for place in self._places:
-            ask_for(self._builder, place)
-
 
 def _scratch(builder: Any, address: Any, count: int) -> list[Any]:
     """Pointers to four times `count` floats that follow each other."""
@@ -64,28 +59,38 @@ def _scratch(builder: Any, address: Any, count: int) -> list[Any]:
     return [builder.gep(first, [ir.IntType(64)(k * count)]) for k in range(4)]
 
 
+@intrinsic
+def _ask_for_many(typing_context: Any, weights: Any, rows: Any) -> Any:
+    """Have the processor fetch the rows of MANY features."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = _Rows(builder, *arguments, int(MANY))
+        for k in range(len(rows)):
+            ask_for(builder, rows.number(k, 0))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), generate
+
+
 def _advance(count: int) -> Any:
     """Make an intrinsic that updates G of `count` features, and writes x², |x|, G and N to `scratch`.
 
-    It asks for the rows of as many features of the next example, and returns whether a feature is larger than ever
-    before, so that its N must be updated.
+    It returns whether a feature is larger than ever before, so that its N must be updated.
     """
 
     @intrinsic
-    def advance(
-        typing_context: Any, weights: Any, rows: Any, values: Any, ahead: Any, scratch: Any, square_gradient: Any
-    ) -> Any:
+    def advance(typing_context: Any, weights: Any, rows: Any, values: Any, scratch: Any, square_gradient: Any) -> Any:
         from llvmlite import ir
         from numba import types
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            weights, numbers, values, ahead, scratch, square_gradient = arguments
+            weights, numbers, values, scratch, square_gradient = arguments
             word, x = ir.IntType(32), load(builder, values, ir.FloatType(), count)
             small = (x * x).compare("<", float(LEAST_SQUARE))
             square = small.choose(float(LEAST_SQUARE), x * x)
             size = small.choose(float(LEAST), x.called("fabs"))
             step = square * broadcast(builder, square_gradient, count)
-            _Rows(builder, weights, ahead, count).ask_for()
             rows, gradients, scales = _Rows(builder, weights, numbers, count), [], []
             for k in range(count):
                 place = rows.number(k, 1)
@@ -98,7 +103,7 @@ def _advance(count: int) -> Any:
             larger = size.compare(">", found[3]).bits()
             return builder.icmp_unsigned("!=", larger, larger.type(0))
 
-        return types.boolean(*[types.uint64] * 5, types.float32), generate
+        return types.boolean(*[types.uint64] * 4, types.float32), generate
 
     return advance
 
@@ -166,15 +171,15 @@ def _visit(features, shared, n, square_gradient):
     for i in range(uint64(0), many, MANY):
         no_unroll()
         rows = numbers + uint64(4) * i
-        ahead, fetched = fetch_some(features, shared, MANY)[:2]
-        ahead = ahead if fetched == MANY else rows
-        if _advance_many(table, rows, values + uint64(4) * i, ahead, scratch, square_gradient):
+        if features.ahead_length >= MANY:
+            _ask_for_many(table, fetch_some(features, shared, MANY)[0])
+        if _advance_many(table, rows, values + uint64(4) * i, scratch, square_gradient):
             _grow(table, rows, scratch, MANY)
         total, norm = _finish_many(table, rows, scratch, total, norm)
     for i in range(many, few, FEW):
         no_unroll()
         rows = numbers + uint64(4) * i
-        if _advance_few(table, rows, values + uint64(4) * i, rows, scratch, square_gradient):
+        if _advance_few(table, rows, values + uint64(4) * i, scratch, square_gradient):
             _grow(table, rows, scratch, FEW)
         total, norm = _finish_few(table, rows, scratch, total, norm)
     weights, rows, values = float32s_at(table, uint64(0)), rows_of(features, n), values_of(features, n)

@@ -23,7 +23,7 @@ from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
 from hutch.reductions.linear.default_rates import measure_default
-from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
+from hutch.reductions.linear.features import features_of, fetch_one, fetch_some, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
 from hutch.reductions.linear.rates import measure, rates_of
 from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
@@ -105,8 +105,10 @@ def _gather_and_dot(features, e, shared, offset, stride):
     multiplier, mask = shared.multiplier, shared.mask
     if multiplier == uint64(1):
         largest = uint64(0)
+        ahead = fetch_some(features, shared, uint64(len(rows)))
         for i in range(uint64(len(rows))):
             no_unroll()
+            fetch_one(ahead, i)
             row = uint64(indices[i])
             largest |= row
             p += weights[(row & mask) * stride] * values[i]
