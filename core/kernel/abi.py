@@ -43,6 +43,7 @@ EXAMPLE = np.dtype(
         ("namespace_count", "u8"),
         ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if unknown
         ("next_namespace_count", "u8"),
+        ("behind", "u8"),  # how many features right behind this example's are likely to be needed next
         ("cost_classes", "u8"),  # address of uint32[cost_count]: cost-sensitive label
         ("costs", "u8"),  # address of float32[cost_count]; UNLABELED where the cost is not given
         ("cost_count", "u8"),

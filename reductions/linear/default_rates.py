@@ -14,7 +14,7 @@ from numpy import uint64
 from hutch.core.kernel.abi import ask_for, float32s_at, no_unroll, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
 from hutch.core.kernel.lanes import broadcast, either, load, store, together
-from hutch.reductions.linear.features import fetch_some, rows_of, scratch_at, values_of
+from hutch.reductions.linear.features import rows_of, scratch_at, take_ahead, values_of
 from hutch.reductions.linear.rates import DEFAULT, LEAST, LEAST_SQUARE, MOST, average, default_rate, grown, touch
 
 MANY, FEW = np.uint64(16), np.uint64(4)
@@ -65,7 +65,7 @@ def _ask_for_many(typing_context: Any, weights: Any, rows: Any) -> Any:
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows = _Rows(builder, *arguments, int(MANY))
+        rows = _Rows(builder, arguments[0], arguments[1], int(MANY))
         for k in range(len(rows)):
             ask_for(builder, rows.number(k, 0))
         return context.get_dummy_value()
@@ -172,7 +172,7 @@ def _visit(features, shared, n, square_gradient):
         no_unroll()
         rows = numbers + uint64(4) * i
         if features.ahead_length >= MANY:
-            _ask_for_many(table, fetch_some(features, shared, MANY)[0])
+            _ask_for_many(table, take_ahead(features, MANY))
         if _advance_many(table, rows, values + uint64(4) * i, scratch, square_gradient):
             _grow(table, rows, scratch, MANY)
         total, norm = _finish_many(table, rows, scratch, total, norm)

@@ -198,32 +198,20 @@ def _products(made, n, others, first, size, hashed, product, place):
 
 
 @inlined
-def _fetch(ahead, i):
-    rows, count, weights, size = ahead
-    prefetch(weights + uint64(uint32s_at(rows, count)[i]) * size)
-
-
-@inlined
-def fetch_some(features, shared, n):
-    """Take the next n rows that the next example is likely to need; what comes back is for `fetch_one`."""
-    ahead = features.ahead, min(n, features.ahead_length), shared.weights, shared.stride * uint64(4)
-    features.ahead, features.ahead_length = ahead[0] + uint64(4) * ahead[1], features.ahead_length - ahead[1]
-    return ahead
-
-
-@inlined
-def fetch_one(ahead, i):
-    """Ask for the i-th of these rows: interleaved with arithmetic on rows at hand, that costs the least time."""
-    if i < ahead[1]:
-        _fetch(ahead, i)
+def take_ahead(features, n):
+    """Take the next n rows that the next example is likely to need; returns the address of their numbers."""
+    rows = features.ahead
+    features.ahead, features.ahead_length = rows + uint64(4) * n, features.ahead_length - n
+    return rows
 
 
 @inlined
 def fetch_rest(features, shared):
     """Ask for all rows that the next example is likely to need and that have not been taken."""
-    ahead = fetch_some(features, shared, features.ahead_length)
-    for i in range(ahead[1]):
-        _fetch(ahead, i)
+    rows, size = uint32s_at(features.ahead, features.ahead_length), shared.stride * uint64(4)
+    for i in range(features.ahead_length):
+        prefetch(shared.weights + uint64(rows[i]) * size)
+    features.ahead_length = uint64(0)
 
 
 @inlined

@@ -14,6 +14,7 @@ from hutch.core.kernel.abi import (
     kernel,
     loss_of,
     no_unroll,
+    prefetch,
     shared_of,
     state_of,
     uint32s_at,
@@ -23,7 +24,7 @@ from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
 from hutch.reductions.linear.default_rates import measure_default
-from hutch.reductions.linear.features import features_of, fetch_one, fetch_some, fetch_rest, gather, rows_of, values_of
+from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
 from hutch.reductions.linear.rates import measure, rates_of
 from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
@@ -48,6 +49,7 @@ LINEAR = np.dtype(
 linear_of = state_of(LINEAR)
 
 _LEAST_UPDATE = 1e-8
+_AHEAD = uint64(128)  # features: rows are asked for so far ahead, as memory needs the time that so many take
 _0, _1 = np.float32(0), np.float32(1)
 _MOST = np.float32(np.finfo(np.float32).max)
 
@@ -92,8 +94,7 @@ def _take_features(features, e):
     """Take the features of the example itself; their rows are not gathered yet."""
     n = e.length
     features.values, features.rows = e.values, buffer_of(features.table).address
-    e.features, features.length = n, n
-    features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
+    e.features, features.length, features.ahead_length = n, n, uint64(0)
     return rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
 
 
@@ -103,12 +104,11 @@ def _gather_and_dot(features, e, shared, offset, stride):
     p, weights = e.base, _weights(shared)
     rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
-    if multiplier == uint64(1):
-        largest = uint64(0)
-        ahead = fetch_some(features, shared, uint64(len(rows)))
+    if multiplier == uint64(1) and offset == uint64(0):
+        largest, ahead = uint64(0), uint32s_at(e.indices + uint64(4) * min(e.behind, _AHEAD), e.length)
         for i in range(uint64(len(rows))):
             no_unroll()
-            fetch_one(ahead, i)
+            prefetch(shared.weights + uint64(ahead[i]) * stride * uint64(4))
             row = uint64(indices[i])
             largest |= row
             p += weights[(row & mask) * stride] * values[i]

@@ -2,8 +2,8 @@
 
 A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
 example. `measure` updates G and N for one example, and returns what the invariant update needs, the change of the
-prediction per unit of update; `hutch.reductions.linear.default_rates` does it for the default kind of rates. VW's float32
-sums require that terms be added in the order of the features, whatever else is done for several at once.
+prediction per unit of update; `default_rates` beside this file does it for the default kind of rates. VW's float32 sums
+require that terms be added in the order of the features, whatever else is done for several at once.
 
 Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
 J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
