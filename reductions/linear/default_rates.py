@@ -195,11 +195,11 @@ def _visit(features, shared, n, square_gradient):
 
 
 @inlined
-def measure_default(rates, features, shared, n, offset, importance, square_gradient):
+def measure_default(rates, features, shared, offset, importance, square_gradient):
     """`measure` for learning with the default kind of rates."""
     if square_gradient == _0:
         return _1
-    total, norm = _visit(features, shared, n, square_gradient)
+    total, norm = _visit(features, shared, features.length, square_gradient)
     total_norm, total_importance = average(rates, offset, importance, norm)
     rates.multiplier = math.sqrt(total_importance / total_norm)
     return total * rates.multiplier

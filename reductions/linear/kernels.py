@@ -192,17 +192,24 @@ def _regularized(state, update, prediction, label):
 
 
 @inlined
-def _update(state, features, example, prediction, loss, label, importance, offset, default):
+def _set_default_rates(rates, features, example, offset, importance, square):
+    norm = measure_default(rates, features, shared_of(example_of(example).shared), offset, importance, square)
+    return norm, square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
+
+
+@inlined
+def _set_other_rates(rates, features, example, offset, importance, square):
+    return measure(rates, features, example, features.length, offset, importance, square, True), False
+
+
+@inlined
+def _update(state, features, example, prediction, loss, label, importance, offset, set_rates):
     """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
-    e, rates, n, update, finite = example_of(example), rates_of(state.rates), features.length, _0, False
+    e, rates, update, finite = example_of(example), rates_of(state.rates), _0, False
     shared = shared_of(e.shared)
     if loss > _0:
         square = importance * square_gradient_of(state.loss, prediction, label)
-        if default:
-            norm = measure_default(rates, features, shared, n, offset, importance, square)
-            finite = square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
-        else:
-            norm = measure(rates, features, example, n, offset, importance, square, True)
+        norm, finite = set_rates(rates, features, example, offset, importance, square)
         scale = _scale(state, shared, importance)
         update = update_of(state.loss, prediction, label, scale, norm, state.invariant == 1)
         e.updated = prediction + norm * update
@@ -331,7 +338,7 @@ def _is_beyond_margin(state, e, label):
 
 
 @inlined
-def _learn(layer, example, label, importance, offset, stride, default):
+def _learn(layer, example, label, importance, offset, stride, set_rates):
     state, e = linear_of(layer), example_of(example)
     shared, features = shared_of(e.shared), features_of(state.features)
     if e.is_predicted == uint64(0):
@@ -343,7 +350,7 @@ def _learn(layer, example, label, importance, offset, stride, default):
         e.updated, e.loss = prediction, np.float64(loss * importance)
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction
-    update, finite = _update(state, features, example, prediction, loss, label, importance, offset, default)
+    update, finite = _update(state, features, example, prediction, loss, label, importance, offset, set_rates)
     if update != _0:
         _move(state, features, shared, update, finite, stride)
         if e.is_predicted == uint64(2):
@@ -354,13 +361,13 @@ def _learn(layer, example, label, importance, offset, stride, default):
 
 @helper
 def _learn_by_default(layer, example, label, importance, offset):
-    return _learn(layer, example, label, importance, offset, uint64(4), True)
+    return _learn(layer, example, label, importance, offset, uint64(4), _set_default_rates)
 
 
 @helper
 def _learn_otherwise(layer, example, label, importance, offset):
     stride = shared_of(example_of(example).shared).stride
-    return _learn(layer, example, label, importance, offset, stride, False)
+    return _learn(layer, example, label, importance, offset, stride, _set_other_rates)
 
 
 @inlined
