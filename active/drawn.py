@@ -1,5 +1,8 @@
 """The labels of a store as a sample of its pool: how many items of the pool each of them stands for."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 from hutch.active.records import DONT_KNOW, SKIP
 from hutch.active.store import Store
 from hutch.core.errors import UsageError, at
@@ -45,15 +48,25 @@ def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
     if total > before and all(probability == 1 for _, probability in drawn.values()):
         text = f"every request has probability 1, but {total - before} lines have never been asked for"
         raise UsageError(at(place, None, None, f"{text}; wanted a rule that asks by chance, such as budget"))
-    answered: dict[int, int] = {}
-    for number, _ in drawn.values():
-        answered[number] = answered.get(number, 0) + 1
-    later = dict.fromkeys(answered, 0)
-    for number in later:
-        later[number] = sum(count for other, count in answered.items() if other > number)
+    labels = from_triples((worker, item, label) for _, item, _, worker, label in rows)
+    return labels, over_rounds(drawn, asked), total
+
+
+def over_rounds(drawn: Mapping[str, tuple[int, float]], asked: Mapping[int, int]) -> dict[str, float]:
+    """The probability of each labelled item in all rounds together; see `labels_drawn`.
+
+    Args:
+        drawn: item -> (its round, the probability with which that round drew it from what was left).
+        asked: round -> how many items it drew, labelled or not.
+
+    >>> over_rounds({"a": (1, 0.2), "b": (2, 0.25)}, {1: 1, 2: 1})  # weights (1 / 0.2 + 1) / 2 and (1 / 0.25) / 2
+    {'a': 0.3333333333333333, 'b': 0.5}
+    """
+    labelled = Counter(number for number, _ in drawn.values())
+    later = {number: sum(labelled[other] for other in labelled if other > number) for number in labelled}
     chances = {}
     for item, (number, probability) in drawn.items():
-        share = answered[number] / asked[number]
-        weight = (answered[number] / (probability * share) + later[number]) / len(drawn)
+        share = labelled[number] / asked[number]
+        weight = (labelled[number] / (probability * share) + later[number]) / len(drawn)
         chances[item] = min(1 / weight, 1.0)
-    return from_triples((worker, item, label) for _, item, _, worker, label in rows), chances, total
+    return chances
