@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from hutch.cli.shell.complete import names
+from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
@@ -20,13 +19,11 @@ KINDS = ("rate", "mean", "accuracy", "difference", "count", "left")
 def estimate(
     people: Annotated[
         str,
-        typer.Argument(
-            metavar="LABELS", help="People's labels: worker TAB item TAB label; with --store those of judges."
-        ),
+        Argument(metavar="LABELS", help="People's labels: worker TAB item TAB label; with --store those of judges."),
     ],
     of: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="WHAT",
             help="What to estimate: rate=CLASS, mean, accuracy=JUDGE, difference=A,B, count=CLASS or left=CLASS. "
             "Without a name: the one judge or the two there are, and of two classes the last.",
@@ -35,50 +32,48 @@ def estimate(
     ] = None,
     judges: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
+        Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
     ] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="PATTERN",
             help="Worker, or glob of workers, who are people, the others in LABELS being judges. Repeatable.",
         ),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Store of hutch active with people's labels, drawn as it drew them."),
+        Option(metavar="FILE", help="Store of hutch active with people's labels, drawn as it drew them."),
     ] = None,
-    rate: Annotated[str | None, typer.Option(metavar="CLASS", help="The share of a class.")] = None,
-    mean: Annotated[bool, typer.Option("--mean", help="The mean of labels that are numbers.")] = False,
-    accuracy: Annotated[str | None, typer.Option(metavar="JUDGE", help="How often a judge is right.")] = None,
+    rate: Annotated[str | None, Option(metavar="CLASS", help="The share of a class.")] = None,
+    mean: Annotated[bool, Option("--mean", help="The mean of labels that are numbers.")] = False,
+    accuracy: Annotated[str | None, Option(metavar="JUDGE", help="How often a judge is right.")] = None,
     difference: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The accuracy of judge A less that of judge B.")
+        str | None, Option(metavar="A,B", help="The accuracy of judge A less that of judge B.")
     ] = None,
     left: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
+        str | None, Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
     ] = None,
     drawn: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="If items were not drawn alike: item TAB the probability that people were asked about it.",
         ),
     ] = None,
     items: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="How many items there are, if files do not name all.")
+        int | None, Option(min=1, metavar="N", help="How many items there are, if files do not name all.")
     ] = None,
-    noisy: Annotated[
-        bool, typer.Option("--noisy", help="People err too: let a crowd model infer what is true.")
-    ] = False,
+    noisy: Annotated[bool, Option("--noisy", help="People err too: let a crowd model infer what is true.")] = False,
     anytime: Annotated[
-        bool, typer.Option("--anytime", help="The interval holds at every look, however often one looks.")
+        bool, Option("--anytime", help="The interval holds at every look, however often one looks.")
     ] = False,
     expect: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
+        int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
-    confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the division into folds.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
+    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the division into folds.")] = 0,
+    json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate a number over all items from the few that people labelled and the many that judges did.
 
