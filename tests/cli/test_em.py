@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hutch.cli.em import app
+from hutch.cli.shell.app import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
 from hutch.em.ppca.batch import closed_form
@@ -25,14 +26,14 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(as_app(app, "em"), [str(argument) for argument in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def fails(error: type[HutchError], *arguments: object) -> str:
     with pytest.raises(error) as raised:
-        CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+        CliRunner().invoke(as_app(app, "em"), [str(argument) for argument in arguments], catch_exceptions=False)
     return str(raised.value)
 
 
