@@ -71,16 +71,20 @@ def check(
 
     Example: hutch plugins check filter_tree
     """
+    import faulthandler
+
     from hutch.plugins.checks import checks_of
 
-    results = []
+    faulthandler.enable()  # a kernel that writes where it must not may end the process: say in which check
+    results: list[dict[str, Any]] = []
     for each in checks_of(name):
         failure = each.failure()
         result = "passed" if failure is None else "known" if each.known_failure else "failed"
+        again = bool(results) and result == "failed" and results[-1]["why"] == failure
         results.append({"check": str(each), "result": result, "why": each.known_failure or failure})
         if not as_json:
-            why = f": {results[-1]['why']}" if failure is not None else ""
-            print(f"{result:6} {each}{why}")
+            why = f": {'the same' if again else results[-1]['why']}" if failure is not None else ""
+            print(f"{result:6} {each}{why}", flush=True)
     failed = sum(result["result"] == "failed" for result in results)
     if as_json:
         print(dumps({"passed": len(results) - failed, "failed": failed, "checks": results}))
