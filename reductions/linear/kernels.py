@@ -17,6 +17,7 @@ from hutch.core.kernel.abi import (
     shared_of,
     state_of,
     uint32s_at,
+    widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.flow import budget_to
@@ -24,7 +25,7 @@ from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
 from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
-from hutch.reductions.linear.rates import measure, measure_default, rates_of
+from hutch.reductions.linear.rates import measure, measure_default, rates_of, recall_multiplier
 from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
 
 LINEAR = np.dtype(
@@ -195,6 +196,8 @@ def _update(state, features, example, prediction, loss, label, importance, offse
         if state.l1 != _0 or state.l2 != _0:
             update = _regularized(state, update, prediction, label)
     if state.sparse_l2 > _0:
+        if not loss > _0:
+            recall_multiplier(rates, offset)
         update -= state.sparse_l2 * prediction
     return _0 if math.isnan(update) else update, finite
 
@@ -224,13 +227,6 @@ def _move(state, features, shared, update, finite, stride):
     regularization = float64s_at(state.regularization, uint64(2))
     if regularization[0] < 1e-9 or regularization[1] > 1e3:
         _materialise(weights, np.int64(stride), regularization)
-
-
-@inlined
-def widen(shared, label):
-    """Take a label into the range that predictions are clipped to."""
-    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
-        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 @kernel

@@ -123,7 +123,6 @@ class Linear(Reduction):
             normalized=p.normalized,
             square_root=p.power_t == 0.5,
             power_t=p.power_t,
-            multiplier=1.0,
         )
         self.state = Record(
             LINEAR,
@@ -205,6 +204,11 @@ class Linear(Reduction):
         return int(self.state["updates"].ctypes.data)
 
     @property
+    def learns_apart(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Sub-models have norms of their own, and share what is pending of l1 and l2."""
+        return None if self.parameters.l1 or self.parameters.l2 else ("norms",)
+
+    @property
     def stride(self) -> int:
         """4 for (w, G, N, rate), 1 for w alone."""
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1
@@ -214,7 +218,7 @@ class Linear(Reduction):
         """Norms add up; what is pending of l1 and l2 belongs to a table of weights and cannot be shared."""
         if self.parameters.l1 or self.parameters.l2:
             return None
-        return {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
+        return {"norms": "add", "regularization": "keep", "learning_rate": "keep"}
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first weights and squared gradients; zeros are already there, in memory not touched yet."""
@@ -231,17 +235,16 @@ class Linear(Reduction):
                 weights[(first + k) & int(shared["mask"][0]), 0] = p.initial_constant
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Mean norms, pending regularisation, the learning rate after its decay, and the last multiplier."""
+        """Mean norms, pending regularisation, and the learning rate after its decay."""
         return {
             "norms": self._norms,
             "regularization": self._regularization,
             "learning_rate": self.state["learning_rate"],
-            "multiplier": self._rates["multiplier"],
         }
 
     def limits(self) -> Mapping[str, Limits]:
         """All are sums or factors."""
-        return dict.fromkeys(("norms", "regularization", "learning_rate", "multiplier"), POSITIVE)
+        return dict.fromkeys(("norms", "regularization", "learning_rate"), POSITIVE)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Forget what was gathered for an example of the batch before."""
