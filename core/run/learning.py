@@ -11,9 +11,9 @@ from hutch.core.threads import thread_count
 if TYPE_CHECKING:
     from hutch.core.chain.apart import Apart
 
-_FEWEST = 4
+FEWEST = 4
 """Sub-models of a thread: with fewer it is hardly done sooner."""
-_WORTH = 1 << 13
+WORTH = 1 << 13
 """Calls of the base learner in a batch that is worth threads."""
 
 
@@ -26,13 +26,12 @@ class Learners:
     Args:
         engine: the chain.
         threads: how many; None: `thread_count`.
-        worth: see `_WORTH`.
     """
 
-    def __init__(self, engine: Engine, threads: int | None = None, worth: int = _WORTH) -> None:
+    def __init__(self, engine: Engine, threads: int | None = None) -> None:
         count = thread_count() if threads is None else threads
-        self._count = min(count, engine.submodels // _FEWEST) if engine.may_learn_apart else 1
-        self._engine, self._worth = engine, worth
+        self._count = min(count, engine.submodels // FEWEST) if engine.may_learn_apart else 1
+        self._engine = engine
         self._apart: Apart | None = None
 
     def learned(
@@ -55,7 +54,7 @@ class Learners:
         with ThreadPoolExecutor(self._count - 1, "hutch-learn") as pool:
             for batch in batches:
                 assert isinstance(batch, Batch)
-                if len(batch) * self._engine.submodels < self._worth:
+                if len(batch) * self._engine.submodels < WORTH:
                     yield batch
                 else:
                     self._apart = self._apart or Apart(self._engine, self._count)

@@ -190,14 +190,14 @@ def _update(state, features, example, prediction, loss, label, importance, offse
             finite = square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
         else:
             norm = measure(rates, features, example, n, offset, importance, square, True)
+        if square == _0 and state.sparse_l2 == _0:
+            recall_multiplier(rates, offset)
         scale = _scale(state, shared, importance)
         update = update_of(state.loss, prediction, label, scale, norm, state.invariant == 1)
         e.updated = prediction + norm * update
         if state.l1 != _0 or state.l2 != _0:
             update = _regularized(state, update, prediction, label)
     if state.sparse_l2 > _0:
-        if not loss > _0:
-            recall_multiplier(rates, offset)
         update -= state.sparse_l2 * prediction
     return _0 if math.isnan(update) else update, finite
 

@@ -35,7 +35,7 @@ RATES = np.dtype(
         ("normalized", "u8"),
         ("square_root", "u8"),  # 1 if power_t is 0.5: square roots instead of powers
         ("power_t", "f4"),
-        ("multiplier", "f4"),  # of the update: makes up for features that are mostly absent
+        ("multiplier", "f4"),  # of the update: makes up for features that are mostly absent; kept from the last example
     ]
 )
 
@@ -248,7 +248,7 @@ def _multiplier(rates, total_norm, total_importance):
 
 @helper
 def recall_multiplier(rates, offset):
-    """Set the multiplier of an update that is not measured: that of the sub-model's last one, 1 before any."""
+    """Set the multiplier to that of the sub-model's own last update, for one too small to be measured."""
     norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
     rates.multiplier = _multiplier(rates, np.float32(norms[0]), np.float32(norms[1])) if norms[1] > 0.0 else _1
 
@@ -288,7 +288,6 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
     if rates.adaptive == 0 and rates.normalized == 0:
         return squared_length(features, example)
     if commit and square_gradient == _0:
-        recall_multiplier(rates, offset)
         return _1
     shared = shared_of(example_of(example).shared)
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
@@ -307,7 +306,6 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
 def measure_default(rates, features, shared, n, offset, importance, square_gradient):
     """`measure` for learning with the default kind of rates."""
     if square_gradient == _0:
-        recall_multiplier(rates, offset)
         return _1
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * uint64(4))
     rows, values = rows_of(features, n), values_of(features, n)
