@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -123,7 +123,8 @@ def aggregate(
 
     Args:
         labels: if there is a history, read with its classes and workers; or a frame of pandas, polars or Arrow with the
-            columns `worker`, `task` and `label`, as crowd-kit has them.
+            columns `worker`, `task` and `label`, as crowd-kit has them; the categories of a pandas `category` and of a
+            polars `Enum` are the classes, also those that no row has.
         model: the explanation of the labels; None: `Mixed` if there is a reference, `Ordinal` in batch if the classes
             are declared to be ordered, else `TwoLevel`.
         options: batch by default.
@@ -147,9 +148,11 @@ def aggregate(
     votes = read_frame(labels) if not isinstance(labels, Labels) and is_frame(labels) else None
     if votes:
         labels = from_triples(
-            votes.triples, history.classes if history else (), history.worker_names if history else ()
+            votes.triples, history.classes if history else votes.classes, history.worker_names if history else ()
         )
     options = options or Options()
+    if votes and votes.ordered and options.ordered is None:
+        options = replace(options, ordered=True)
     if model is None:
         model = _default(options, tuple(reference))
     elif reference:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from hutch.core.chain.registry import Registry
-from hutch.core.errors import HutchError
+from hutch.core.errors import HutchError, PluginError
 from hutch.core.hooks import PROJECT
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
@@ -147,6 +147,8 @@ class Plugins:
                 continue
 
             def register(item: Any, name: str | None = None, *, kind: str = kind) -> None:
+                if name is None and isinstance(item, type) and not hasattr(item, "name"):
+                    raise PluginError(f"{item!r}: no attribute 'name', wanted the key in YAML, as in name = \"bag\"")
                 self.registry.add(kind, str(name or getattr(item, "name", item)), item, plugin_name)
 
             if self._trace:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
-from hutch.core.chain.contract import kernels_of, limits_of, saved_of, width_of
+from hutch.core.chain.contract import kernels_of, limits_of, made, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import CACHE_LINE, FETCHED, RUN, TALLY, drive, make_scratch, recount, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
@@ -111,7 +111,7 @@ class Engine:
                 below=below,
                 shared=self.shared,
             )
-            below = classes[k](layers[k].parameters, context)
+            below = made(classes[k], layers[k].parameters, context)
             check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
