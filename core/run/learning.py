@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FEWEST = 4
 """Sub-models of a thread: with fewer it is hardly done sooner."""
-WORTH = 1 << 13
+WORTH = 1 << 14
 """Calls of the base learner in a batch that is worth threads."""
 
 
