@@ -15,7 +15,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import Roles, told_of
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
@@ -187,7 +187,8 @@ def read_csv(
     reader: CsvReader | None = None
     for records in read_records(path, delimiter, options.longest_line):
         if reader is None:
-            reader = CsvReader(names_of(records), options, columns, records.source)
+            with told_of(records.source):
+                reader = CsvReader(names_of(records), options, columns, records.source)
             records = records.after(1)
         if len(records):
             yield reader.batch(records)

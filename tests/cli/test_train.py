@@ -234,6 +234,7 @@ WRONG = [
     (["-p", "no/p"], 1, "p: cannot be written: No such file or directory"),
     (["--passes", "0"], 2, "--passes: got '0', wanted a whole number, at least 1\n"),
     (["--no-such-option"], 2, "No such option: --no-such-option"),
+    (["--loss", "logistic"], 2, "--loss_function"),
 ]
 
 

@@ -199,7 +199,7 @@ def test_malformed_csv_is_named(tmp_path: Path, text: str, message: str) -> None
 
 def test_columns_that_are_not_in_the_header_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("clicked,x\n1,2\n")
-    with pytest.raises(ConfigError, match="columns.label: no column 'clickd'; did you mean 'clicked'?"):
+    with pytest.raises(ConfigError, match=r"a\.csv: columns.label: no column 'clickd'; did you mean 'clicked'?"):
         list(read_csv(str(tmp_path / "a.csv"), ParserOptions(), {"label": "clickd"}))
 
 
