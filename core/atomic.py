@@ -121,7 +121,7 @@ def _resolved(path: str | Path) -> Path:
     except OSError as error:  # the directory of this process is gone
         raise _failed(Path(path), error) from None
     except RuntimeError:  # what Python has for it before 3.13
-        raise HutchError(at(str(path), None, None, "cannot be written: its links lead to each other")) from None
+        raise HutchError(at(str(path), None, None, "cannot be written: its links form a loop")) from None
 
 
 def check_writable(path: str | Path) -> None:

@@ -99,7 +99,7 @@ def _decide(
     if explores:
         total = float(values.sum(dtype=np.float64))
         if not (values >= 0).all() or not 0 < total < math.inf:
-            raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are no probabilities")
+            raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are not probabilities")
         shares = (values / total).astype(np.float32)
         seed = f"{served.log.identity}\0{served.name}\0{id}".encode()
         share = int.from_bytes(hashlib.sha256(seed).digest()[:6], "big") / (1 << 48)

@@ -22,7 +22,7 @@ _ROLES = ("label", "importance", "base", "tag", "group")
 
 
 def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -45,7 +45,7 @@ def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, 
                 found = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError) as error:
                 column = getattr(error, "colno", None)
-                raise DataError(at(chunk.source, number, column, f"is no JSON: {error}; wanted {_WANTED}")) from None
+                raise DataError(at(chunk.source, number, column, f"is not JSON: {error}; wanted {_WANTED}")) from None
             if b"\\u" in line and (column := half_pair(line.decode(), found)):
                 raise DataError(at(chunk.source, number, column, NO_TEXT))
             if not isinstance(found, dict):

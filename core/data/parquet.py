@@ -42,7 +42,7 @@ def read_parquet(
             at(path, None, None, f"cannot be read: {os.strerror(reason.errno) if reason.errno else reason}")
         ) from None
     except error as reason:
-        raise DataError(at(path, None, None, f"no Parquet file: {reason}")) from None
+        raise DataError(at(path, None, None, f"not a Parquet file:  {reason}")) from None
 
 
 @hookimpl

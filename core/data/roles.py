@@ -114,7 +114,7 @@ class Roles:
                 taken.add(position)
                 listed.append((namespace, position))
         if sum(position is None for _, position in listed) > 1:
-            raise ConfigError(f"columns.namespaces: {REST!r} stands in two places, wanted one")
+            raise ConfigError(f"columns.namespaces: {REST!r} appears in two places, wanted one")
         rest = [position for position in range(len(names)) if position not in taken]
         found = []
         for namespace, place in listed:

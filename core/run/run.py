@@ -192,7 +192,7 @@ class Run:
         if notice and not options.quiet:
             notes.say(notice)
         if options.passes > 1 and not files.repeatable:
-            raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
+            raise UsageError("--passes: each pass reads the data again: wanted files, got a stream")
         self.engine, self.files, self.options, self.notes = engine, files, options, notes
         self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
         self._reporters, self._save = list(reporters), save

@@ -227,7 +227,7 @@ def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:
         hint = did_you_mean(role, keys)
         raise DataError(at(name, line, 1, f"the header names no {role} column, got {', '.join(fields)}; {hint}"))
     if keys.count(keys[found[0]]) > 1:
-        raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} is there twice, wanted one {role} column"))
+        raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} appears twice, wanted one {role} column"))
     return found[0]
 
 

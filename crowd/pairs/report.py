@@ -126,7 +126,7 @@ def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tal
         UsageError: the model has no workers.
     """
     if not model.workers:
-        raise UsageError(f"--workers: the model {model.name} takes all workers for alike; wanted --model hierarchical")
+        raise UsageError(f"--workers: the model {model.name} treats all workers alike; wanted --model hierarchical")
     file.write(b"worker\tvotes\treliability\tlow\thigh\tside\ttie\n")
     bias, ties = state.mean["shared"]
     for name, w in state.workers.items():

@@ -176,7 +176,7 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
             raise DataError(at(name, line, 1, text))
     for field in fields:
         if fields.count(field) > 1:
-            raise DataError(at(name, line, 1, f"column {field!r} is there twice, wanted it once"))
+            raise DataError(at(name, line, 1, f"column {field!r} appears twice, wanted it once"))
     roles = [role for role in COLUMNS if found[role]]
     taken = {found[role][0] for role in roles}
     others = [field for i, field in enumerate(fields) if i not in taken]
