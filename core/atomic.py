@@ -186,7 +186,7 @@ def make_directory(path: str | Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = "it is no directory" if path.exists() else error.strerror or error
+        why = "it is not a directory" if path.exists() else error.strerror or error
         raise HutchError(at(str(path), None, None, f"cannot be made: {why}")) from None
     check_writable(path / "file")
     return path

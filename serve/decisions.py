@@ -127,7 +127,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
         body: JSON, `{"id": …, "cost": …}` or a list of these; `reward` is the same as the negative cost.
 
     Raises:
-        DataError: what is no reward, a decision that is not known or has another cost.
+        DataError: what is not a reward, a decision that is not known or has another cost.
     """
     _require_choices(served)
     found = parse_json(body)

@@ -23,7 +23,7 @@ Stop = Annotated[
 
 
 def check_stop(predictions: float | None) -> None:
-    """Refuse a number of predictions that is none.
+    """Refuse what is not a number of predictions.
 
     Raises:
         UsageError: it is not above 0, or not finite.

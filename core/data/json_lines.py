@@ -33,7 +33,7 @@ def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, 
         longest_line: in bytes.
 
     Raises:
-        DataError: the file cannot be read, or a line is no object.
+        DataError: the file cannot be read, or a line is not an object.
     """
     number = 0
     for chunk in read_chunks([path], longest_line=longest_line):
@@ -89,7 +89,7 @@ def read_json_lines(
         columns: what each key stands for; see `hutch.core.data.roles.Roles`.
 
     Raises:
-        DataError: a line that is no object, or a value that cannot be used, with its line.
+        DataError: a line that is not an object, or a value that cannot be used, with its line.
     """
     roles = Roles.of(columns)
     decides = options.label in ("action_costs", "logged_action")

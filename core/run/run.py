@@ -39,7 +39,7 @@ class RunOptions:
         quiet: no table.
         strict: stop at the first malformed place.
         cache: file that keeps the parsed data for later runs; None: none.
-        fresh: make the cache anew whatever is there.
+        fresh: rebuild the cache, whatever is there.
     """
 
     data: list[str]
@@ -187,7 +187,7 @@ class Run:
         cells: Cells | None = None,
     ) -> None:
         if engine.whole_groups and options.holdout:
-            options = replace(options, holdout=Holdout())  # one worker's label is no truth to test against
+            options = replace(options, holdout=Holdout())  # one worker's label is not a truth to test against
         schedule, notice = parse_schedule(options.progress)
         if notice and not options.quiet:
             notes.say(notice)

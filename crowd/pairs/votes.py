@@ -102,7 +102,7 @@ def read_votes(path: str | Path, features: Sequence[str] | None = None) -> Votes
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
-        UsageError: a feature is no column.
+        UsageError: a feature is not a column.
 
     >>> import tempfile
     >>> file = tempfile.NamedTemporaryFile("w", suffix=".tsv")
