@@ -176,9 +176,10 @@ def _show(run, r, e, i):
         e.indices, e.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
         e.length = uint64(row_ptr[i + uint64(1)]) - start
         e.namespaces, e.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
-        e.namespace_count, e.next_length = last - first, uint64(0)
+        e.namespace_count, e.next_length, e.behind = last - first, uint64(0), uint64(0)
         if r.ahead == uint64(1) and i + uint64(1) < r.size:
             e.next_length = uint64(row_ptr[i + uint64(2)] - row_ptr[i + uint64(1)])
+            e.behind = uint64(row_ptr[r.size] - row_ptr[i + uint64(1)])
             e.next_namespace_count = uint64(row_namespaces[i + uint64(2)]) - last
     group = int64s_at(r.group, uint64(0))
     e.base, e.label = float32s_at(r.base, uint64(0))[i], float32s_at(r.labels, uint64(0))[i]
