@@ -140,6 +140,7 @@ _USUAL = (
 
 _EVERY_RUN = (
     "hutch.chain",
+    "hutch.core.chain.apart",
     "hutch.core.chain.decisions",
     "hutch.core.run.one",
     "hutch.core.run.predictions",

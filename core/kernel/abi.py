@@ -379,6 +379,13 @@ def submodel(layer, offset, k):
     return offset + np.uint64(k) * layer_of(layer).step
 
 
+@inlined
+def widen(shared, label):
+    """Take a label into the range that predictions are clipped to."""
+    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
+
+
 def kernel(function: Callable[..., Any]) -> AddressKernel:
     """Decorate one of a layer's kernels: a module-level function of the chain's one signature.
 

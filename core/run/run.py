@@ -9,8 +9,9 @@ from typing import Any
 
 from hutch.core.atomic import check_apart, check_writable
 from hutch.core.batch import Batch
-from hutch.core.chain.engine import Engine, Outputs, Predicted
+from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.fullness import share_used
+from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError
 from hutch.core.run.in_threads import predicted

@@ -15,7 +15,17 @@ from hutch.core.kernel.abi import ask_for, float32s_at, no_unroll, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
 from hutch.core.kernel.lanes import broadcast, either, load, store, together
 from hutch.reductions.linear.features import rows_of, scratch_at, take_ahead, values_of
-from hutch.reductions.linear.rates import DEFAULT, LEAST, LEAST_SQUARE, MOST, average, default_rate, grown, touch
+from hutch.reductions.linear.rates import (
+    DEFAULT,
+    LEAST,
+    LEAST_SQUARE,
+    MOST,
+    average,
+    default_rate,
+    grown,
+    last_average,
+    touch,
+)
 
 MANY, FEW = np.uint64(16), np.uint64(4)
 
@@ -198,6 +208,8 @@ def _visit(features, shared, n, square_gradient):
 def measure_default(rates, features, shared, offset, importance, square_gradient):
     """`measure` for learning with the default kind of rates."""
     if square_gradient == _0:
+        total_norm, total_importance = last_average(rates, offset)
+        rates.multiplier = math.sqrt(total_importance / total_norm)
         return _1
     total, norm = _visit(features, shared, features.length, square_gradient)
     total_norm, total_importance = average(rates, offset, importance, norm)

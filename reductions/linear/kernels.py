@@ -18,6 +18,7 @@ from hutch.core.kernel.abi import (
     shared_of,
     state_of,
     uint32s_at,
+    widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.flow import budget_to
@@ -245,13 +246,6 @@ def _move(state, features, shared, update, finite, stride):
     regularization = float64s_at(state.regularization, uint64(2))
     if regularization[0] < 1e-9 or regularization[1] > 1e3:
         _materialise(weights, np.int64(stride), regularization)
-
-
-@inlined
-def widen(shared, label):
-    """Take a label into the range that predictions are clipped to."""
-    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
-        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 @kernel

@@ -165,6 +165,15 @@ def average(rates, offset, importance, norm):
     return np.float32(norms[0]), np.float32(norms[1])
 
 
+@inlined
+def last_average(rates, offset):
+    """The mean norm of a sub-model as it is, for an update too small to be measured; 1 before any example."""
+    norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
+    if norms[1] > 0.0:
+        return np.float32(norms[0]), np.float32(norms[1])
+    return _1, _1
+
+
 @helper
 def measure(rates, features, example, n, offset, importance, square_gradient, commit):
     """Update G and N of the features gathered last, and set their rates.
@@ -184,6 +193,8 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
     if rates.adaptive == 0 and rates.normalized == 0:
         return squared_length(features, example)
     if commit and square_gradient == _0:
+        total_norm, total_importance = last_average(rates, offset)
+        rates.multiplier = _multiplier(rates, total_norm, total_importance)
         return _1
     shared = shared_of(example_of(example).shared)
     weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
