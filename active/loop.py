@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hutch.active.drawing import Scores, choose, smallest
+from hutch.active.drawing import Scores, choose, distinct, smallest
 from hutch.active.entries import Event, Round
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
@@ -143,7 +143,7 @@ def ask(
         places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
         chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
         requests, seen = [], {}
-        for place, id, entry, _ in scores.named(np.unique(scores.key[places])):
+        for place, id, entry, _ in scores.named(distinct(scores.key[places])):
             if (chance := chance_of.get(place)) is None:
                 continue
             if entry.document is not None:

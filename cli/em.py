@@ -107,7 +107,6 @@ def fit(
     from dataclasses import asdict
 
     from hutch.core.atomic import check_apart, check_writable
-    from hutch.em.constrained.drift import DriftDetector
     from hutch.em.fit import Settings, create, find, last_class, load, save
     from hutch.em.rows import read_rows
 
@@ -124,7 +123,11 @@ def fit(
     if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):
         raise UsageError(f"--{other[0]}: the model of -i keeps its own settings")
     entry = find(settings.model, entries)
-    detector = None if drift is None else DriftDetector(drift)
+    detector = None
+    if drift is not None:
+        from hutch.em.constrained.drift import DriftDetector
+
+        detector = DriftDetector(drift)
     _check_boundaries(settings, classes, drift)
     if shards is not None or ray is not None:
         given = {"-i": initial, "--passes": passes > 1, "--drift": drift}

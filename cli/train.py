@@ -102,7 +102,6 @@ def train(
 def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
     """The chain that the command line describes."""
     from hutch.chain import Chain
-    from hutch.core.chain.model_of_chain import load_chain
     from hutch.vw.learner_options import vw_chain, vw_overrides
 
     initial = vw.initial_regressor
@@ -110,6 +109,8 @@ def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
         source: Any = vw_chain(vw) if config is None else config
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
     if config is None:
+        from hutch.core.chain.model_of_chain import load_chain
+
         return Chain.load(initial, [*vw_overrides(vw, load_chain(initial)), *overrides])
     return _continued(config, initial, [*vw_overrides(vw, config), *overrides])
 

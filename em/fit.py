@@ -10,7 +10,6 @@ import numpy as np
 from hutch.core.chain.limits import FINITE, check_arrays, check_values
 from hutch.core.chain.model_file import load_compact, load_metadata, save_model
 from hutch.core.chain.stored import dense, parts_of
-from hutch.core.config.adapter import adapter
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, shortened
 from hutch.em.base.inner import InnerEM
 from hutch.em.base.learner import Learner, unpack
@@ -130,6 +129,8 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
         ModelError: the file cannot be used.
         ConfigError: its model is not installed.
     """
+    from hutch.core.config.adapter import adapter  # not at the top: it imports pydantic
+
     arrays, metadata = load_compact(path, kind="em")
     try:
         for name, array in arrays.items():

@@ -12,8 +12,7 @@ from typing import Any
 
 from hutch.cli.shell.declared import Command, Group, Option, Parameter, parameters_of
 
-_WHOLE = re.compile(r"-?[0-9]{1,15}")
-_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,2})?")
+_FORMS = {int: r"-?[0-9]{1,15}", float: r"-?[0-9]{1,15}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,2})?"}
 _READERS: dict[Any, Callable[[str], Any]] = {str: str, Path: Path, int: int, float: float}
 
 
@@ -123,8 +122,7 @@ def _named(name: str, options: dict[str, tuple[Parameter, Any]]) -> tuple[Parame
 def _read(parameter: Parameter, text: str) -> Any:
     """The value that a word stands for."""
     kind = parameter.value_type.__args__[0] if parameter.is_many else parameter.value_type
-    forms = {int: _WHOLE, float: _NUMBER}
-    if not text or (kind in forms and not forms[kind].fullmatch(text)):
+    if not text or (kind in _FORMS and not re.fullmatch(_FORMS[kind], text)):
         raise _Unclear
     value = _READERS[kind](text)
     if isinstance(parameter.said, Option):
