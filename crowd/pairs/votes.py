@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks
-from hutch.core.errors import DataError, UsageError, at, did_you_mean
+from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
 from hutch.crowd.data.rows import Layout, first_line, read_rows
 from hutch.crowd.exports.headers import HEADERS
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
@@ -166,7 +166,7 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
     if sum(bool(places) for places in found.values()) < 3:
         if len(fields) != 4:
             wanted = "wanted 4 (worker, left, right, winner) or a header that names them"
-            raise DataError(at(name, line, 1, f"got {len(fields)} fields, {wanted}"))
+            raise DataError(at(name, line, 1, f"got {counted(len(fields), 'field')}, {wanted}"))
         if features:
             raise UsageError(f"--features: {name} has no header that could name {', '.join(features)}")
         return _Columns(Layout(separator, np.arange(4), 4), list(COLUMNS), [], first.start, line)
