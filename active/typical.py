@@ -107,10 +107,5 @@ def first_round(chain: "Chain", scores: Scores, asked: NDArray[np.int64], count:
     most = max(LOOKED_AT, 4 * count)
     if size > most:
         some = np.sort(np.random.default_rng([*seed, 1]).choice(size, most, replace=False))
-    places = some + np.searchsorted(asked - np.arange(len(asked)), some, "right")
-    wanted, lines = set(places.tolist()), []
-    for place, _, entry, _ in scores.named(np.unique(scores.key[places])):
-        if place in wanted:
-            lines.append(entry.line)
-    rows = np.concatenate([sketch(batch) for batch in chain.batches(lines)])
+    rows = np.concatenate([sketch(batch) for batch in chain.batches(scores.lines_of(some, asked))])
     return some[typical(rows, count, seed)]
