@@ -124,7 +124,7 @@ def batch_of(rule, chain, rows, count, classes, random):
         if rule in ("margin", "entropy"):
             return smallest(np.abs(scores), count)
         if rule == "diverse":
-            return unlike(np.abs(scores), *chain.layers[-1].covariances(joined(*chain.batches(rows))), count)
+            return np.sort(unlike(np.abs(scores), *chain.layers[-1].covariances(joined(*chain.batches(rows))), count))
         return spread([1 / (1 + np.exp(np.abs(scores)))[:, None], rows], count, random)
     scores = chain.scores(rows, np.ones(len(rows))).astype(float)
     if rule == "margin":

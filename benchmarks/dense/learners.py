@@ -1,12 +1,14 @@
 """Learners of dense rows: error after one pass, and time; the tables of docs/reductions/bayesian_linear.md.
 
-    python benchmarks/dense/learners.py [--seeds 10] [--peers] [--active] [--choice] [--curves] [--speed]
+    python benchmarks/dense/learners.py [--seeds 10] [--peers] [--active] [--choice] [--curves]
+        [--floors] [--speed]
 
 Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
 digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`
 adds River's logistic regression and the Bayesian generalised linear model of `bayesianbandits`, if these are there.
 `--active` measures labels on digits, odd or even, over splits into 80% train and 20% test; `--choice` what 200 of them
-are worth, by how they were chosen and by who learns them, `--curves` how many are enough; `--speed` CPU time per row.
+are worth, by how they were chosen and by who learns them, `--curves` how many are enough,
+`--floors` what least probabilities cost and give; `--speed` CPU time per row.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hutch.active.diverse import unlike
 from hutch.active.drawing import choose, smallest
+from hutch.active.estimate import LossSums, score_interval
 from hutch.active.typical import typical
 from hutch.chain import Chain
 from hutch.core.batch import joined
@@ -221,7 +224,7 @@ def pooled(rule, seed, batch, by_chance=False, diverse=True, total=200):
             drawn = typical(rows[train].astype(float), batch, [seed, 0])
         elif rule == "margin" and diverse:
             others = joined(*chain.batches(rows[train[left]]))
-            drawn = unlike(scores, *chain.layers[1].covariances(others), batch)
+            drawn = np.sort(unlike(scores, *chain.layers[1].covariances(others), batch))
         elif rule == "margin":
             drawn = smallest(scores, batch)
         else:
@@ -324,10 +327,38 @@ def curves(options):
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
+def floors(options):
+    """Print, for least probabilities in a stream, errors by labels bought, and what the loss estimate is worth."""
+    seeds, count = range(options.seeds), len(divided(0)[0])
+    print("| floor | 100 | 200 | 300 | 400 | covers | bias (standard error) | half-width |\n|---|" + "---|" * 7)
+    for floor in (0.05, 0.1, 0.2, 0.4, 0.7):
+        cells, gaps, inside, widths = [], [], [], []
+        for labels in (100, 200, 300, 400):
+            budget, errors = labels / count, []
+            for seed in seeds:
+                (rows, kinds), (train, test) = odd_or_even(), divided(seed)
+                chain = asking(seed, budget=budget, horizon=count, floor=floor * budget)
+                layer = chain.layers[0]
+                trace = layer.trace(count)
+                chain.learn(rows[train], kinds[train])
+                low, estimate, high = score_interval(LossSums(*layer.loss_sums()))
+                truth = float(trace["error"].mean())
+                layer.trace(0)
+                errors.append(error_of(chain, test))
+                if labels == 200:
+                    gaps.append(estimate - truth)
+                    inside.append(low <= truth <= high)
+                    widths.append((high - low) / 2)
+            cells.append(f"{np.mean(errors):.4f}")
+        deviation = np.std(gaps, ddof=1) / np.sqrt(len(gaps))
+        cells += [f"{np.mean(inside):.3f}", f"{np.mean(gaps):+.4f} ({deviation:.4f})", f"{np.median(widths):.3f}"]
+        print(f"| {floor} b | {' | '.join(cells)} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
-    for name in ("--peers", "--active", "--choice", "--curves", "--speed"):
+    for name in ("--peers", "--active", "--choice", "--curves", "--floors", "--speed"):
         parser.add_argument(name, action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -337,6 +368,8 @@ def main():
         choice(options)
     elif options.curves:
         curves(options)
+    elif options.floors:
+        floors(options)
     elif options.speed:
         speed()
     else:
