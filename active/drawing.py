@@ -77,6 +77,18 @@ def choose(probabilities: Numbers, seed: Sequence[int]) -> NDArray[np.int64]:
     return np.concatenate(drawn).astype(np.int64)
 
 
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The values that there are, ascending, as `numpy.unique` has them, which imports masked arrays.
+
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    ordered = np.sort(values)
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    found: NDArray[Any] = ordered[first[: len(ordered)]]
+    return found
+
+
 def smallest(scores: Numbers, count: int) -> NDArray[np.int64]:
     """The numbers of the smallest scores, ascending; of equal ones the first.
 
@@ -172,7 +184,7 @@ class Scores:
         """
         places = places_among(numbers, without)
         wanted = set(places.tolist())
-        return [entry.line for place, _, entry, _ in self.named(np.unique(self.key[places])) if place in wanted]
+        return [entry.line for place, _, entry, _ in self.named(distinct(self.key[places])) if place in wanted]
 
     def places_of(self, keys: NDArray[np.uint64]) -> Iterator[int]:
         """The places of all examples with one of some keys, ascending."""
@@ -210,7 +222,7 @@ class Scores:
         Raises:
             DataError: a tag that stands for another line now.
         """
-        keys = np.unique(np.fromiter(_keys(store.ids()), np.uint64))
+        keys = distinct(np.fromiter(_keys(store.ids()), np.uint64))
         if not len(keys):
             return np.empty(0, np.int64)
         found = []

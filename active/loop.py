@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hutch.active.diverse import diverse_round
-from hutch.active.drawing import Scores, choose, places_among, smallest
+from hutch.active.drawing import Scores, choose, distinct, places_among, smallest
 from hutch.active.entries import Event, Round
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
@@ -148,7 +148,7 @@ def ask(
         places = places_among(drawn, asked)
         chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
         requests, seen = [], {}
-        for place, id, entry, _ in scores.named(np.unique(scores.key[places])):
+        for place, id, entry, _ in scores.named(distinct(scores.key[places])):
             if (chance := chance_of.get(place)) is None:
                 continue
             if entry.document is not None:

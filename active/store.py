@@ -6,14 +6,12 @@ running it again.
 """
 
 import json
-import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
@@ -111,6 +109,8 @@ class Store:
     @property
     def token(self) -> str:
         """A secret for the address of the page; it stays the same when the server starts again."""
+        import secrets  # not at the top, as difflib: most commands need neither
+
         with self._writing() as connection:
             connection.execute("INSERT OR IGNORE INTO store VALUES ('token', ?)", [secrets.token_urlsafe(18)])
         return str(self._rows("SELECT value FROM store WHERE key = 'token'")[0][0])
@@ -228,6 +228,8 @@ class Store:
         request = connection.execute("SELECT wanted, leased_to FROM requests WHERE id = ?", [answer.request]).fetchone()
         if request is None:
             ids = [row[0] for row in connection.execute("SELECT id FROM requests ORDER BY number DESC LIMIT 1000")]
+            from difflib import get_close_matches
+
             near = get_close_matches(answer.request, ids, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise DataError(at(*answer.place, f"id: there is no request {answer.request!r} in {self.path}{hint}"))

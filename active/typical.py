@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.active.drawing import Scores
+from hutch.active.drawing import Scores, distinct
 from hutch.core.batch import Batch
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def typical(rows: Rows, count: int, seed: list[int]) -> NDArray[np.int64]:
         if np.array_equal(moved, centres):
             break
         centres = moved
-    found = np.unique(_distances(rows, lengths, centres).argmin(axis=0))
+    found = distinct(_distances(rows, lengths, centres).argmin(axis=0))
     others = np.setdiff1d(np.arange(len(rows)), found)
     return np.sort(np.concatenate([found, random.choice(others, count - len(found), replace=False)]))
 

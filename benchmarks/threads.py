@@ -3,9 +3,9 @@
     python benchmarks/threads.py [--folder DIR] [--scale X] [--repeats N] [--threads N ...]
                                 [--only NAME ...] [--no-page]
 
-Predictions are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of labels in
-memory, in a process of its own. Numbers of threads alternate, the least time of each counts, and what comes out must be
-the same to the bit. Wall times say something on a machine that does nothing else.
+Predictions and learning are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of
+labels in memory, in a process of its own. Numbers of threads alternate, the least time of each counts, and what comes
+out must be the same to the bit. Wall times say something on a machine that does nothing else.
 The first row is what the machine itself gains, with threads that have nothing in common.
 """
 
@@ -23,6 +23,7 @@ from pathlib import Path
 from speed import CLICKS, LOGISTIC, MARK, PAGE, ROOT, about, data
 
 CLASSES = 20
+FEW = 10
 CROWDS = ("two_level", "dawid_skene", "nominal")
 
 
@@ -53,13 +54,13 @@ def hutch(*arguments: str, threads: int) -> tuple[float, float]:
     return time.perf_counter() - begun, used.ru_utime + used.ru_stime
 
 
-def of_classes(path: Path) -> Path:
-    """The same lines with a class of `CLASSES` for a label."""
-    found = path.with_suffix(".classes.vw")
+def of_classes(path: Path, classes: int) -> Path:
+    """The same lines with a class for a label."""
+    found = path.with_suffix(f".{classes}.vw")
     if not found.exists():
         lines = path.read_bytes().splitlines(keepends=True)
         found.write_bytes(
-            b"".join(b"%d |" % (1 + number * 7 % CLASSES) + line.split(b"|", 1)[1] for number, line in enumerate(lines))
+            b"".join(b"%d |" % (1 + number * 7 % classes) + line.split(b"|", 1)[1] for number, line in enumerate(lines))
         )
     return found
 
@@ -77,6 +78,25 @@ def prediction(path: Path, options: str, folder: Path, cached: bool = False) -> 
         command = ["vw", "-t", "-i", str(model), "-d", str(path), *cache, "-p", str(out), "--quiet"]
         wall, cpu = hutch(*command, threads=threads)
         return Took(wall, cpu, hashlib.sha256(out.read_bytes()).hexdigest())
+
+    return run
+
+
+def learning(path: Path, options: str, folder: Path, cached: bool = False) -> Runner:
+    """Learns a file, by text or from the cache."""
+    name = hashlib.sha256(f"learn {path.name} {options}".encode()).hexdigest()[:12]
+    model, out = folder / f"{name}.model", folder / f"{name}.predictions"
+    cache = ["--cache_file", str(folder / f"{name}.cache")] if cached else []
+
+    def run(threads: int) -> Took:
+        from hutch.chain import Chain
+
+        command = ["vw", "-d", str(path), *options.split(), *cache, "-f", str(model), "-p", str(out), "--quiet"]
+        wall, cpu = hutch(*command, threads=threads)
+        digest = hashlib.sha256(out.read_bytes())
+        for array in Chain.load(model).arrays().values():
+            digest.update(array.tobytes())
+        return Took(wall, cpu, digest.hexdigest())
 
     return run
 
@@ -127,6 +147,7 @@ def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runne
     words = data(folder, "words", round(500_000 * scale))
     clicks = data(folder, "clicks", round(500_000 * scale))
     classes = f"{LOGISTIC} --oaa {CLASSES}"
+    few = f"{LOGISTIC} --oaa {FEW}"
     items = round(200_000 * scale)
     found: dict[str, tuple[str, Callable[[], Runner]]] = {
         "machine": ("the machine itself: SHA-256 of 512 MiB", hashing),
@@ -134,10 +155,22 @@ def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runne
         "cache": ("the same from the cache", lambda: prediction(words, LOGISTIC, folder, cached=True)),
         "classes": (
             f"predict {CLASSES} classes, one against all, from text",
-            lambda: prediction(of_classes(words), classes, folder),
+            lambda: prediction(of_classes(words, CLASSES), classes, folder),
         ),
         "clicks-q": ("predict ad clicks with -q ic, from text", lambda: prediction(clicks, f"{CLICKS} -q ic", folder)),
     }
+    for name, options, count, cached in (
+        ("learn-few", few, FEW, False),
+        ("learn-few-cache", few, FEW, True),
+        ("learn", classes, CLASSES, False),
+        ("learn-cache", classes, CLASSES, True),
+    ):
+        found[name] = (
+            f"learn {count} classes, one against all, from {'the cache' if cached else 'text'}",
+            lambda options=options, count=count, cached=cached: learning(
+                of_classes(words, count), options, folder, cached
+            ),
+        )
     for model in CROWDS:
         found[model] = (f"batch EM of {items * 5:,} labels, {model}", lambda model=model: crowd(model, items))
     return found
@@ -165,9 +198,9 @@ def section(rows: list[str], options: argparse.Namespace, load: str) -> str:
     lines = [
         MARK,
         "",
-        "Written by `python benchmarks/threads.py`: whole processes of `hutch vw -t`, batch EM of labels in memory,",
-        f"the least of {options.repeats} runs each, in alternation. Predictions, posteriors and counts of workers are",
-        f"the same to the bit. Measured on: {about(load)}, --scale {options.scale:g}.",
+        "Written by `python benchmarks/threads.py`: whole processes of `hutch vw`, batch EM of labels in memory,",
+        f"the least of {options.repeats} runs each, in alternation. Predictions, models, posteriors and counts of",
+        f"workers are the same to the bit. Measured on: {about(load)}, --scale {options.scale:g}.",
         "",
         f"| | {' | '.join(heads)} |",
         f"|{'---|' * (1 + len(heads))}",

@@ -1,35 +1,41 @@
-"""All commands of `hutch`."""
+"""All commands of `hutch` in Typer: for help, completion, and whatever is wrong with a command line."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.outcome import one_message
-from hutch.cli.shell.lazy import LazyGroup, new_app
+from hutch.cli.dispatch import COMMANDS, installed, load
+from hutch.cli.shell.app import as_command, new_app
+from hutch.cli.shell.help import Group
+from hutch.cli.shell.outcome import one_message
+from hutch.core.errors import did_you_mean
 
 
-class Commands(LazyGroup):
-    """All commands; an error that is the user's becomes one message and an exit status."""
+class Commands(Group):
+    """All commands, imported when they run or their help is asked for.
 
-    table = {
-        "demo": ("hutch.cli.demo:demo", "Learn from simulated noisy ratings and show the errors."),
-        "train": ("hutch.cli.train:train", "Learn from data."),
-        "predict": ("hutch.cli.predict:predict", "Predict with a model."),
-        "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
-        "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
-        "convert": ("hutch.cli.convert:convert", "Convert a model that VW wrote."),
-        "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
-        "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
-        "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),
-        "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
-        "estimate": ("hutch.cli.crowds.estimate:estimate", "Estimate a number over all items from few labels."),
-        "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
-        "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
-        "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),
-        "inspect": ("hutch.cli.inspect:inspect", "Look into a model."),
-        "plugins": ("hutch.cli.plugins:app", "List what is installed, check a plugin."),
-        "warmup": ("hutch.cli.warmup:warmup", "Compile kernels ahead of time."),
-    }
+    An error that is the user's becomes one message and an exit status.
+    """
+
+    @staticmethod
+    def names() -> list[str]:
+        """The commands of this installation."""
+        return [name for name in COMMANDS if installed(name)]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return self.names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return as_command(load(cmd_name), cmd_name) if installed(cmd_name) else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if not installed(args[0]) and not args[0].startswith("-"):
+            ctx.fail(f"no command {args[0]!r}; {did_you_mean(args[0], self.names())}")
+        return super().resolve_command(ctx, args)
+
+    def purposes(self, ctx: Any) -> Iterator[tuple[str, str]]:
+        yield from ((name, COMMANDS[name][1]) for name in self.names())
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -3,22 +3,18 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains
-from hutch.cli.shell.lazy import new_app
+from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.strict_json import dumps
 
-app = new_app(no_args_is_help=True, help="Check a chain, show it with its defaults, export its schema.")
+app = Group("Check a chain, show it with its defaults, export its schema.")
 
 DEFAULT_CHAIN = {"chain": ["linear"]}
 
 File = Annotated[
     str | None,
-    typer.Argument(
-        metavar="FILE", help="A chain in YAML, or a model; without it one linear layer.", autocompletion=chains
-    ),
+    Argument(metavar="FILE", help="A chain in YAML, or a model; without it one linear layer.", autocompletion=chains),
 ]
 
 
@@ -47,7 +43,7 @@ def _read(file: str | None, overrides: list[str] | None, build: bool = False) ->
 def check(
     file: File = None,
     overrides: Overrides = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check a chain; every mistake is reported with its place.
 
@@ -70,8 +66,8 @@ def check(
 def show(
     file: File = None,
     overrides: Overrides = None,
-    short: Annotated[bool, typer.Option("--short", help="Only what was given.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON instead of YAML.")] = False,
+    short: Annotated[bool, Option("--short", help="Only what was given.")] = False,
+    as_json: Annotated[bool, Option("--json", help="As JSON instead of YAML.")] = False,
 ) -> None:
     """Show a chain with all its defaults, as YAML.
 
@@ -86,9 +82,7 @@ def show(
 
 @app.command()
 def schema(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Output file.", show_default="standard output")
-    ] = None,
+    file: Annotated[Path | None, Argument(metavar="FILE", help="Output file.", show_default="standard output")] = None,
 ) -> None:
     """Export the JSON Schema of chains, for editors.
 

@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from hutch.cli.shell.complete import registered
+from hutch.cli.shell.declared import Argument, Option
 
 
 def convert(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A model that VW 9 has written.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Where the model goes.")],
+    old: Annotated[str, Argument(metavar="OLD", help="A model that VW 9 has written.")],
+    new: Annotated[str, Option("-f", "--final_regressor", metavar="MODEL", help="Where the model goes.")],
     loss_function: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--loss_function",
             metavar="NAME",
             help="The loss it was learned with, which VW's models do not hold.",
@@ -26,7 +25,7 @@ def convert(
 
     Its predictions are VW's with -t, and it goes on learning where VW would.
 
-    Example: hutch convert old.vw new.model --loss_function logistic
+    Example: hutch convert old.vw -f new.model --loss_function logistic
     """
     import sys
 

@@ -2,25 +2,24 @@
 
 from typing import Annotated
 
-import typer
-
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.options import ray_option
 from hutch.cli.shell.complete import crowd_models, names
+from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError
 
 
 def crowd(
     labels: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="LABELS",
             help="Labels: worker TAB task TAB label, CSV, or the export of a labelling tool; - is standard input.",
         ),
     ],
     method: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="How to infer: batch or online.",
             show_default="batch",
@@ -29,30 +28,28 @@ def crowd(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Name of the crowd model.",
             show_default="two_level; mixed with a reference, ordinal with --ordered",
             autocompletion=crowd_models,
         ),
     ] = None,
-    gold: Annotated[
-        str | None, typer.Option(metavar="FILE", help="True classes of some tasks: task TAB label.")
-    ] = None,
+    gold: Annotated[str | None, Option(metavar="FILE", help="True classes of some tasks: task TAB label.")] = None,
     score: Annotated[
-        str | None, typer.Option(metavar="FILE", help="True classes to score against; not learned from.")
+        str | None, Option(metavar="FILE", help="True classes to score against; not learned from.")
     ] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Worker, or glob of workers, whose labels define the classes; all others are judges. Repeatable.",
             metavar="PATTERN",
         ),
     ] = None,
-    next_: Annotated[int, typer.Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0,
+    next_: Annotated[int, Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0,
     ask_of: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--ask-of",
             metavar="A,B,...",
             help="With --next: the workers available, separated by commas; names the best one to ask per task, by gain "
@@ -61,71 +58,63 @@ def crowd(
     ] = None,
     predictions: Annotated[
         str | None,
-        typer.Option("-p", "--predictions", metavar="FILE", help="Write posteriors here; - is standard output."),
+        Option("-p", "--predictions", metavar="FILE", help="Write posteriors here; - is standard output."),
     ] = None,
     workers: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the worker report here; - is standard output.")
+        str | None, Option(metavar="FILE", help="Write the worker report here; - is standard output.")
     ] = None,
     judges: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="With a reference: write what each judge is good for here; - is standard output."
-        ),
+        Option(metavar="FILE", help="With a reference: write what each judge is good for here; - is standard output."),
     ] = None,
     report: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--report", metavar="FILE", help="Write how good the labels are: a page if it ends in .html, else text."
         ),
     ] = None,
     suspects: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
+        str | None, Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
     ] = None,
     initial: Annotated[
-        str | None, typer.Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
+        str | None, Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
     ] = None,
-    final: Annotated[
-        str | None, typer.Option("-f", "--final-model", metavar="MODEL", help="Save the model here.")
-    ] = None,
-    test: Annotated[bool, typer.Option("-t", "--test", help="Only score; do not learn.")] = False,
-    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Online: passes over the labels.")] = 1,
+    final: Annotated[str | None, Option("-f", "--final-model", metavar="MODEL", help="Save the model here.")] = None,
+    test: Annotated[bool, Option("-t", "--test", help="Only score; do not learn.")] = False,
+    passes: Annotated[int, Option(min=1, metavar="N", help="Online: passes over the labels.")] = 1,
     slots: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Online: number of rows of the worker table.", show_default="65536"),
+        Option(min=1, metavar="N", help="Online: number of rows of the worker table.", show_default="65536"),
     ] = None,
     stream: Annotated[
         bool,
-        typer.Option(
-            "--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."
-        ),
+        Option("--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."),
     ] = False,
     shards: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Batch: cut the tasks into N shards, counted in processes.", show_default="1"
-        ),
+        Option(min=1, metavar="N", help="Batch: cut the tasks into N shards, counted in processes.", show_default="1"),
     ] = None,
     ray: Annotated[str | None, ray_option("Count the shards")] = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
+        str | None, Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
     ] = None,
     ordered: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--ordered/--no-ordered",
             help="Classes are ordered: also write mean, median and interval; the model is ordinal if none is named.",
             show_default="if they are 3 to 12 whole numbers",
         ),
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
+        list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
     ] = None,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner; infer strengths.")
+        bool, Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner; infer strengths.")
     ] = False,
     features: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="A,B,...",
             help="With --pairs: columns that say in which context a vote was given.",
             show_default="all further columns",
@@ -133,13 +122,13 @@ def crowd(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ROLE=NAME,...",
             help="Names of columns or fields: worker, task, label, gold. Labels with globs: one column per worker.",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress table and no notices.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Print no progress table and no notices.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Infer the true class of every task and the skill of every worker.
 

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from hutch.cli.shell.declared import Option
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -29,12 +28,12 @@ def chain(rank: int) -> dict[str, Any]:
 
 
 def demo(
-    quick: Annotated[bool, typer.Option("--quick", help="Use less than half of the data.")] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")] = 0,
+    quick: Annotated[bool, Option("--quick", help="Use less than half of the data.")] = False,
+    seed: Annotated[int, Option("--seed", metavar="N", help="Seed of the simulation.")] = 0,
     write: Annotated[
-        str | None, typer.Option("--write", metavar="DIR", help="Write the data here: train.vw, test.vw, labels.tsv.")
+        str | None, Option("--write", metavar="DIR", help="Write the data here: train.vw, test.vw, labels.tsv.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Learn from simulated ratings, and show the error on ratings kept aside.
 

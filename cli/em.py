@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from hutch.cli.options import ray_option
 from hutch.cli.shell.complete import names, registered
-from hutch.cli.shell.lazy import new_app
+from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
 
@@ -19,27 +17,25 @@ if TYPE_CHECKING:
     from hutch.em.fit import Settings
     from hutch.em.rows import Table
 
-app = new_app(no_args_is_help=True, help="Fit models with hidden variables by online EM.")
+app = Group("Fit models with hidden variables by online EM.")
 _START = 100
 """Rows that set where a fit starts."""
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help=".npy, .npz or .csv, one sample per row.")]
-Missing = Annotated[bool, typer.Option("--missing", help="NaN, or an empty cell, is a missing value.")]
+Data = Annotated[Path, Argument(metavar="DATA", help=".npy, .npz or .csv, one sample per row.")]
+Missing = Annotated[bool, Option("--missing", help="NaN, or an empty cell, is a missing value.")]
 Classes = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Column of a .csv or array of an .npz that names each row's class.")
+    str | None, Option(metavar="NAME", help="Column of a .csv or array of an .npz that names each row's class.")
 ]
 
 
 @app.command()
 def fit(
     data: Data,
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="What to fit.", autocompletion=registered("em_models"))
-    ] = "ppca",
-    rank: Annotated[int, typer.Option(metavar="N", help="Latent dimension.")] = 10,
+    model: Annotated[str, Option(metavar="NAME", help="What to fit.", autocompletion=registered("em_models"))] = "ppca",
+    rank: Annotated[int, Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="exact (the natural step, solved), nat_oem, or none (plain online EM).",
             autocompletion=names("exact", "nat_oem", "none"),
@@ -47,7 +43,7 @@ def fit(
     ] = "exact",
     mode: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Anchor: step (before each step) or class (where a class ended).",
             autocompletion=names("step", "class"),
@@ -55,7 +51,7 @@ def fit(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="With nat_oem: kl, implicit or literal.",
             autocompletion=names("kl", "implicit", "literal"),
@@ -63,50 +59,46 @@ def fit(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="With implicit or literal: complete, marginal or identity.",
             autocompletion=names("complete", "marginal", "identity"),
         ),
     ] = None,
-    beta: Annotated[
-        float | None, typer.Option(metavar="X", help="Strength of nat_oem, 0 or more.", show_default="1")
-    ] = None,
+    beta: Annotated[float | None, Option(metavar="X", help="Strength of nat_oem, 0 or more.", show_default="1")] = None,
     exponent: Annotated[
         float | None,
-        typer.Option(
-            metavar="X", help="Steps fade as samples^-exponent.", show_default="exact 1, nat_oem 0.6, none 0.8"
-        ),
+        Option(metavar="X", help="Steps fade as samples^-exponent.", show_default="exact 1, nat_oem 0.6, none 0.8"),
     ] = None,
-    scale: Annotated[float | None, typer.Option(metavar="X", help="Size of the first step, up to 1.")] = None,
+    scale: Annotated[float | None, Option(metavar="X", help="Size of the first step, up to 1.")] = None,
     block: Annotated[
-        int | None, typer.Option(metavar="N", help="Rows per step.", show_default="exact 256, missing 16, else 1")
+        int | None, Option(metavar="N", help="Rows per step.", show_default="exact 256, missing 16, else 1")
     ] = None,
-    sketch: Annotated[int | None, typer.Option(metavar="N", help="With exact: keep N times the rank.")] = None,
+    sketch: Annotated[int | None, Option(metavar="N", help="With exact: keep N times the rank.")] = None,
     past: Annotated[
-        float | None, typer.Option(metavar="X", help="With exact classes: weight of the past; less adapts faster.")
+        float | None, Option(metavar="X", help="With exact classes: weight of the past; less adapts faster.")
     ] = None,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="With exact classes: give all classes the same weight.")
+        bool, Option("--balanced", help="With exact classes: give all classes the same weight.")
     ] = False,
     classes: Classes = None,
     drift: Annotated[
-        float | None, typer.Option(metavar="THRESHOLD", help="Find where classes end by a drift test; try 6.")
+        float | None, Option(metavar="THRESHOLD", help="Find where classes end by a drift test; try 6.")
     ] = None,
     missing: Missing = False,
-    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of passes over the rows.")] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random start.")] = 0,
-    test: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to score at the end.")] = None,
+    passes: Annotated[int, Option(min=1, metavar="N", help="Number of passes over the rows.")] = 1,
+    seed: Annotated[int, Option(metavar="N", help="Seed of the random start.")] = 0,
+    test: Annotated[Path | None, Option(metavar="FILE", help="Rows to score at the end.")] = None,
     initial: Annotated[
-        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Continue from this model.")
+        Path | None, Option("-i", "--initial", metavar="MODEL", help="Continue from this model.")
     ] = None,
-    final: Annotated[Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
+    final: Annotated[Path | None, Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
     shards: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Fit in N processes, each to a part of the rows; DATA may be a glob."),
+        Option(min=1, metavar="N", help="Fit in N processes, each to a part of the rows; DATA may be a glob."),
     ] = None,
     ray: Annotated[str | None, ray_option("With --shards: fit")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Learn the rows of a file, in order or in shards.
 
@@ -115,8 +107,7 @@ def fit(
     from dataclasses import asdict
 
     from hutch.core.atomic import check_apart, check_writable
-    from hutch.em.constrained.drift import DriftDetector
-    from hutch.em.fit import Settings, create, find, load, save
+    from hutch.em.fit import Settings, create, find, last_class, load, save
     from hutch.em.rows import read_rows
 
     if final is not None:
@@ -132,7 +123,11 @@ def fit(
     if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):
         raise UsageError(f"--{other[0]}: the model of -i keeps its own settings")
     entry = find(settings.model, entries)
-    detector = None if drift is None else DriftDetector(drift)
+    detector = None
+    if drift is not None:
+        from hutch.em.constrained.drift import DriftDetector
+
+        detector = DriftDetector(drift)
     _check_boundaries(settings, classes, drift)
     if shards is not None or ray is not None:
         given = {"-i": initial, "--passes": passes > 1, "--drift": drift}
@@ -142,9 +137,11 @@ def fit(
     held_out = None if test is None else read_rows(test, classes, settings.missing).rows
     if learner is None:
         learner = create(settings, table.rows[:_START], entry)
-    boundaries = 0
+    boundaries, before = 0, None if initial is None else last_class(initial)
     for number in range(passes):
-        if number and table.classes is not None and table.classes[0] != table.classes[-1]:
+        if number:
+            before = table.class_name(-1)
+        if before is not None and table.class_name(0) not in (None, before):
             learner.boundary()
             boundaries += 1
         boundaries += _learn(learner, table, detector)
@@ -161,7 +158,7 @@ def fit(
         report["test_log_likelihood"] = float(learner.log_likelihood(held_out).mean())
     report |= _constraint_report(learner)
     if final is not None:
-        save(final, learner, settings, {"samples": learner.samples})
+        save(final, learner, settings, {"samples": learner.samples, "last_class": table.class_name(-1)})
     _print(report, json)
 
 
@@ -217,15 +214,13 @@ def _fit_in_shards(
 @app.command()
 def transform(
     data: Data,
-    initial: Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="What `hutch em fit` wrote.")],
+    initial: Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="What `hutch em fit` wrote.")],
     predictions: Annotated[
         Path | None,
-        typer.Option(
-            "-p", "--predictions", metavar="FILE", help="Write them here, .npy or .csv.", show_default="print CSV"
-        ),
+        Option("-p", "--predictions", metavar="FILE", help="Write them here, .npy or .csv.", show_default="print CSV"),
     ] = None,
     classes: Classes = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object about it.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON object about it.")] = False,
 ) -> None:
     """Turn rows into their latent features, the posterior means.
 

@@ -2,26 +2,23 @@
 
 from typing import Annotated
 
-import typer
-
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains
+from hutch.cli.shell.declared import Argument, Option
 
 
 def evaluate(
-    log: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
+    log: Annotated[list[str], Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
     chain: Annotated[
-        str | None, typer.Option("-C", "--config", metavar="FILE", help="The chain to judge.", autocompletion=chains)
+        str | None, Option("-C", "--config", metavar="FILE", help="The chain to judge.", autocompletion=chains)
     ] = None,
     model: Annotated[
-        str | None, typer.Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")
+        str | None, Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")
     ] = None,
     overrides: Overrides = None,
-    confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.9999, metavar="P", help="Confidence of the intervals.")
-    ] = 0.95,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    confidence: Annotated[float, Option(min=0.5, max=0.9999, metavar="P", help="Confidence of the intervals.")] = 0.95,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate what a chain's decisions would have cost, from a log of decisions that others made.
 

@@ -4,29 +4,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from hutch.cli.shell.declared import Argument, Option
 from hutch.core.strict_json import dumps
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model, or the text that --readable wrote.")],
+    model: Annotated[Path, Argument(metavar="MODEL", help="A model, or the text that --readable wrote.")],
     readable: Annotated[
         Path | None,
-        typer.Option("--readable", metavar="FILE", help="Write the whole model as text; it can be read back."),
+        Option("--readable", metavar="FILE", help="Write the whole model as text; it can be read back."),
     ] = None,
     model_out: Annotated[
-        Path | None, typer.Option("-f", "--final_regressor", metavar="FILE", help="Write it as a model file again.")
+        Path | None, Option("-f", "--final_regressor", metavar="FILE", help="Write it as a model file again.")
     ] = None,
     invert_hash: Annotated[
         str | None,
-        typer.Option("--invert-hash", metavar="DATA", help="Print the weights of the features named in DATA."),
+        Option("--invert-hash", metavar="DATA", help="Print the weights of the features named in DATA."),
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option("--explain", metavar="LINE", help="Show how a line is parsed and what each feature adds."),
+        Option("--explain", metavar="LINE", help="Show how a line is parsed and what each feature adds."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what a model is, the weights behind names, or what a line's prediction is made of.
 

@@ -7,16 +7,16 @@ from keyword import iskeyword
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-import typer
-
-from hutch.cli.shell.complete import Completer, overrides, registered
 from hutch.cli.shell.complete import names as names_of
-from hutch.vw.option import LEARNER, Option
+from hutch.cli.shell.complete import overrides, registered
+from hutch.cli.shell.declared import Command, Completer, Option, Parameter, declared_by
+from hutch.vw.option import LEARNER
+from hutch.vw.option import Option as VWOption
 from hutch.vw.table import NAMED
 
 Overrides = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="PATH=VALUE",
         help="Change the chain: weights.bits=20, dyadic.rank=3. Repeatable.",
@@ -28,14 +28,14 @@ Overrides = Annotated[
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 
 
-def ray_option(work: str) -> Any:
+def ray_option(work: str) -> Option:
     """The option that names a Ray cluster, of every command with work for one."""
-    return typer.Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
+    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
 
 
 def takes_vw_options(
     names: Sequence[str], *, defaults: dict[str, Any] | None = None, helps: dict[str, str] | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Callable[[Command], Command]:
     """Give a command options of VW, with the names, kinds and descriptions that the table has.
 
     Args:
@@ -48,18 +48,17 @@ def takes_vw_options(
     """
     values = defaults or {}
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [each for each in inspect.signature(command).parameters.values() if each.name != "vw"]
-        taken = {word for each in own for info in each.annotation.__metadata__ for word in _words(info)}
+    def decorate(command: Command) -> Command:
+        own = declared_by(each for each in inspect.signature(command).parameters.values() if each.name != "vw")
+        taken = {name for each in own for name in each.names}
         added = [_parameter(NAMED[name], values, (helps or {}).get(name), taken) for name in names]
 
         @wraps(command)
-        def run(**given: Any) -> None:
+        def run(**given: Any) -> int | None:
             vw = SimpleNamespace(**{name: given.pop(_argument(name)) for name in names})
-            command(**given, vw=vw)
+            return command(**given, vw=vw)
 
-        run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in [*own, *added]}
+        run.parameters = [*own, *added]  # type: ignore[attr-defined]
         return run
 
     return decorate
@@ -70,32 +69,22 @@ def _argument(name: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-def _completer(option: Option) -> Completer | None:
+def _completer(option: VWOption) -> Completer | None:
     if option.name == "loss_function":
         return registered("losses")
     return names_of(*option.choices) if option.choices else None
 
 
-def _words(info: Any) -> tuple[str, ...]:
-    """The names of a parameter; Typer keeps the first where a default would be."""
-    return (info.default, *(info.param_decls or ()))
-
-
-def _parameter(option: Option, defaults: dict[str, Any], text: str | None, taken: set[str]) -> inspect.Parameter:
+def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, taken: set[str]) -> Parameter:
     names = [f"--{option.name}", *([f"-{option.short}"] if option.short and f"-{option.short}" not in taken else [])]
     kind = _TYPES[option.kind]
     known = None if option.part in LEARNER else option.default  # the chain has its own
     default = defaults.get(option.name, False if kind is bool else known)
-    shown = typer.Option(
+    said = Option(
         *names,
         help=text or option.help,
         metavar=option.metavar or None,
         min=option.least,
         autocompletion=_completer(option),
     )
-    if default is ...:
-        default = inspect.Parameter.empty
-    annotation = Annotated[kind if default is not None else kind | None, shown]  # type: ignore[valid-type]
-    return inspect.Parameter(
-        _argument(option.name), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
+    return Parameter(_argument(option.name), kind if default is not None else kind | None, default, said)

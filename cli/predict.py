@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from hutch.cli.options import ray_option, takes_vw_options
+from hutch.cli.shell.declared import Argument, Option
 
 
 @takes_vw_options(
@@ -17,28 +16,29 @@ from hutch.cli.options import ray_option, takes_vw_options
 )
 def predict(
     data: Annotated[
-        list[str], typer.Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
+        list[str], Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
     ],
     vw: Any,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Write the probability of each label in place of predictions.")
+        bool, Option("--probabilities", help="Write the probability of each label in place of predictions.")
     ] = False,
     beside: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--beside", metavar="FILE", help="Write the data's columns, and the predictions beside them, to this table."
         ),
     ] = None,
     folder: Annotated[
         str | None,
-        typer.Option(
-            "--into", metavar="DIR", help="Write a Parquet file for each data file, unless it is already there."
-        ),
+        Option("--into", metavar="DIR", help="Write a Parquet file for each data file, unless it is already there."),
+    ] = None,
+    shards: Annotated[
+        int | None, Option(min=1, metavar="N", help="With --into: predict N files at a time, in processes.")
     ] = None,
     ray: Annotated[str | None, ray_option("With --into: predict")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
-) -> None:
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False,
+) -> int:
     """Predict only; the model stays as it is.
 
     Predictions are written as VW does, one line per example, the tag after it.
@@ -55,12 +55,12 @@ def predict(
     from hutch.core.run.output import is_stdout
     from hutch.core.run.run import RunOptions
 
-    if folder is not None or ray is not None:
+    if folder is not None or shards is not None or ray is not None:
         from hutch.cli.shards import predict_into
 
         others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--beside": beside}
-        predict_into(data, folder, ray, vw, others, strict, json)
-        return
+        predict_into(data, folder, shards, ray, vw, others, strict, json)
+        return 0
     predictions, raw = vw.predictions, vw.raw_predictions
     if predictions is None and beside is None:
         predictions = "-"
@@ -81,4 +81,4 @@ def predict(
     outcome = run_files(Chain.load(vw.initial_regressor), options)
     if json:
         print(outcome.as_json())
-    raise typer.Exit(outcome.exit_code)
+    return outcome.exit_code

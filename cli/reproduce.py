@@ -6,11 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from hutch.cli.shell.declared import Group, Option
 
-from hutch.cli.shell.lazy import new_app
-
-app = new_app(no_args_is_help=True, help="Rebuild the tables of the sources, on simulated or bundled data.")
+app = Group("Rebuild the tables of the sources, on simulated or bundled data.")
 
 _TABLES = {
     "crowd": ("hutch.reproduce.crowd_tables:reproduce_crowd", "The nominal crowd model at its published size."),
@@ -21,11 +19,11 @@ _TABLES = {
 
 @app.command()
 def dyadic(
-    plots: Annotated[Path | None, typer.Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
+    plots: Annotated[Path | None, Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
     ratings: Annotated[
-        Path | None, typer.Option("--ratings", metavar="FILE", help="Lines of user TAB item TAB rating, instead.")
+        Path | None, Option("--ratings", metavar="FILE", help="Lines of user TAB item TAB rating, instead.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Linear and dyadic learners on simulated ratings, or on a file of them.
 
@@ -40,8 +38,8 @@ def _command(name: str, target: str, text: str) -> Callable[..., None]:
     module, _, function = target.partition(":")
 
     def reproduce(
-        plots: Annotated[Path | None, typer.Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+        plots: Annotated[Path | None, Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
+        as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
     ) -> None:
         getattr(import_module(module), function)(plots, as_json)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from hutch.cli.shell.declared import Argument, Option
 
 if TYPE_CHECKING:
     import socket
@@ -13,37 +13,35 @@ if TYPE_CHECKING:
 
 def serve(
     models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
+        list[str], Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
     ],
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address; any but this machine's own needs --token.")
+        str, Option(metavar="ADDRESS", help="Address; any but this machine's own needs --token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
     vw_port: Annotated[
         int | None,
-        typer.Option(
-            min=0, max=65535, metavar="N", help="Also speak Vowpal Wabbit's protocol here, for the first model."
-        ),
+        Option(min=0, max=65535, metavar="N", help="Also speak Vowpal Wabbit's protocol here, for the first model."),
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--store",
             metavar="FILE",
             help="The log, and the label store.",
             show_default="MODEL.log.db of the first model",
         ),
     ] = None,
-    save_every: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
+    save_every: Annotated[float, Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
     remember: Annotated[
-        float, typer.Option(min=0, metavar="DAYS", help="Know ids of requests and decisions this long.")
+        float, Option(min=0, metavar="DAYS", help="Know ids of requests and decisions this long.")
     ] = 30.0,
     token: Annotated[
         str,
-        typer.Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Clients must send it; better given as HUTCH_TOKEN."),
+        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Clients must send it; better given as HUTCH_TOKEN."),
     ] = "",
-    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The largest body of a request.")] = 16 << 20,
-    connections: Annotated[int, typer.Option(min=1, metavar="N", help="The most connections at a time.")] = 1000,
+    max_body: Annotated[int, Option(min=1, metavar="BYTES", help="The largest body of a request.")] = 16 << 20,
+    connections: Annotated[int, Option(min=1, metavar="N", help="The most connections at a time.")] = 1000,
 ) -> None:
     """Predict and learn over HTTP; what was acknowledged survives a crash. The models are saved where they came from.
 

@@ -89,12 +89,19 @@ def train_in_shards(
 
 
 def predict_into(
-    data: list[str], folder: str | None, ray: str | None, vw: Any, others: dict[str, Any], strict: bool, as_json: bool
+    data: list[str],
+    folder: str | None,
+    shards: int | None,
+    ray: str | None,
+    vw: Any,
+    others: dict[str, Any],
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """Predict many files, each into a file of its own.
 
     Args:
-        data, folder, ray, strict, as_json: as on the command line.
+        data, folder, shards, ray, strict, as_json: as on the command line.
         vw: options of VW.
         others: options that do not go with many files, by name.
 
@@ -102,7 +109,7 @@ def predict_into(
         UsageError: options that do not go together.
     """
     if folder is None:
-        raise UsageError("--ray: goes with --into DIR, which says where the predictions go")
+        raise UsageError(f"{'--ray' if ray else '--shards'}: goes with --into DIR, which says where the predictions go")
     for name, given in others.items():
         if given:
             raise UsageError(f"{name}: does not go with --into, which writes many files")
@@ -114,7 +121,7 @@ def predict_into(
             before = " (done before)" if result.done_before else ""
             print(f"{result.path}: {result.examples} examples{before}", file=sys.stderr)
 
-    with engine_for(len(expanded(data)), ray) as engine:
+    with engine_for(shards or len(expanded(data)), ray) as engine:
         results = predict(data, vw.initial_regressor, folder, engine=engine, strict=strict, on_result=see)
     if as_json:
         made = sum(not result.done_before for result in results)

@@ -2,10 +2,9 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from hutch.cli.options import Overrides, ray_option, takes_vw_options
 from hutch.cli.shell.complete import chains
+from hutch.cli.shell.declared import Argument, Option
 from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (
@@ -27,39 +26,35 @@ _RUN = (
 @takes_vw_options([*_RUN, *(option.name for option in LEARNER_OPTIONS)])
 def train(
     data: Annotated[
-        list[str], typer.Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
+        list[str], Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
     ],
     vw: Any,
     config: Annotated[
         str | None,
-        typer.Option(
-            "-C", "--config", metavar="FILE", help="The chain; without it one linear layer.", autocompletion=chains
-        ),
+        Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer.", autocompletion=chains),
     ] = None,
     overrides: Overrides = None,
     events: Annotated[
-        str | None, typer.Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
+        str | None, Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
     ] = None,
     cache: Annotated[
-        bool, typer.Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it fits.")
+        bool, Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it fits.")
     ] = False,
     shards: Annotated[
         int | None,
-        typer.Option(
-            min=2, metavar="N", help="Learn from N shards of the data in each pass, and merge what they learn."
-        ),
+        Option(min=2, metavar="N", help="Learn from N shards of the data in each pass, and merge what they learn."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="A[,B]",
             help="With --shards: examples with the same feature in namespace A share a shard; blocks of A, B.",
         ),
     ] = None,
     ray: Annotated[str | None, ray_option("Let the shards learn")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first malformed place.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
-) -> None:
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False,
+) -> int:
     """Learn from data, example by example.
 
     Without -C the chain is one linear layer. VW's options change the chain's base learner and input. Without -C, -q,
@@ -97,17 +92,16 @@ def train(
         from hutch.cli.shards import train_in_shards
 
         train_in_shards(_chain(config, overrides or [], vw), options, shards, by, ray, vw, as_json)
-        return
+        return 0
     outcome = run_files(_chain(config, overrides or [], vw), options)
     if as_json:
         print(outcome.as_json())
-    raise typer.Exit(outcome.exit_code)
+    return outcome.exit_code
 
 
 def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
     """The chain that the command line describes."""
     from hutch.chain import Chain
-    from hutch.core.chain.model_of_chain import load_chain
     from hutch.vw.learner_options import vw_chain, vw_overrides
 
     initial = vw.initial_regressor
@@ -115,6 +109,8 @@ def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
         source: Any = vw_chain(vw) if config is None else config
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
     if config is None:
+        from hutch.core.chain.model_of_chain import load_chain
+
         return Chain.load(initial, [*vw_overrides(vw, load_chain(initial)), *overrides])
     return _continued(config, initial, [*vw_overrides(vw, config), *overrides])
 

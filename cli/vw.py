@@ -3,14 +3,14 @@
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from hutch.cli.options import takes_vw_options
+from hutch.cli.shell.app import as_app
+from hutch.cli.shell.declared import Argument, Option
 from hutch.cli.shell.help import Command
-from hutch.cli.shell.lazy import new_app
 from hutch.vw.main import vw as run
 from hutch.vw.table import OPTIONS
-
-vw = new_app()
 
 
 class _Passed(Command):
@@ -26,16 +26,18 @@ class _Passed(Command):
         raise typer.Exit(run(list(ctx.args)))
 
 
-@vw.command("vw", cls=_Passed, context_settings={"help_option_names": []})
 @takes_vw_options([option.name for option in OPTIONS if option.supported])
 def command(
     vw: Any,
-    files: Annotated[list[str] | None, typer.Argument(metavar="DATA", help="Files of examples.")] = None,
+    files: Annotated[list[str] | None, Argument(metavar="DATA", help="Files of examples.")] = None,
     to_yaml: Annotated[
-        bool, typer.Option("--to-yaml", help="Print the chain that the options stand for; read no data.")
+        bool, Option("--to-yaml", help="Print the chain that the options stand for; read no data.")
     ] = False,
 ) -> None:
     """Run a Vowpal Wabbit command line.
 
     Example: hutch vw -d train.vw --loss_function logistic -q ab -f model
     """
+
+
+vw = get_command(as_app(command, "vw", _Passed, context_settings={"help_option_names": []}))

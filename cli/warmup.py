@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-import typer
-
+from hutch.cli.shell.declared import Option
 from hutch.core.strict_json import dumps
 
 CHAINS = {
@@ -72,7 +71,7 @@ RUNS = tuple(
 def warmup(
     jobs: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "-j",
             "--jobs",
             min=1,
@@ -81,12 +80,12 @@ def warmup(
             show_default="one per core",
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every kernel of all installed plugins.")] = False,
+    all_: Annotated[bool, Option("--all", help="Every kernel of all installed plugins.")] = False,
     usual: Annotated[
-        bool, typer.Option("--usual", help="Only what lines, tables, classes and costs above `linear` need.")
+        bool, Option("--usual", help="Only what lines, tables, classes and costs above `linear` need.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Print nothing.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Compile kernels ahead of time, so that later commands only load them.
 
@@ -141,6 +140,7 @@ _USUAL = (
 
 _EVERY_RUN = (
     "hutch.chain",
+    "hutch.core.chain.apart",
     "hutch.core.chain.decisions",
     "hutch.core.run.one",
     "hutch.core.run.predictions",
@@ -290,7 +290,7 @@ def _run(command: tuple[str, ...]) -> None:
     from itertools import groupby
     from pathlib import Path
 
-    from hutch.cli.commands import Commands, app
+    from hutch.cli.dispatch import installed, run
     from hutch.core.errors import HutchError
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -298,10 +298,10 @@ def _run(command: tuple[str, ...]) -> None:
             Path(name).write_text(text, encoding="utf-8")
         for is_next, words in groupby(command, lambda word: word == THEN):
             one = list(words)
-            if is_next or one[0] not in Commands.names():
+            if is_next or not installed(one[0]):
                 continue
             said = io.StringIO()
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-                status = app(one, standalone_mode=False)
+                status = run(one)
             if status:
                 raise HutchError(f"hutch {' '.join(one)} ended with status {status}: {said.getvalue()}")

@@ -57,8 +57,6 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _temporary(path: Path) -> tuple[int, str]:
-    import tempfile
-
     if path.is_dir():
         raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
     if path.exists() and not os.access(path, os.W_OK):  # a rename would replace it all the same
@@ -68,10 +66,15 @@ def _temporary(path: Path) -> tuple[int, str]:
     begin = path.name[:100]
     while len(os.fsencode(begin)) > 100:  # names are limited in bytes
         begin = begin[:-1]
-    try:
-        return tempfile.mkstemp(prefix=f".{begin}.{machine}-{os.getpid()}-", suffix=_ENDING, dir=path.parent)
-    except OSError as error:
-        raise _failed(path, error) from None
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        name = path.parent / f".{begin}.{machine}-{os.getpid()}-{os.urandom(6).hex()}{_ENDING}"
+        try:
+            return os.open(name, flags, 0o600), str(name)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _failed(path, error) from None
 
 
 _ENDING = ".part"

@@ -31,6 +31,12 @@ class Parameters:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        for name, value in vars(cls).items():
+            given = not (name.startswith("_") or callable(value) or hasattr(value, "__get__"))
+            if given and name not in inspect.get_annotations(cls):
+                raise TypeError(
+                    f"{cls.__name__}.{name}: a parameter needs a type, as in {name}: {type(value).__name__}"
+                )
         written = cls.__doc__
         dataclass(frozen=True, kw_only=True)(cls)
         cls.__doc__ = written  # a dataclass without one would get its signature

@@ -12,6 +12,9 @@ NOT_FINITE = "not_finite"
 """The key under which an object tells of its numbers that are not finite: NaN, Infinity or -Infinity, by their path."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR_OR_HALF = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]|(\\u[dD][89a-fA-F])")
+HALF_PAIR = "half a surrogate pair"
+NO_TEXT = f"got {HALF_PAIR} (\\ud800 to \\udfff), wanted text"
 
 
 class NotJson(DataError):
@@ -55,12 +58,12 @@ def loads(text: str | bytes, source: str, line: int | None = None, **options: An
             text = text.decode(json.detect_encoding(text))
         found = json.loads(text, **options)
         text.encode()  # standard input may hold surrogates as they are
-        if _SURROGATE.search(text):
-            json.dumps(found, ensure_ascii=False).encode()
+        if half_pair(text, found):
+            raise DataError(at(source, line, None, NO_TEXT))
     except UnicodeDecodeError as error:
         raise DataError(at(source, line or 1, error.start + 1, "not UTF-8")) from None
     except UnicodeEncodeError:
-        raise DataError(at(source, line, None, "got half a surrogate pair (\\ud800 to \\udfff), wanted text")) from None
+        raise DataError(at(source, line, None, NO_TEXT)) from None
     except json.JSONDecodeError as error:
         raise NotJson(at(source, line or error.lineno, error.colno, f"not JSON: {error.msg}")) from None
     except RecursionError:
@@ -68,6 +71,25 @@ def loads(text: str | bytes, source: str, line: int | None = None, **options: An
     except ValueError:  # Python's limit on the digits of integers
         raise DataError(at(source, line, None, "got an integer of thousands of digits, wanted a number")) from None
     return found
+
+
+def half_pair(text: str, found: Any) -> int:
+    r"""The column where a text of JSON has half a surrogate pair, which is no character; 0 if it has none.
+
+    Args:
+        text: a line, or the whole text.
+        found: what `json.loads` made of it.
+
+    >>> half_pair(r'{"a": "\ud83d\ude00 \ud800"}', {"a": "\U0001f600 \ud800"})
+    21
+    """
+    if not _SURROGATE.search(text):
+        return 0
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return next((match.start() + 1 for match in _PAIR_OR_HALF.finditer(text) if match[1]), 1)
+    return 0
 
 
 _BLANKS = re.compile(r"[\ufeff \t\r\n]*")

@@ -3,29 +3,26 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hutch.core.chain.limits import FINITE, Limits, check_values
-from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
 from hutch.core.errors import ModelError, PluginError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.core.threads import one_thread
-from hutch.crowd.data.frames import FrameVotes, is_frame, read_frame
 from hutch.crowd.data.labels import Labels, from_triples
-from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.ordered import ratings, scale_of
-from hutch.crowd.models.ordinal import Ordinal
-from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.report import report as worker_report
 from hutch.crowd.room import check_room
+
+if TYPE_CHECKING:
+    from hutch.crowd.data.frames import FrameVotes
 
 Method = Literal["batch", "online"]
 _FEW = 64
@@ -77,7 +74,7 @@ class Aggregate:
     scale: Array | None
     factors: Callable[[], Array]
     others: Callable[[], Array]
-    votes: FrameVotes | None = None
+    votes: "FrameVotes | None" = None
 
     def tasks(self) -> Any:
         """A frame of the library that the labels came from (else Arrow's): a row per task.
@@ -85,7 +82,7 @@ class Aggregate:
         Columns: `task label confidence ratings`, and the probability of each class under `q:` and its name; in pandas
         the task is the index.
         """
-        votes = self.votes or FrameVotes()
+        votes = self._frame_votes()
         labels, classes = self.labels, [votes.originals[2].get(name, name) for name in self.labels.classes]
         best = self.probability.argmax(axis=1) if len(classes) else np.zeros(labels.items, np.int64)
         columns: dict[str, Any] = {
@@ -102,11 +99,18 @@ class Aggregate:
 
     def workers(self) -> Any:
         """A frame as of `tasks`: `worker labels accuracy low high spam`, a row per worker."""
-        votes = self.votes or FrameVotes()
+        from hutch.crowd.report import report as worker_report
+
+        votes = self._frame_votes()
         found = worker_report(self.labels, self.others(), self.confusions, self.class_prior)
         names = [votes.originals[0].get(name, name) for name in self.labels.worker_names]
         columns: dict[str, Any] = {"worker": names, "labels": found.labels, "accuracy": found.accuracy}
         return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})
+
+    def _frame_votes(self) -> "FrameVotes":
+        from hutch.crowd.data.frames import FrameVotes
+
+        return self.votes or FrameVotes()
 
 
 @one_thread()
@@ -123,7 +127,8 @@ def aggregate(
 
     Args:
         labels: if there is a history, read with its classes and workers; or a frame of pandas, polars or Arrow with the
-            columns `worker`, `task` and `label`, as crowd-kit has them.
+            columns `worker`, `task` and `label`, as crowd-kit has them; the categories of a pandas `category` and of a
+            polars `Enum` are the classes, also those that no row has.
         model: the explanation of the labels; None: `Mixed` if there is a reference, `Ordinal` in batch if the classes
             are declared to be ordered, else `TwoLevel`.
         options: batch by default.
@@ -144,12 +149,14 @@ def aggregate(
     >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]
     ['cat', 'dog']
     """
-    votes = read_frame(labels) if not isinstance(labels, Labels) and is_frame(labels) else None
+    votes = None if isinstance(labels, Labels) else _votes_of(labels)
     if votes:
         labels = from_triples(
-            votes.triples, history.classes if history else (), history.worker_names if history else ()
+            votes.triples, history.classes if history else votes.classes, history.worker_names if history else ()
         )
     options = options or Options()
+    if votes and votes.ordered and options.ordered is None:
+        options = replace(options, ordered=True)
     if model is None:
         model = _default(options, tuple(reference))
     elif reference:
@@ -180,10 +187,25 @@ def aggregate(
     return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
 
 
+def _votes_of(frame: Any) -> "FrameVotes | None":
+    """The votes of a frame; None for anything else."""
+    from hutch.crowd.data.frames import is_frame, read_frame
+
+    return read_frame(frame) if is_frame(frame) else None
+
+
 def _default(options: Options, reference: tuple[str, ...]) -> CrowdModel:
     if reference:
+        from hutch.crowd.mixed.model import Mixed
+
         return Mixed(reference=reference, ordered=options.ordered)
-    return Ordinal() if options.ordered and options.method == "batch" else TwoLevel()
+    if options.ordered and options.method == "batch":
+        from hutch.crowd.models.ordinal import Ordinal
+
+        return Ordinal()
+    from hutch.crowd.models.two_level import TwoLevel
+
+    return TwoLevel()
 
 
 def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:
@@ -233,6 +255,8 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
     Raises:
         HutchError: the file cannot be written.
     """
+    from hutch.core.chain.model_file import save_model  # not at the top: not every run has a model file
+
     arrays = {f"workers.{name}": array for name, array in state.workers.items()}
     arrays |= {f"shared.{name}": array for name, array in state.shared.items()}
     arrays["worker_names"] = np.frombuffer(json.dumps(state.worker_names).encode(), np.uint8)
@@ -253,6 +277,8 @@ def load(path: str) -> tuple[dict[str, Any], State]:
     Raises:
         ModelError: the file is missing, damaged, foreign or newer than this version.
     """
+    from hutch.core.chain.model_file import load_compact
+
     arrays, metadata = load_compact(path, kind="crowd")
     try:
         names = json.loads(dense(arrays.pop("worker_names")).tobytes())

@@ -13,7 +13,7 @@ from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.alt_test import PASSED, alt_test
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed import forecast
-from hutch.crowd.mixed.model import Mixed, matches, part, targets
+from hutch.crowd.mixed.model import Mixed, matches, targets
 from hutch.crowd.models.model import Array
 
 COPY = 0.9
@@ -67,14 +67,14 @@ def judges(
     if not model.parameters.reference or not state.worker_names:
         raise UsageError("--judges: wanted a reference (--reference) and --method batch")
     reference = matches(labels.worker_names, model.parameters.reference)
-    people, judged = (part(labels, keep[labels.workers]) for keep in (reference, ~reference))
+    people, judged = (labels.chosen(keep[labels.workers]) for keep in (reference, ~reference))
     places = np.unique(judged.workers)
     alike = redundancy(judged, places, result)
     uses = use(people, judged, places, model)
     known, given = prices or {}, np.bincount(judged.workers, minlength=len(labels.worker_names))
     rows = []
     for number, place in enumerate(places.tolist()):
-        mine = part(judged, judged.workers == place)
+        mine = judged.chosen(judged.workers == place)
         test = alt_test(people, mine, epsilon)
         other = int(alike[number].argmax()) if len(places) > 1 else -1
         rows.append(
@@ -133,7 +133,7 @@ def use(people: Labels, judged: Labels, places: NDArray[np.int32], model: Mixed)
     total = max(float(votes.sum()), 1e-9)
 
     def loss(left_out: int) -> float:
-        kept = part(judged, judged.workers != left_out)
+        kept = judged.chosen(judged.workers != left_out)
         rest = places[places != left_out]
         compact = replace(kept, workers=np.searchsorted(rest, kept.workers).astype(np.int32))
         start = forecast.fresh(len(rest), len(people.classes))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.ordered import ratings
-from hutch.crowd.offers import offers
 from hutch.crowd.report import Level, WorkerReport, krippendorff_alpha
-from hutch.crowd.requests import Pool, best_worker, pool
+
+if TYPE_CHECKING:
+    from hutch.crowd.requests import Pool
 
 _BLOCK = 4096
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
@@ -137,8 +138,10 @@ def score(result: Aggregate, truth: np.ndarray[Any, np.dtype[np.int32]]) -> dict
     return found | {"mean_absolute_error": float(np.abs(error).mean())}
 
 
-def label_pool(result: Aggregate) -> Pool:
+def label_pool(result: Aggregate) -> "Pool":
     """What one more label would do to every task; the average worker is weighted by labels."""
+    from hutch.crowd.requests import pool  # not at the top: only --next needs it
+
     labels, classes = result.labels, len(result.labels.classes)
     weight = np.bincount(labels.workers, minlength=len(labels.worker_names)) + 1e-9
     row = np.einsum("w,wkl->kl", weight / weight.sum(), result.confusions)
@@ -155,6 +158,8 @@ def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]]
         items: what to ask for.
         names: who is available; a worker without labels is taken to be average.
     """
+    from hutch.crowd.requests import best_worker
+
     labels = result.labels
     code = {name: number for number, name in enumerate(labels.worker_names)}
     counts = np.append(np.bincount(labels.workers, minlength=len(code)), 0)
@@ -171,7 +176,7 @@ def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]]
 
 
 def next_rows(
-    result: Aggregate, scores: Pool, count: int, names: list[str], prices: Mapping[str, float]
+    result: Aggregate, scores: "Pool", count: int, names: list[str], prices: Mapping[str, float]
 ) -> list[dict[str, Any]]:
     """The tasks to label next as records, with the worker to ask if some are available or labels have prices.
 
@@ -204,6 +209,8 @@ def offer_rows(result: Aggregate, prices: Mapping[str, float], names: list[str],
     Raises:
         UsageError: a worker has no price.
     """
+    from hutch.crowd.offers import offers
+
     code = {name: number for number, name in enumerate(result.labels.worker_names)}
     for name in names:
         if name not in prices:
@@ -218,7 +225,7 @@ def offer_rows(result: Aggregate, prices: Mapping[str, float], names: list[str],
     return rows
 
 
-def pool_rows(result: Aggregate, scores: Pool, items: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:
+def pool_rows(result: Aggregate, scores: "Pool", items: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:
     """Some tasks of the pool as records: task, confidence, ratings, expected gain in nats, labels needed."""
     labels = result.labels
     return [

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.ordered import scale
-from hutch.crowd.spam import spam_probability
 
 MODEL_TRIALS = 50.0
 """However many labels a worker gave, the truth is inferred: that error is as large as that of so many labels.
@@ -63,6 +62,8 @@ def report(labels: Labels, others: Array, confusions: Array, class_prior: Array)
         confusions: P(label | class) of every worker (workers, classes, labels).
         class_prior: (classes).
     """
+    from hutch.crowd.spam import spam_probability  # not at the top: the summary of a crowd needs the rest alone
+
     workers = len(labels.worker_names)
     counts = np.bincount(labels.workers, minlength=workers)
     accuracy = np.einsum("k,wkk->w", class_prior, confusions)

@@ -6,7 +6,6 @@ from hutch.core.errors import UsageError
 from hutch.core.memory import available_memory
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import CrowdModel
-from hutch.crowd.table import ALIKE
 
 _NUMBER = 8
 _GIB = 1 << 30
@@ -57,6 +56,8 @@ def check_room(model: CrowdModel, labels: Labels, fresh: bool = True) -> None:
         f"{classes} classes of {workers} workers and {items} tasks need {needed / _GIB:.1f} GiB with the model "
         f"{model.name}; in the {memory / _GIB:.1f} GiB that are free it can hold {most}"
     )
+    from hutch.crowd.table import ALIKE  # not at the top: it imports all models
+
     rival = min(reversed(ALIKE), key=lambda each: bytes_needed(each, workers, items, classes))
     if bytes_needed(rival, workers, items, classes) < needed:
         text += f"; --model {rival.name} ({rival.summary}) can hold {most_classes(rival, workers, items, memory)}"

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from hutch.core.chain.limits import FINITE, check_arrays, check_values
-from hutch.core.chain.model_file import load_compact, save_model
+from hutch.core.chain.model_file import load_compact, load_metadata, save_model
 from hutch.core.chain.stored import dense, parts_of
-from hutch.core.config.adapter import adapter
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, shortened
 from hutch.em.base.inner import InnerEM
 from hutch.em.base.learner import Learner, unpack
@@ -130,6 +129,8 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
         ModelError: the file cannot be used.
         ConfigError: its model is not installed.
     """
+    from hutch.core.config.adapter import adapter  # not at the top: it imports pydantic
+
     arrays, metadata = load_compact(path, kind="em")
     try:
         for name, array in arrays.items():
@@ -160,6 +161,13 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
     except ModelError as error:
         raise ModelError(at(str(path), None, None, str(error))) from None
     return learner, settings
+
+
+def last_class(path: str | Path) -> str | None:
+    """The class of the last row that a saved model has learned; None if classes were not known."""
+    counters = load_metadata(path, kind="em").get("counters")
+    found = counters.get("last_class") if isinstance(counters, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]], entries: dict[str, ModelEntry]) -> Learner[Any]:

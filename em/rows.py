@@ -21,6 +21,13 @@ class Table(NamedTuple):
     rows: Rows
     classes: NDArray[Any] | None
 
+    def class_name(self, row: int) -> str | None:
+        """The class of a row as text, the same for 1, 1.0 and the word 1; None if classes were not asked for."""
+        if self.classes is None:
+            return None
+        value = self.classes[row].item()
+        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
 
 def read_rows(path: str | Path, classes: str | None = None, missing: bool = False) -> Table:
     """Read a file of rows.

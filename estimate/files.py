@@ -1,12 +1,17 @@
 """Items, people and judges from files of labels."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from hutch.core.errors import DataError, UsageError, at
 from hutch.crowd.aggregate import aggregate
+from hutch.crowd.data.kinds import reference_workers
 from hutch.crowd.data.labels import Labels, read_gold, read_labels
+from hutch.crowd.data.names import Names
+from hutch.crowd.mixed.model import check_both, matches
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.estimate.questions import Items
 
@@ -22,43 +27,98 @@ def read_items(
     drawn: str | Path | None = None,
     total: int | None = None,
     noisy: bool = False,
+    reference: Sequence[str] = (),
 ) -> Items:
     """Read what people and judges say.
 
     Args:
         people: labels of people, worker TAB item TAB label, as `hutch crowd` reads them.
-        judges: labels of judges, likewise.
+        judges: labels of judges, likewise; None: they are among those of people, if a reference is declared.
         drawn: item TAB probability with which it was drawn for people.
         total: how many items there are, if more than the files name.
         noisy: people err: P(class) of an item is that of a crowd model of the people; otherwise the share of votes.
+        reference: names or globs of the workers who are people, the others being judges; empty: those whom a column
+            `kind` declares.
 
     Raises:
         DataError: a file cannot be read, or a place in it is wrong.
         UsageError: people are noisy with too few labels, or there are more items than `total`.
     """
+    if judges and reference:
+        raise UsageError("--reference: does not go with --judges, whose labels are judges' already")
+    told = None
     said = read_labels(people)
-    chances = _chances(drawn) if drawn else {}
-    told = read_labels(judges, classes=said.classes) if judges else None
-    names = list(dict.fromkeys([*said.item_names, *(told.item_names if told else ()), *chances]))
+    if judges:
+        told = read_labels(judges, classes=said.classes)
+    elif reference := tuple(reference) or reference_workers(people):
+        person = matches(said.worker_names, reference)
+        check_both(said.worker_names, reference, person, int(person.sum()), int((~person).sum()))
+        keep = person[said.workers]
+        said, told = said.chosen(keep), said.chosen(~keep)
+    return items_of(said, told, _chances(drawn) if drawn else None, total, noisy, str(drawn))
+
+
+def items_of(
+    said: Labels,
+    told: Labels | None = None,
+    chances: Mapping[str, float] | None = None,
+    total: int | None = None,
+    noisy: bool = False,
+    drawn: str = "<probabilities>",
+) -> Items:
+    """Bring together what people and judges say.
+
+    Args:
+        said: labels of people.
+        told: labels of judges, whose first classes are those of the people.
+        chances: of each item that people labelled: the probability with which it was drawn; None: alike.
+        total, noisy: as in `read_items`.
+        drawn: where the probabilities come from, for messages.
+
+    Raises:
+        DataError: an item with labels has no probability.
+        UsageError: people are noisy with too few labels, or there are more items than `total`.
+
+    >>> from hutch.crowd.data.labels import from_triples
+    >>> people = from_triples([("ann", "t1", "ham")])
+    >>> items = items_of(people, from_triples([("gpt", "t1", "ham"), ("gpt", "t2", "ham")], people.classes))
+    >>> items.judged.tolist(), items.labelled.tolist()
+    ([[0], [0]], [0])
+    """
+    said = _answered(said)
+    names = list(dict.fromkeys([*said.item_names, *(told.item_names if told else ()), *(chances or ())]))
     if total is not None and total < len(names):
         raise UsageError(f"--items: got {total}, but the files name {len(names)} items")
     classes = told.classes if told else said.classes
     count = len(names) if total is None else total
-    judged = np.full((count, len(told.worker_names) if told else 0), -1, np.int32)
+    judges = np.unique(told.workers) if told else np.zeros(0, np.int32)
+    judged = np.full((count, len(judges)), -1, np.int32)
     if told:
         place = {name: k for k, name in enumerate(names)}
         at_item = np.array([place[name] for name in told.item_names], np.int64)
-        judged[at_item[told.label_items], told.workers] = told.labels
+        judged[at_item[told.label_items], np.searchsorted(judges, told.workers)] = told.labels
     shares = _noisy(said) if noisy else said.vote_share()
     shares = np.column_stack([shares, np.zeros((len(shares), len(classes) - len(said.classes)))])
     probability = None
-    if drawn:
+    if chances is not None:
         missing = next((name for name in said.item_names if name not in chances), None)
         if missing is not None:
-            raise DataError(at(str(drawn), None, None, f"item {missing!r} has labels, but no probability"))
+            raise DataError(at(drawn, None, None, f"item {missing!r} has labels, but no probability"))
         probability = np.array([chances[name] for name in said.item_names])
     labelled = np.arange(said.items, dtype=np.int64)
-    return Items(classes, told.worker_names if told else [], judged, labelled, shares, probability, noisy)
+    names_of_judges = [told.worker_names[j] for j in judges] if told else []
+    return Items(classes, names_of_judges, judged, labelled, shares, probability, noisy)
+
+
+def _answered(labels: Labels) -> Labels:
+    """Only the items that have labels."""
+    counts = np.diff(labels.item_ptr)
+    has = np.flatnonzero(counts)
+    if len(has) == labels.items:
+        return labels
+    pointer = np.concatenate([[0], np.cumsum(counts[has])])
+    names = Names.of([labels.item_names[int(item)] for item in has])
+    return replace(labels, item_ptr=pointer, item_names=names, gold=labels.gold[has])
 
 
 def _noisy(said: Labels) -> np.ndarray:

@@ -63,7 +63,7 @@ class Answer:
     """An estimate with the help of judges, and by people alone."""
 
     found: Interval
-    people_alone: Interval
+    people_only: Interval
 
 
 def rate(items: Items, name: str) -> Question:
@@ -72,6 +72,12 @@ def rate(items: Items, name: str) -> Question:
     features = np.where(items.judged < 0, np.nan, items.judged == k)
     everywhere = np.ones(len(items.judged), np.bool_)
     return Question(everywhere, np.tile(np.eye(len(items.classes))[k], (len(items.labelled), 1)), features)
+
+
+def count(items: Items, name: str) -> Question:
+    """How many items there are of a class, labelled by people or not."""
+    question = rate(items, name)
+    return Question(question.inside, question.value, question.features, float(len(items.judged)))
 
 
 def mean(items: Items) -> Question:
@@ -84,7 +90,7 @@ def mean(items: Items) -> Question:
         values = np.array([float(name) for name in items.classes])
     except ValueError:
         wrong = next(name for name in items.classes if not _is_number(name))
-        raise UsageError(f"--mean: got the label {wrong!r}, wanted numbers") from None
+        raise UsageError(f"mean: got the label {wrong!r}, wanted numbers") from None
     features = np.where(items.judged < 0, np.nan, values[items.judged] if len(values) else np.nan)
     return Question(np.ones(len(items.judged), np.bool_), np.tile(values, (len(items.labelled), 1)), features)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from hutch.core.chain.registry import Registry
-from hutch.core.errors import HutchError
+from hutch.core.errors import HutchError, PluginError
 from hutch.core.hooks import PROJECT
+from hutch.core.version import version
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.entry_points import entry_points
@@ -147,6 +148,8 @@ class Plugins:
                 continue
 
             def register(item: Any, name: str | None = None, *, kind: str = kind) -> None:
+                if name is None and isinstance(item, type) and not hasattr(item, "name"):
+                    raise PluginError(f"{item!r}: no attribute 'name', wanted the key in YAML, as in name = \"bag\"")
                 self.registry.add(kind, str(name or getattr(item, "name", item)), item, plugin_name)
 
             if self._trace:
@@ -216,8 +219,8 @@ class Plugins:
             of: names of plugins; None for all.
         """
         names = self._origins.keys() if of is None else self._origins.keys() & of
-        found = {id(self._origins[name]): self._distribution(name) for name in names}
-        return dict(sorted(map(_told, found.values())))
+        found = {id(self._origins[name]): self._origins[name] for name in names}
+        return dict(sorted((PROJECT, version()) if each is None else _told(each) for each in found.values()))
 
     def _distribution(self, name: str) -> "Distribution":
         """The distribution that a plugin belongs to."""

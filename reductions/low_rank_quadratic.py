@@ -154,7 +154,7 @@ def _build(state, e, room, made, turn):
                     n += 1
     starts[count] = n
     e.namespaces, e.indices, e.values = address, rows_address, rows_address + uint64(4 * total)
-    e.length = uint64(n)
+    e.length, e.next_length, e.behind = uint64(n), uint64(0), uint64(0)
     return True
 
 

@@ -45,7 +45,7 @@ task, no `merge_models` and no class for scikit-learn (`HutchClassifier` is one)
 `-i` reads a model of VW 9, and `hutch convert` makes one of Hutch from it:
 
     hutch vw -i old.vw -t -d test.vw -p predictions --loss_function logistic
-    hutch convert old.vw new.model --loss_function logistic
+    hutch convert old.vw -f new.model --loss_function logistic
 
 Predictions with `-t` are VW's to the character, and learning goes on where VW would go on. VW's models do not hold the
 loss, `--permutations`, `--probabilities` and `-C`, so these are given again, as in VW. A model of another version, with
@@ -134,6 +134,11 @@ _RARE = (
     ("`--l1` or `--l2` with `--pistol` or `--coin`", "refused; VW takes them, and they change nothing"),
     ("`--random_weights` and its kin with `--sparse_weights`", "refused: VW draws weights as they are first read"),
     ("`--csoaa` with a class named twice in a label", "`-r` shows the later cost twice"),
+    (
+        "`--csoaa` with a label that is not costs of classes (`-1`, `0.5`, `yes`)",
+        "Hutch reports it and leaves it out; VW takes its hash for a class, and predicts that (`1908024448` for `-1`). "
+        "A class without a cost, such as `2`, teaches neither anything",
+    ),
     (
         "a decision with two labels, a label on its shared line, a shared line after actions, a probability of 0 or "
         "above 1, or a cost that is not a number",

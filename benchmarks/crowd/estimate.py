@@ -4,8 +4,9 @@
 
 Each simulation has 2,000 items of 3 classes, 5 judges of different accuracy who share errors, and 200 labels of people.
 `drawn` asks for items with probabilities that grow with the judges' disagreement; `noisy` has 5 people of different
-accuracy per item; `anytime` looks after every 25 labels from 50 on, and all looks must hold. A FOLDER has judges.tsv
-(judge TAB item TAB label) and truth.tsv (item TAB label), from which 200 items are drawn in each run.
+accuracy per item; `anytime` looks after every 25 labels from 50 on, and all looks must hold; `rounds` draws as `drawn`
+does, in four rounds, in each with more of a preference, as a label store does. A FOLDER has judges.tsv (judge TAB item
+TAB label) and truth.tsv (item TAB label), from which 200 items are drawn in each run.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hutch.active.drawn import over_rounds
 from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_codes, read_gold, read_labels
 from hutch.estimate import questions
@@ -84,6 +86,21 @@ def noisy(world: World, places: np.ndarray, random: np.random.Generator) -> np.n
     return aggregate(rows, PEOPLE).fit.posterior
 
 
+def in_rounds(world: World, doubt: np.ndarray, random: np.random.Generator) -> Items:
+    """Labels drawn in four rounds, each from what is left."""
+    drawn: dict[str, tuple[int, float]] = {}
+    asked: dict[int, int] = {}
+    left = np.arange(ITEMS)
+    for number in range(1, 5):
+        wanted = doubt[left] ** (number / 2)
+        chance = np.minimum(1.0, LABELS / 4 * wanted / wanted.sum())
+        taken = random.random(len(left)) < chance
+        drawn |= {str(place): (number, p) for place, p in zip(left[taken], chance[taken], strict=True)}
+        asked[number], left = int(taken.sum()), left[~taken]
+    chances = over_rounds(drawn, asked)
+    return labelled(world, np.array([int(name) for name in chances]), chance=np.array(list(chances.values())))
+
+
 def runs(first: int, count: int) -> Iterator[tuple[str, float, list[Answer]]]:
     """Every simulation's kind, truth and answers; of `anytime` one answer for each look."""
     for seed in range(first, first + count):
@@ -105,11 +122,13 @@ def runs(first: int, count: int) -> Iterator[tuple[str, float, list[Answer]]]:
         looks = (labelled(world, places[:n]) for n in range(50, 501, 25))
         answers = [questions.ask(look, rate(look), always=LABELS) for look in looks]
         yield "anytime", true_answer(world, items, rate), answers
+        items = in_rounds(world, doubt, random)
+        yield "rounds", true_answer(world, items, rate), [questions.ask(items, rate(items))]
 
 
 def covers(truth: float, answers: list[Answer]) -> tuple[bool, bool, float, float]:
     """Whether all intervals cover the truth, with judges and by people alone, and the last half-widths."""
-    both = [[getattr(answer, name) for answer in answers] for name in ("found", "people_alone")]
+    both = [[getattr(answer, name) for answer in answers] for name in ("found", "people_only")]
     held = [all(each.low <= truth <= each.high for each in some) for some in both]
     return held[0], held[1], both[0][-1].half_width, both[1][-1].half_width
 

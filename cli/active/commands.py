@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from hutch.cli.active.page import (
     Host,
     Instructions,
@@ -22,7 +20,7 @@ from hutch.cli.active.page import (
 from hutch.cli.active.run import Stop, check_stop, export, run
 from hutch.cli.options import Overrides, ray_option
 from hutch.cli.shell.complete import chains
-from hutch.cli.shell.lazy import new_app
+from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 
@@ -32,26 +30,26 @@ if TYPE_CHECKING:
     from hutch.active.simulate import Run
     from hutch.active.store import Store
 
-app = new_app(no_args_is_help=True, help="Ask for the labels that are worth asking for.")
+app = Group("Ask for the labels that are worth asking for.")
 
-Initial = Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Initial = Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
 def simulate(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled examples; - is standard input.")],
-    config: Annotated[str, typer.Option("-C", "--config", metavar="FILE", help="The chain.", autocompletion=chains)],
+    data: Annotated[str, Argument(metavar="DATA", help="Labelled examples; - is standard input.")],
+    config: Annotated[str, Option("-C", "--config", metavar="FILE", help="The chain.", autocompletion=chains)],
     overrides: Overrides = None,
-    test: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled examples to test on.")] = None,
+    test: Annotated[str | None, Option(metavar="FILE", help="Labelled examples to test on.")] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number.", show_default="0.1"),
+        Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number.", show_default="0.1"),
     ] = None,
-    plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
+    plots: Annotated[Path | None, Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
     stop: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="N", help="Say where to stop if a label must save at least one mistake in the next N predictions."
         ),
     ] = None,
@@ -140,14 +138,12 @@ def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterato
 @app.command()
 def ask(
     pool: Annotated[
-        str, typer.Argument(metavar="POOL", help="Lines or a table, whose labels are ignored; - is standard input.")
+        str, Argument(metavar="POOL", help="Lines or a table, whose labels are ignored; - is standard input.")
     ],
     model: Initial,
     store: StoreFile,
-    count: Annotated[int, typer.Option("-n", min=1, metavar="K", help="Labels to ask for.")],
-    wanted: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")
-    ] = 1,
+    count: Annotated[int, Option("-n", min=1, metavar="K", help="Labels to ask for.")],
+    wanted: Annotated[int, Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")] = 1,
     stop: Stop = None,
     ray: Annotated[str | None, ray_option("With a glob as POOL: score the files")] = None,
 ) -> None:
@@ -199,7 +195,7 @@ def open_requests(store: StoreFile) -> None:
 
 @app.command()
 def answer(
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="JSON lines; - is standard input.")],
+    answers: Annotated[str, Argument(metavar="ANSWERS", help="JSON lines; - is standard input.")],
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:
@@ -232,7 +228,7 @@ def answer(
 @app.command()
 def learn(
     model: Initial,
-    final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:
@@ -254,16 +250,14 @@ def learn(
 @app.command()
 def serve(
     store: StoreFile,
-    model: Annotated[
-        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="The model, for --vw-port.")
-    ] = None,
+    model: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="The model, for --vw-port.")] = None,
     final: Annotated[
-        Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here at the end.")
+        Path | None, Option("-f", "--final", metavar="MODEL", help="Write the model here at the end.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
     vw_port: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=0, max=65535, metavar="N", help="Speak Vowpal Wabbit's protocol on this port instead of serving a page."
         ),
     ] = None,
@@ -271,7 +265,7 @@ def serve(
     host: Host = "127.0.0.1",
     token: Annotated[
         str,
-        typer.Option(
+        Option(
             envvar="HUTCH_TOKEN",
             metavar="TEXT",
             help="Secret part of the page's address; with --vw-port a client sends the line 'token TOKEN' first.",

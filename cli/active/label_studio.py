@@ -6,39 +6,35 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from hutch.cli.active.label_names import label_names
 from hutch.cli.active.page import columns_of, open_document
-from hutch.cli.shell.lazy import new_app
+from hutch.cli.shell.declared import Group, Option
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 
-app = new_app(no_args_is_help=True, help="Let people answer label requests in Label Studio.")
+app = Group("Let people answer label requests in Label Studio.")
 
-StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
+StoreFile = Annotated[Path, Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Url = Annotated[
-    str, typer.Option(envvar="LABEL_STUDIO_URL", metavar="URL", help="Label Studio, such as http://localhost:8080.")
+    str, Option(envvar="LABEL_STUDIO_URL", metavar="URL", help="Label Studio, such as http://localhost:8080.")
 ]
-Key = Annotated[
-    str, typer.Option("--api-key", envvar="LABEL_STUDIO_API_KEY", metavar="TEXT", help="Access token of a user.")
-]
+Key = Annotated[str, Option("--api-key", envvar="LABEL_STUDIO_API_KEY", metavar="TEXT", help="Access token of a user.")]
 Names = Annotated[
-    list[str] | None, typer.Option("--name", metavar="LABEL=CHOICE", help="The choice of a label: 1=spam. Repeatable.")
+    list[str] | None, Option("--name", metavar="LABEL=CHOICE", help="The choice of a label: 1=spam. Repeatable.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
 def serve(
-    model: Annotated[Path, typer.Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")],
+    model: Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")],
     store: StoreFile,
     final: Annotated[
-        Path | None, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.", show_default="MODEL")
+        Path | None, Option("-f", "--final", metavar="MODEL", help="Write the model here.", show_default="MODEL")
     ] = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0: any free one.")] = 9090,
-    every: Annotated[int, typer.Option(min=1, metavar="N", help="Learn after every N answers.")] = 10,
+    host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0: any free one.")] = 9090,
+    every: Annotated[int, Option(min=1, metavar="N", help="Learn after every N answers.")] = 10,
     name: Names = None,
 ) -> None:
     """Serve a machine-learning backend for Label Studio.
@@ -78,10 +74,10 @@ def push(
     store: StoreFile,
     url: Url,
     api_key: Key,
-    project: Annotated[int | None, typer.Option(metavar="N", help="Number of the project.")] = None,
-    create: Annotated[str | None, typer.Option(metavar="TITLE", help="Create a project with this title first.")] = None,
+    project: Annotated[int | None, Option(metavar="N", help="Number of the project.")] = None,
+    create: Annotated[str | None, Option(metavar="TITLE", help="Create a project with this title first.")] = None,
     show: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="With --create: fields to show.", show_default="all")
+        str | None, Option(metavar="A,B,...", help="With --create: fields to show.", show_default="all")
     ] = None,
     name: Names = None,
     as_json: AsJson = False,
@@ -120,7 +116,7 @@ def pull(
     store: StoreFile,
     url: Url,
     api_key: Key,
-    project: Annotated[int, typer.Option(metavar="N", help="Number of the project.")],
+    project: Annotated[int, Option(metavar="N", help="Number of the project.")],
     name: Names = None,
     as_json: AsJson = False,
 ) -> None:

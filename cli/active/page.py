@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from hutch.cli.active.label_names import label_names
+from hutch.cli.shell.declared import Option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,27 +14,25 @@ if TYPE_CHECKING:
     from hutch.active.page import Look
     from hutch.active.store import Store
 
-StoreFile = Annotated[Path, typer.Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
+StoreFile = Annotated[Path, Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Host = Annotated[
     str,
-    typer.Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is every address of this machine."),
+    Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is every address of this machine."),
 ]
 Lease = Annotated[
     float,
-    typer.Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others."),
+    Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others."),
 ]
 Instructions = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
+    str | None, Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
 ]
 Show = Annotated[
     str | None,
-    typer.Option(metavar="A,B,...", help="Columns of a table that the page shows.", show_default="all but the label's"),
+    Option(metavar="A,B,...", help="Columns of a table that the page shows.", show_default="all but the label's"),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Option(
-        "--name", metavar="LABEL=NAME", help="What workers read, in the order of the keys: 1=spam. Repeatable."
-    ),
+    Option("--name", metavar="LABEL=NAME", help="What workers read, in the order of the keys: 1=spam. Repeatable."),
 ]
 
 

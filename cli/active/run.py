@@ -6,16 +6,15 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from hutch.cli.active.label_names import label_names
 from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, check_token, look_of, serve_page_of
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains, names
+from hutch.cli.shell.declared import Argument, Option
 
 Stop = Annotated[
     float | None,
-    typer.Option(
+    Option(
         "--stop",
         metavar="N",
         help="Ask no more once a label is expected to save less than one mistake in the next N predictions.",
@@ -36,30 +35,24 @@ def check_stop(predictions: float | None) -> None:
 
 
 def run(
-    pool: Annotated[str, typer.Argument(metavar="POOL", help="Lines or a table, whose labels are ignored.")],
+    pool: Annotated[str, Argument(metavar="POOL", help="Lines or a table, whose labels are ignored.")],
     store: StoreFile,
-    final: Annotated[Path, typer.Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
         str | None,
-        typer.Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.", autocompletion=chains),
+        Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.", autocompletion=chains),
     ] = None,
     overrides: Overrides = None,
-    initial: Annotated[
-        Path | None, typer.Option("-i", "--initial", metavar="MODEL", help="Begin with this model.")
-    ] = None,
+    initial: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="Begin with this model.")] = None,
     count: Annotated[
-        int, typer.Option("-n", min=1, metavar="K", help="Labels to ask for at a time, and to learn at a time.")
+        int, Option("-n", min=1, metavar="K", help="Labels to ask for at a time, and to learn at a time.")
     ] = 10,
-    wanted: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")
-    ] = 1,
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
+    wanted: Annotated[int, Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")] = 1,
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
     host: Host = "127.0.0.1",
     token: Annotated[
         str,
-        typer.Option(
-            envvar="HUTCH_TOKEN", metavar="TEXT", help="Secret part of the page's address.", show_default="random"
-        ),
+        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Secret part of the page's address.", show_default="random"),
     ] = "",
     lease: Lease = 300.0,
     name: Names = None,
@@ -131,12 +124,10 @@ def run(
 
 def export(
     store: StoreFile,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Write here; - is standard output.")
-    ] = "-",
+    output: Annotated[str, Option("-o", "--output", metavar="FILE", help="Write here; - is standard output.")] = "-",
     form: Annotated[
         str,
-        typer.Option(
+        Option(
             "--format",
             metavar="NAME",
             help="csv, crowd (labels for `hutch crowd`) or label-studio.",
@@ -145,7 +136,7 @@ def export(
     ] = "csv",
     name: Names = None,
     show: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Columns of a table that are written.", show_default="all")
+        str | None, Option(metavar="A,B,...", help="Columns of a table that are written.", show_default="all")
     ] = None,
 ) -> None:
     """Write the labels for other programs.

@@ -4,73 +4,98 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hutch.core.errors import UsageError
+from hutch.cli.shell.complete import names
+from hutch.cli.shell.declared import Argument, Option
+from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.estimate.questions import Answer, Items, Question
 
+KINDS = ("rate", "mean", "accuracy", "difference", "count", "left")
+"""What `--of` estimates."""
+
 
 def estimate(
-    people: Annotated[str, typer.Argument(metavar="LABELS", help="People's labels: worker TAB item TAB label.")],
+    people: Annotated[
+        str,
+        Argument(metavar="LABELS", help="People's labels: worker TAB item TAB label; with --store those of judges."),
+    ],
+    of: Annotated[
+        str | None,
+        Option(
+            metavar="WHAT",
+            help="What to estimate: rate=CLASS, mean, accuracy=JUDGE, difference=A,B, count=CLASS or left=CLASS. "
+            "Without a name: the one judge or the two there are, and of two classes the last.",
+            autocompletion=names(*KINDS),
+        ),
+    ] = None,
     judges: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
+        Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
     ] = None,
-    rate: Annotated[str | None, typer.Option(metavar="CLASS", help="The share of a class.")] = None,
-    mean: Annotated[bool, typer.Option("--mean", help="The mean of labels that are numbers.")] = False,
-    accuracy: Annotated[str | None, typer.Option(metavar="JUDGE", help="How often a judge is right.")] = None,
+    reference: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATTERN",
+            help="Worker, or glob of workers, who are people, the others in LABELS being judges. Repeatable.",
+        ),
+    ] = None,
+    store: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Store of hutch active with people's labels, drawn as it drew them."),
+    ] = None,
+    rate: Annotated[str | None, Option(metavar="CLASS", help="The share of a class.")] = None,
+    mean: Annotated[bool, Option("--mean", help="The mean of labels that are numbers.")] = False,
+    accuracy: Annotated[str | None, Option(metavar="JUDGE", help="How often a judge is right.")] = None,
     difference: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The accuracy of judge A less that of judge B.")
+        str | None, Option(metavar="A,B", help="The accuracy of judge A less that of judge B.")
     ] = None,
     left: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
+        str | None, Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
     ] = None,
     drawn: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="If items were not drawn alike: item TAB the probability that people were asked about it.",
         ),
     ] = None,
     items: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="How many items there are, if files do not name all.")
+        int | None, Option(min=1, metavar="N", help="How many items there are, if files do not name all.")
     ] = None,
-    noisy: Annotated[
-        bool, typer.Option("--noisy", help="People err too: let a crowd model infer what is true.")
-    ] = False,
+    noisy: Annotated[bool, Option("--noisy", help="People err too: let a crowd model infer what is true.")] = False,
     anytime: Annotated[
-        bool, typer.Option("--anytime", help="The interval holds at every look, however often one looks.")
+        bool, Option("--anytime", help="The interval holds at every look, however often one looks.")
     ] = False,
     expect: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
+        int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
-    confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the division into folds.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
+    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the division into folds.")] = 0,
+    json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate a number over all items from the few that people labelled and the many that judges did.
 
-    Example: hutch estimate people.tsv --judges judges.tsv --accuracy gpt
+    Example: hutch estimate people.tsv --judges judges.tsv --of accuracy=gpt
     """
     from hutch.estimate import questions
-    from hutch.estimate.files import read_items
 
-    asked = {"rate": rate, "mean": mean, "accuracy": accuracy, "difference": difference, "left": left}
-    kinds = [kind for kind, given in asked.items() if given not in (None, False)]
-    if len(kinds) != 1:
-        got = " and ".join(f"--{kind}" for kind in kinds) or "none"
+    asked = {"of": of, "rate": rate, "mean": mean, "accuracy": accuracy, "difference": difference, "left": left}
+    given = [kind for kind, name in asked.items() if name not in (None, False)]
+    if len(given) != 1:
+        got = " and ".join(f"--{kind}" for kind in given) or "none"
         raise UsageError(f"got {got}, wanted one of {', '.join(f'--{kind}' for kind in asked)}")
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
-    if kinds[0] in ("accuracy", "difference") and not judges:
-        raise UsageError(f"--{kinds[0]}: wanted --judges FILE with the labels of those to be judged")
-    known = read_items(people, judges, drawn, items, noisy)
-    question = _question(questions, known, kinds[0], asked[kinds[0]])
+    kind, name = _kind(of) if of is not None else (given[0], str(asked[given[0]]))
+    known = _items(people, judges, drawn, items, noisy, reference or [], store)
+    if kind in ("accuracy", "difference") and not known.judges:
+        raise UsageError(f"{kind}: wanted labels of those to be judged (--judges, --reference or --store)")
+    about = [] if kind == "mean" else _names(kind, name, known)
+    question: Question = getattr(questions, kind)(known, *about)
     answer = questions.ask(known, question, confidence, expect if anytime else None, seed)
-    summary = _summary(kinds[0], known, question, answer, confidence)
+    summary = _summary(kind, about, known, question, answer, confidence)
     print(
         dumps(summary)
         if json
@@ -78,32 +103,78 @@ def estimate(
     )
 
 
-def _question(questions: Any, items: Items, kind: str, given: Any) -> Question:
-    if kind == "mean":
-        return questions.mean(items)  # type: ignore[no-any-return]
+def _kind(of: str) -> tuple[str, str]:
+    """What `--of` asks for: a kind, and the name behind `=`, if any."""
+    kind, equals, name = of.partition("=")
+    if kind not in KINDS:
+        raise UsageError(f"--of: got {kind!r}; {did_you_mean(kind, KINDS)}")
+    if kind == "mean" and equals:
+        raise UsageError(f"--of: got {of!r}, wanted mean alone")
+    return kind, name
+
+
+def _items(
+    people: str,
+    judges: str | None,
+    drawn: str | None,
+    total: int | None,
+    noisy: bool,
+    reference: list[str],
+    store: str | None,
+) -> Items:
+    """What people and judges say, from files or from a store."""
+    from hutch.estimate.files import items_of, read_items
+
+    if store is None:
+        return read_items(people, judges, drawn, total, noisy, reference)
+    for name, given in {"judges": judges, "drawn": drawn, "items": total, "reference": reference}.items():
+        if given:
+            raise UsageError(
+                f"--{name}: does not go with --store, which knows how items were drawn; LABELS are judges'"
+            )
+    from hutch.active.drawn import labels_drawn
+    from hutch.active.store import Store
+    from hutch.crowd.data.labels import read_labels
+
+    with Store(store) as labelled:
+        said, chances, count = labels_drawn(labelled)
+    return items_of(said, read_labels(people, classes=said.classes), chances, count, noisy, store)
+
+
+def _names(kind: str, given: str, items: Items) -> list[str]:
+    """The names that a question is about: those given, or the only ones possible."""
     if kind == "difference":
-        names = given.split(",")
-        if len(names) != 2:
-            raise UsageError(f"--difference: got {given!r}, wanted two judges, A,B")
-        return questions.difference(items, *names)  # type: ignore[no-any-return]
-    return getattr(questions, kind)(items, given)  # type: ignore[no-any-return]
+        pair = given.split(",") if given else items.judges
+        if len(pair) != 2:
+            got = repr(given) if given else f"{len(pair)} judges"
+            raise UsageError(f"difference: got {got}, wanted two judges, A,B")
+        return pair
+    if given:
+        return [given]
+    known, what, most = (items.judges, "JUDGE", 1) if kind == "accuracy" else (items.classes, "CLASS", 2)
+    if len(known) > most:
+        raise UsageError(f"--of: got {kind}, wanted {kind}={what}; valid: {', '.join(known)}")
+    return known[-1:]
 
 
-def _summary(kind: str, items: Items, question: Question, answer: Answer, confidence: float) -> dict[str, Any]:
-    found, alone = answer.found, answer.people_alone
+def _summary(
+    kind: str, about: list[str], items: Items, question: Question, answer: Answer, confidence: float
+) -> dict[str, Any]:
+    found, alone = answer.found, answer.people_only
     worth = (alone.half_width / found.half_width) ** 2 if found.half_width > 0 else None
     return {
         "question": kind,
+        "of": ",".join(about) or None,
         "estimate": found.estimate,
         "low": found.low,
         "high": found.high,
         "confidence": confidence,
         "items": int(question.inside.sum()) if kind != "difference" else len(items.judged),
-        "labelled": found.labelled,
+        "labels": found.labelled,
         "judges": len(items.judges),
-        "people_alone": alone.estimate,
-        "people_alone_low": alone.low,
-        "people_alone_high": alone.high,
+        "people_only": alone.estimate,
+        "people_only_low": alone.low,
+        "people_only_high": alone.high,
         "worth_labels": None if worth is None else found.labelled * worth,
     }
 

@@ -62,14 +62,18 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
 
 
 def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
-    from hutch.crowd.table import BUILT_IN, DEFAULT, create
+    from hutch.crowd.models.two_level import TwoLevel
+
+    if not name or name == TwoLevel.name:  # the default; the others need not be imported
+        return TwoLevel(**parameters)
+    from hutch.crowd.table import BUILT_IN, create
 
     models = {model.name: model for model in BUILT_IN}
-    if name and name not in models:  # plugins are loaded only if they are asked for
+    if name not in models:  # plugins are loaded only if they are asked for
         from hutch.plugins.manager import installed
 
         models |= installed().registry.crowd_models
-    return create(name or DEFAULT, models, **parameters)
+    return create(name, models, **parameters)
 
 
 def _settings(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -13,15 +13,9 @@ from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
 from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels, restricted
 from hutch.crowd.data.prices import read_prices
-from hutch.crowd.judges import judges as judges_report
-from hutch.crowd.judges import write_judges
-from hutch.crowd.mixed.model import Mixed, matches
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import all_numbers
-from hutch.crowd.report import report
-from hutch.distributed.crowds import Sharded
-from hutch.distributed.where import check_places, engine_for
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -37,8 +31,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: options that do not go together.
         DataError: labels or gold that cannot be used.
     """
-    with_judges = isinstance(model, Mixed) and model.parameters.reference and options.method == "batch"
-    if given.judges and not with_judges:
+    if given.judges and not _has_judges(model, options):
         raise UsageError("--judges: wanted a reference (--reference) and --method batch")
     prices = read_prices(given.labels, given.columns) if given.judges or given.next else {}
     data = _labels(given, options, history)
@@ -56,6 +49,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         aggregation.save(given.final, model, options, result.fit.state)
     summary = {"model": model.name, "method": options.method, **output.summary(result)}
     if declared := getattr(model.parameters, "reference", ()):
+        from hutch.crowd.mixed.model import matches
+
         summary["reference"] = int(matches(data.worker_names, declared).sum())
     if given.score:
         summary["score"] = _score(given, given.score, result)
@@ -65,6 +60,12 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         summary["next"] = output.next_rows(result, scores, given.next, people, prices)
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(given.next))
     return summary
+
+
+def _has_judges(model: CrowdModel, options: Options) -> bool:
+    from hutch.crowd.mixed.model import Mixed  # here as below: what only some runs need is imported by them
+
+    return isinstance(model, Mixed) and bool(model.parameters.reference) and options.method == "batch"
 
 
 def _labels(given: CrowdOptions, options: Options, history: State | None) -> Labels:
@@ -109,8 +110,14 @@ def _aggregate(
 ) -> Aggregate:
     """Run the model, over shards if it has some."""
     table = Table(given.notice) if options.method == "online" else None
-    check_places(options.shards, given.ray)
+    if options.shards > 1 or given.ray is not None:
+        from hutch.distributed.where import check_places
+
+        check_places(options.shards, given.ray)
     if options.shards > 1 and not options.test:
+        from hutch.distributed.crowds import Sharded
+        from hutch.distributed.where import engine_for
+
         with engine_for(options.shards, given.ray) as engine:
             over = Sharded(engine, options.shards)
             result = aggregation.aggregate(data, model, options, history, table, over=over)
@@ -127,10 +134,17 @@ def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: di
         with open_output(given.predictions) as file:
             output.write_posteriors(file, result)
     if given.workers:
+        from hutch.crowd.report import report
+
         with open_output(given.workers) as file:
             rows = report(result.labels, result.others(), result.confusions, result.class_prior)
             output.write_workers(file, result, rows)
-    if given.judges and isinstance(model, Mixed):
+    if given.judges:
+        from hutch.crowd.judges import judges as judges_report
+        from hutch.crowd.judges import write_judges
+        from hutch.crowd.mixed.model import Mixed
+
+        assert isinstance(model, Mixed)  # as was checked
         with open_output(given.judges) as file:
             write_judges(file, judges_report(result, model, prices))
     if given.report or given.suspects:

@@ -1,1 +1,1 @@
-"""What a shell shows of the commands: their help, and what it offers while one types."""
+"""Between a shell and the commands: how words are read and completed, how help looks, what a process ends with."""

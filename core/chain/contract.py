@@ -1,14 +1,16 @@
 """What layers say about themselves, checked where it is used: a plugin's layer may say anything."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
-from hutch.core.chain.reduction import Kernels, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import PluginError
+from hutch.core.kernel.cache import AddressKernel
 
 
 def width_of(reduction: type[Reduction], parameters: Any) -> int:
@@ -19,8 +21,21 @@ def width_of(reduction: type[Reduction], parameters: Any) -> int:
     """
     found = reduction.width(parameters)
     if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1:
-        raise _broken(reduction, "width", found, "a number of sub-models of at least 1")
+        raise _broken(reduction, "width", repr(found), "a number of sub-models of at least 1")
     return int(found)
+
+
+def made(reduction: type[Reduction], parameters: Any, context: Context) -> Reduction:
+    """A new layer.
+
+    Raises:
+        PluginError: its `__init__` leaves out that of `Reduction`.
+    """
+    layer = reduction(parameters, context)
+    if getattr(layer, "context", None) is not context:
+        found = "an __init__ that does not call super().__init__(parameters, context)"
+        raise _broken(reduction, "__init__", found, "that as its first line")
+    return layer
 
 
 def kernels_of(layer: Reduction) -> Kernels:
@@ -31,7 +46,11 @@ def kernels_of(layer: Reduction) -> Kernels:
     """
     found = layer.kernels
     if not isinstance(found, Kernels):
-        raise _broken(type(layer), "kernels", found, "hutch.plugin.Kernels")
+        raise _broken(type(layer), "kernels", repr(found), "hutch.plugin.Kernels")
+    for field in fields(found):
+        given = getattr(found, field.name)
+        if given is not None and not isinstance(given, AddressKernel):
+            raise _broken(type(layer), f"kernels.{field.name}", repr(given), "a function below @kernel")
     return found
 
 
@@ -43,10 +62,10 @@ def saved_of(layer: Reduction) -> Mapping[str, NDArray[Any]]:
     """
     found = layer.saved()
     if not isinstance(found, Mapping):
-        raise _broken(type(layer), "saved", found, "arrays by name")
+        raise _broken(type(layer), "saved", repr(found), "arrays by name")
     for name, array in found.items():
         if not isinstance(array, np.ndarray | np.generic) or array.dtype.hasobject:
-            raise _broken(type(layer), f"saved[{name!r}]", array, "an array of numbers")
+            raise _broken(type(layer), f"saved[{name!r}]", repr(array), "an array of numbers")
     return found
 
 
@@ -58,13 +77,13 @@ def limits_of(layer: Reduction) -> Mapping[str, Limits]:
     """
     found = layer.limits()
     if not isinstance(found, Mapping) or not all(isinstance(limits, Limits) for limits in found.values()):
-        raise _broken(type(layer), "limits", found, "hutch.plugin.Limits by name")
+        raise _broken(type(layer), "limits", repr(found), "hutch.plugin.Limits by name")
     for name in found:
         if name not in layer.saved():
-            raise _broken(type(layer), "limits", name, f"names of saved(): {', '.join(layer.saved())}")
+            raise _broken(type(layer), "limits", repr(name), f"names of saved(): {', '.join(layer.saved())}")
     return found
 
 
-def _broken(reduction: type[Reduction], what: str, found: object, wanted: str) -> PluginError:
+def _broken(reduction: type[Reduction], what: str, found: str, wanted: str) -> PluginError:
     place = f"{reduction.__module__}.{reduction.__qualname__}.{what}"
-    return PluginError(f"{place} of the layer {reduction.name!r}: got {repr(found)[:60]}, wanted {wanted}")
+    return PluginError(f"{place} of the layer {reduction.name!r}: got {found[:80]}, wanted {wanted}")

@@ -36,6 +36,8 @@ RUN = np.dtype(
         ("size", "u8"),  # examples in the batch
         ("learning", "i8"),  # 0 predicts only
         ("ahead", "u8"),  # 1: the base learner looks ahead itself
+        ("fetch_first", "u8"),  # bytes of a feature's rows that are fetched ahead: from the first, up to the last
+        ("fetch_last", "u8"),
         ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
         ("period", "i8"),  # examples of the pass whose number is divisible by this are only tested; 0: none
         ("after", "i8"),  # those that come after this number are only tested; 0: none
@@ -140,7 +142,7 @@ def _fetch(r, shared, i):
     row_ptr, size = int64s_at(r.row_ptr, uint64(0)), shared.stride * uint64(4)
     first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
     indices, block, mask = uint32s_at(r.indices, last), shared.multiplier * size, shared.mask * size
-    for line in range(uint64(0), min(block, FETCHED), CACHE_LINE):
+    for line in range(r.fetch_first, r.fetch_last, CACHE_LINE):
         for k in range(first, last):
             prefetch(weights + (uint64(indices[k]) * block & mask) + line)
 
@@ -176,9 +178,10 @@ def _show(run, r, e, i):
         e.indices, e.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
         e.length = uint64(row_ptr[i + uint64(1)]) - start
         e.namespaces, e.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
-        e.namespace_count, e.next_length = last - first, uint64(0)
+        e.namespace_count, e.next_length, e.behind = last - first, uint64(0), uint64(0)
         if r.ahead == uint64(1) and i + uint64(1) < r.size:
             e.next_length = uint64(row_ptr[i + uint64(2)] - row_ptr[i + uint64(1)])
+            e.behind = uint64(row_ptr[r.size] - row_ptr[i + uint64(1)])
             e.next_namespace_count = uint64(row_namespaces[i + uint64(2)]) - last
     group = int64s_at(r.group, uint64(0))
     e.base, e.label = float32s_at(r.base, uint64(0))[i], float32s_at(r.labels, uint64(0))[i]

@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
-from hutch.core.chain.contract import kernels_of, limits_of, saved_of, width_of
+from hutch.core.chain.contract import kernels_of, limits_of, made, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
-from hutch.core.chain.driver import RUN, TALLY, drive, make_scratch, recount, show_costs
+from hutch.core.chain.driver import CACHE_LINE, FETCHED, RUN, TALLY, drive, make_scratch, recount, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
-from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits, check_arrays
+from hutch.core.chain.limits import SHARED_LIMITS, Limits, check_arrays
 from hutch.core.chain.neighbours import check_calls, check_neighbours
+from hutch.core.chain.outputs import Learned, Predicted, outputs_in
+from hutch.core.chain.outputs import Outputs as Outputs
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.statistics import Statistics
@@ -29,62 +31,10 @@ from hutch.core.text.parser import ParserOptions
 
 KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
 _ADDRESSES = ("weights",)
-_FIXED = Limits(fixed=True)
-_SHARED_LIMITS = {
-    **dict.fromkeys(("mask", "multiplier", "stride"), _FIXED),
-    **dict.fromkeys(("time", "weighted_unlabeled", "weighted_holdout", "weighted_labeled", "decay"), POSITIVE),
-    **dict.fromkeys(("weighted_labels", "min_label", "max_label"), FINITE),
-    **dict.fromkeys(("examples", "features", "queries", "pass"), COUNT),
-    **dict.fromkeys(("fixed_range", "testing"), Limits(least=0, most=1)),
-}
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
 _KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGED_CLASS: CLASSES}
-
-
-@dataclass(slots=True)
-class Outputs:
-    """What the chain said of the examples of one batch; each array has one entry per example.
-
-    Attributes:
-        predictions: float32, of the top layer.
-        raw: float32, of the base learner before clipping and link.
-        queries: float32, importance of the label an active layer asks for, -1 where it does not ask.
-        losses: float32, progressive loss times importance.
-        scores: float32 (examples, classes), no columns unless asked for.
-        ranked: of decisions, uint32 (examples): their actions, the best first, from the row of the first action on;
-            `predictions` then has the score or the probability of each row's own action, NaN for a shared row. Of
-            logged classes uint32 (examples · classes): those of each example, `scores` has the numbers by class.
-    """
-
-    predictions: NDArray[np.float32]
-    raw: NDArray[np.float32]
-    queries: NDArray[np.float32]
-    losses: NDArray[np.float32]
-    scores: NDArray[np.float32]
-    ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
-
-
-class Predicted(NamedTuple):
-    """A batch with what a `twin` of the chain said of it.
-
-    Attributes:
-        batch: the examples.
-        outputs: see `Outputs`.
-        tallies: TALLY (examples).
-    """
-
-    batch: Batch
-    outputs: Outputs
-    tallies: NDArray[Any]
-
-
-def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
-    """Outputs at the beginning of an array."""
-    columns = room[: 4 * examples].reshape(4, examples)
-    scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
-    return Outputs(columns[0], columns[1], columns[2], columns[3], scores)
 
 
 def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
@@ -161,7 +111,7 @@ class Engine:
                 below=below,
                 shared=self.shared,
             )
-            below = classes[k](layers[k].parameters, context)
+            below = made(classes[k], layers[k].parameters, context)
             check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
@@ -191,6 +141,8 @@ class Engine:
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         kind = _KINDS.get(self.takes)
         self._decisions = None if kind is None else DecisionDriver(self._run, kind)
+        self.submodels = total
+        self.fetch_ahead(0, total)
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
@@ -216,6 +168,18 @@ class Engine:
                 address_of(layer.state),
                 layer.context.step,
             )
+
+    def fetch_ahead(self, first: int, last: int) -> None:
+        """Let the driver fetch the rows of these sub-models, the last exclusive, before an example's turn comes."""
+        size, line = 4 * self.layers[-1].stride, int(CACHE_LINE)
+        start = first * size // line * line
+        self._run["fetch_first"], self._run["fetch_last"] = start, min(last * size, start + int(FETCHED))
+
+    @property
+    def base_link(self) -> NDArray[np.uint64]:
+        """By which address the layers above call the base learner, as a live array of length 1."""
+        found: NDArray[np.uint64] = self._records["next"][-3:-2]
+        return found
 
     def _report_missing(self) -> None:
         """Say which layer has called a kernel that does not exist.
@@ -273,6 +237,7 @@ class Engine:
         holdout: tuple[int, int, int] = (0, 0, 0),
         scores: bool = False,
         reuse: bool = False,
+        walk: Callable[[int, int], int] = drive,
     ) -> tuple[Outputs, float]:
         """Predict, and learn unless told otherwise, example by example.
 
@@ -284,6 +249,7 @@ class Engine:
             holdout: (period, after, examples of this pass before the batch); see `hutch.core.chain.driver.drive`.
             scores: also return the scores of all classes.
             reuse: the outputs may be overwritten by the next call that reuses them, so that nothing is allocated.
+            walk: goes over the examples, unless they are decisions.
 
         Returns:
             The outputs, and the sum of importance at which the next row is due.
@@ -305,7 +271,7 @@ class Engine:
             layer.begin_batch(batch, learn)
         self._run["learning"], self._run["classes"] = learn, classes
         living = self._describe(batch, outputs, holdout)
-        at, walk = self._run.ctypes.data, drive
+        at = self._run.ctypes.data
         if self._decisions is not None:
             outputs.ranked = np.zeros(n * max(classes, 1), np.uint32)
             self._decisions.prepare(batch, outputs.ranked, classes)
@@ -331,20 +297,35 @@ class Engine:
     @property
     def may_have_twins(self) -> bool:
         """Whether twins may predict for it."""
-        own = any(layer.has_own_losses for layer in self.layers)
-        return self._decisions is None and not own and all(layer.predicts_alone for layer in self.layers)
+        return self._has_plain_losses and all(layer.predicts_alone for layer in self.layers)
+
+    @property
+    def may_learn_apart(self) -> bool:
+        """Whether twins may each teach some of the base learner's sub-models."""
+        *above, base = self.layers
+        by_labels = all(layer.teaches_by_labels and not layer.calls for layer in above)
+        return self._has_plain_losses and by_labels and base.learns_apart is not None
+
+    @property
+    def _has_plain_losses(self) -> bool:
+        """Whether no loss counts failures, and no driver but the plain one is needed."""
+        return self._decisions is None and not any(layer.has_own_losses for layer in self.layers)
 
     def twin(self) -> "Engine":
         """A chain that predicts as this one does now, with the same weight table and memory of its own for all else."""
         twin = Engine(**self._made_of, weights=self.weights)
-        twin.shared[...] = self.shared
-        for layer, own in zip(twin.layers, self.layers, strict=True):
+        twin.follow(self)
+        return twin
+
+    def follow(self, other: "Engine") -> None:
+        """As a twin of another chain, be as that one is now."""
+        self.shared[...], self._example["line"] = other.shared, other._example["line"]
+        for layer, own in zip(self.layers, other.layers, strict=True):
             arrays = saved_of(own)
             layer.loading(arrays)
             for name, array in saved_of(layer).items():
                 array[...] = arrays[name]
             layer.loaded()
-        return twin
 
     def foresee(self, batch: Batch, scores: bool = False) -> Predicted:
         """As a twin, predict a batch for the chain that is to `recount` it."""
@@ -393,7 +374,7 @@ class Engine:
 
     def run(
         self,
-        batches: Iterable[Batch | Predicted],
+        batches: Iterable[Batch | Predicted | Learned],
         *,
         learn: bool = True,
         sink: Callable[[Batch, Outputs], None] | None = None,
@@ -405,7 +386,7 @@ class Engine:
     ) -> float:
         """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
 
-        What twins have predicted ahead is not predicted again.
+        What twins have predicted or learned ahead is not predicted or learned again.
 
         Returns:
             The sum of importance at which the next row of the progress table is due.
@@ -417,8 +398,11 @@ class Engine:
                 batch, outputs, _ = batch
             else:
                 holdout = (holdout_period, holdout_after, seen)
+                walk: Callable[[int, int], int] = drive
+                if isinstance(batch, Learned):
+                    batch, walk = batch
                 outputs, row_at = self.run_batch(
-                    batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
+                    batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True, walk=walk
                 )
             seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:
@@ -464,7 +448,7 @@ class Engine:
 
     def limits(self) -> dict[str, Limits]:
         """What these arrays may hold, by name."""
-        found = {f"shared.{name}": limits for name, limits in _SHARED_LIMITS.items()}
+        found = {f"shared.{name}": limits for name, limits in SHARED_LIMITS.items()}
         for k, layer in enumerate(self.layers):
             found |= {f"layer.{k}.{layer.name}.{name}": limits for name, limits in limits_of(layer).items()}
         return found

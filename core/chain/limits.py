@@ -50,6 +50,15 @@ POSITIVE = Limits(least=0, finite=True)
 COUNT = Limits(least=0, most=(1 << 62) - 1)
 """Of anything: one that never overflows, however often 1 is added."""
 
+SHARED_LIMITS = {
+    **dict.fromkeys(("mask", "multiplier", "stride"), Limits(fixed=True)),
+    **dict.fromkeys(("time", "weighted_unlabeled", "weighted_holdout", "weighted_labeled", "decay"), POSITIVE),
+    **dict.fromkeys(("weighted_labels", "min_label", "max_label"), FINITE),
+    **dict.fromkeys(("examples", "features", "queries", "pass"), COUNT),
+    **dict.fromkeys(("fixed_range", "testing"), Limits(least=0, most=1)),
+}
+"""Of the counters that all layers share, by the fields of SHARED."""
+
 
 def check_arrays(
     found: Mapping[str, Stored], live: Mapping[str, NDArray[Any]], limits: Mapping[str, Limits], values: bool = True

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hutch.core.config.read import ChainConfig
 
 _KEPT = 200
-"""How many chains are kept: those checked most recently."""
+"""How many files a directory keeps: the newest."""
 
 
 def place(document: Document, registry: Registry) -> Path | None:
@@ -68,11 +68,8 @@ def load(place: Path, registry: Registry) -> "ChainConfig | None":
     """The chain kept in a file; None if there is none or it is damaged."""
     from hutch.core.config.read import ChainConfig
 
-    try:
-        digest, _, kept = place.read_bytes().partition(b"\n")
-    except OSError:
-        return None
-    if digest != _digest(kept) or why_not(place):
+    kept = kept_in(place)
+    if kept is None:
         return None
     full, given = json.loads(kept)
     frame: Frame = _built(Frame, {name: value for name, value in full.items() if name != "chain"})
@@ -114,8 +111,21 @@ def _may_be(kind: Any, value: Any) -> bool:
 
 
 def save(place: Path, config: "ChainConfig") -> None:
-    """Keep a chain and drop the oldest ones; a full disk is not an error."""
-    kept = json.dumps(config.written).encode()
+    """Keep a chain."""
+    keep(place, json.dumps(config.written).encode())
+
+
+def kept_in(place: Path) -> bytes | None:
+    """What `keep` has put into a file; None if there is none, or it is damaged, or others can write to it."""
+    try:
+        digest, _, kept = place.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return None if digest != _digest(kept) or why_not(place) else kept
+
+
+def keep(place: Path, kept: bytes) -> None:
+    """Keep something with a checksum, and drop what is oldest beside it; a full disk is not an error."""
     with suppress(OSError, HutchError):
         make(place.parent)
         write_bytes(place, _digest(kept) + b"\n" + kept, private=True)

@@ -82,7 +82,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
 
 def _parsed(text: str, name: str) -> Document:
-    from hutch.core.config.yaml import read  # not at the top: a mapping needs no YAML
+    from hutch.core.config.parsed import read  # not at the top: a mapping needs no YAML
 
     return read(text, name)
 

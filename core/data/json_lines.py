@@ -13,6 +13,7 @@ from hutch.core.data.records import reader_of
 from hutch.core.data.roles import REST, Roles
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
+from hutch.core.strict_json import NO_TEXT, half_pair
 from hutch.core.text.parser import ParserOptions
 
 _ROWS = 1 << 12
@@ -45,6 +46,8 @@ def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, 
             except (ValueError, RecursionError) as error:
                 column = getattr(error, "colno", None)
                 raise DataError(at(chunk.source, number, column, f"is no JSON: {error}; wanted {_WANTED}")) from None
+            if b"\\u" in line and (column := half_pair(line.decode(), found)):
+                raise DataError(at(chunk.source, number, column, NO_TEXT))
             if not isinstance(found, dict):
                 raise DataError(at(chunk.source, number, None, f"got {shortened(repr(found))}, wanted {_WANTED}"))
             yield number, found

@@ -43,6 +43,7 @@ EXAMPLE = np.dtype(
         ("namespace_count", "u8"),
         ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if unknown
         ("next_namespace_count", "u8"),
+        ("behind", "u8"),  # how many features right behind this example's are likely to be needed next
         ("cost_classes", "u8"),  # address of uint32[cost_count]: cost-sensitive label
         ("costs", "u8"),  # address of float32[cost_count]; UNLABELED where the cost is not given
         ("cost_count", "u8"),
@@ -280,17 +281,25 @@ def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: A
     return caller_of(PLAIN_LOSS_SIGNATURE, raised=float("nan"))
 
 
+def ask_for(builder: Any, place: Any) -> None:
+    """Within an intrinsic: ask for the cache line that a pointer points to; changes nothing but time."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [builder.bitcast(place, byte), word(0), word(2), word(1)])
+
+
 @intrinsic
 def prefetch(typing_context: Any, address: Any) -> Any:
-    """Ask for the cache line at `address`; changes nothing but time."""
+    """Ask for the cache line at `address`."""
     from llvmlite import ir
-    from numba.core import cgutils, types
+    from numba.core import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [builder.inttoptr(arguments[0], byte), word(0), word(2), word(1)])
+        ask_for(builder, builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 
     return types.void(types.uint64), generate
@@ -368,6 +377,13 @@ def sensitivity_next(layer, example, label, importance, offset):
 def submodel(layer, offset, k):
     """The offset of sub-model `k` of the layer below."""
     return offset + np.uint64(k) * layer_of(layer).step
+
+
+@inlined
+def widen(shared, label):
+    """Take a label into the range that predictions are clipped to."""
+    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
+        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 def kernel(function: Callable[..., Any]) -> AddressKernel:

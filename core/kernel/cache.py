@@ -346,16 +346,18 @@ class AddressKernel:
         """Numba's function, compiled."""
         from numba.core.errors import NumbaError
 
+        from hutch.core.kernel.reason import reason
+
         dispatcher = _plain_dispatcher(self.function, self._directory)
         try:
             dispatcher.compile(self.signature)
-        except (NumbaError, TypeError) as error:
+        except (NumbaError, TypeError, LookupError) as error:
             if self.function.__module__.startswith("hutch."):
                 raise
+            why, line = reason(error)
             code = self.function.__code__
             text = f"kernel {self.__name__!r} of {self.function.__module__} cannot be compiled for {self.signature}: "
-            text += next(iter(str(error).splitlines()), "")
-            raise PluginError(at(code.co_filename, code.co_firstlineno, None, text)) from error
+            raise PluginError(at(code.co_filename, line or code.co_firstlineno, None, text + why)) from error
         return dispatcher
 
     def _made(self) -> tuple[Any, Any]:

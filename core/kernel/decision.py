@@ -62,9 +62,9 @@ def show_action(example, decision, k, ahead):
     a = actions[k]
     e.indices, e.values, e.length = a.indices, a.values, a.length
     e.namespaces, e.namespace_ids, e.namespace_count = a.namespaces, a.namespace_ids, a.namespace_count
-    e.next_length = uint64(0)
+    e.next_length, e.behind = uint64(0), uint64(0)
     if ahead and decision.in_line == uint64(1) and k + uint64(1) < decision.count:
-        e.next_length = actions[k + uint64(1)].length
+        e.next_length = e.behind = actions[k + uint64(1)].length
         e.next_namespace_count = actions[k + uint64(1)].namespace_count
 
 

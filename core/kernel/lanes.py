@@ -172,6 +172,15 @@ def together(builder: Any, scalars: Sequence[Any]) -> Lanes:
     return Lanes(builder, value)
 
 
+def either(first: tuple[Lanes, Any], second: tuple[Lanes, Any]) -> Lanes:
+    """Where two branches meet: the lanes of that which was taken, each given with its last block."""
+    builder = first[0]._builder
+    found = builder.phi(first[0].value.type)
+    for lanes, block in (first, second):
+        found.add_incoming(lanes.value, block)
+    return Lanes(builder, found)
+
+
 def flags(builder: Any, word: Any) -> Lanes:
     """Lanes of one bit from the lowest bits of a 64-bit integer; the inverse of `Lanes.bits`."""
     from llvmlite import ir

@@ -7,7 +7,8 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from hutch.core.batch import Batch
-from hutch.core.chain.engine import Engine, Predicted
+from hutch.core.chain.engine import Engine
+from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import parsers
 from hutch.core.threads import thread_count
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch
 from hutch.core.chain.driver import drive, make_scratch
-from hutch.core.chain.engine import Engine, Outputs, outputs_in
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.outputs import outputs_in
 from hutch.core.chain.reduction import Labels
 from hutch.core.data.one_record import RecordFiller
 from hutch.core.data.roles import Roles

@@ -9,15 +9,16 @@ from typing import Any
 
 from hutch.core.atomic import check_apart, check_writable
 from hutch.core.batch import Batch
-from hutch.core.chain.engine import Engine, Outputs, Predicted
+from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.fullness import share_used
+from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError
 from hutch.core.run.in_threads import predicted
 from hutch.core.run.interrupt import Interruption
 from hutch.core.run.passes import Holdout, PassesDone, run_passes
 from hutch.core.run.progress import Cells, Progress, View, parse_schedule
-from hutch.core.run.unexpected import NO_LABELS, lacks_labels
+from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.core.strict_json import dumps
 
 
@@ -225,7 +226,9 @@ class Run:
             reporter.close(self, done)
         if options.learn and lacks_labels(self.engine, done.statistics):
             tables = any(ending_of(source) in TABLES for source in options.data)
-            self.notes.say(NO_LABELS + "; input.columns.label names the column of the labels" * tables)
+            self.notes.say(
+                about_no_labels(self.engine) + "; input.columns.label names the column of the labels" * tables
+            )
         if interruption.number is not None:
             saved = f"saved {options.model}" if options.model else "no model was asked for"
             self.notes.say(f"interrupted after {done.statistics.examples} examples: {saved}")

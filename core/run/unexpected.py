@@ -11,12 +11,17 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import counted
 
-NO_LABELS = "no example had a label: nothing was learned"
-
 
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
     """Whether a chain that has seen examples, none with a label, has no layer that learns from those, too."""
     return bool(seen.examples and not seen.weighted_labeled) and not any(layer.statistics for layer in engine.layers)
+
+
+def about_no_labels(engine: Engine) -> str:
+    """What to say where `lacks_labels` holds."""
+    costs = engine.takes is Labels.COST_SENSITIVE
+    hint = "; a label of this chain gives classes their costs, as in 1:0 2:1" if costs else ""
+    return f"no example had a label: nothing was learned{hint}"
 
 
 class Unexpected:
@@ -63,7 +68,7 @@ class Unexpected:
         """What to say about examples of which none had a label."""
         if not self._told_missing and lacks_labels(self._engine, self._engine.statistics):
             self._told_missing = True
-            yield NO_LABELS
+            yield about_no_labels(self._engine)
 
     def about_labels(self) -> Iterator[str]:
         """What to say about the labels."""

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hutch.core.errors import DataError, counted, did_you_mean, warn
+from hutch.crowd.data.labels import class_order
+from hutch.crowd.data.rows import known_first
 from hutch.crowd.exports.found import NO_LABEL, Problems, name_of
 
 COLUMNS = ("worker", "task", "label")
@@ -17,11 +19,16 @@ class FrameVotes:
         triples: (worker, task, label) as text.
         originals: for each of them the values that the frame holds, by their text.
         package: `pandas`, `polars` or `pyarrow`: what results come back as.
+        classes: those that the type of the label column declares, whether or not a row has them; empty if it declares
+            none.
+        ordered: the type says that they are ordered.
     """
 
     triples: list[tuple[str, str, str]] = field(default_factory=list)
     originals: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}, {}))
     package: str = "pyarrow"
+    classes: list[str] = field(default_factory=list)
+    ordered: bool = False
 
     def frame(self, index: str, columns: dict[str, Any]) -> Any:
         """Columns as a frame of the same package; in pandas `index` is its index."""
@@ -31,6 +38,8 @@ class FrameVotes:
         """Add the labels of another frame."""
         self.triples += other.triples
         self.package = other.package
+        self.ordered = other.ordered and (self.ordered or not self.classes)
+        self.classes = known_first(self.classes, other.classes)
         for mine, theirs in zip(self.originals, other.originals, strict=True):
             for name, value in theirs.items():
                 mine.setdefault(name, value)
@@ -56,6 +65,11 @@ def read_frame(frame: Any) -> FrameVotes:
             got = f"got columns {', '.join(names)}, wanted {', '.join(COLUMNS)}"
             raise DataError(f"X: no column {role!r}; {did_you_mean(role, names)}; {got}")
     found = FrameVotes(package=_package(frame))
+    declared, found.ordered = _declared(frame["label"])
+    for value in declared:
+        found.originals[2][name_of(value)] = value
+    names = list(found.originals[2])
+    found.classes = names if found.ordered else class_order(names)
     problems = Problems()
     for number, row in enumerate(zip(*(_values(frame[role]) for role in COLUMNS), strict=True)):
         worker, task, label = ("" if _missing(value) else name_of(value) for value in row)
@@ -87,6 +101,16 @@ def make_frame(package: str, index: str, columns: dict[str, Any]) -> Any:
     from hutch.core.data.arrow import arrow
 
     return arrow().table(columns)
+
+
+def _declared(column: Any) -> tuple[list[Any], bool]:
+    """The classes that the type of a column declares, and whether they are ordered.
+
+    pandas' `category` and polars' `Enum` do; Arrow's dictionaries are a way to store values.
+    """
+    if hasattr(column, "cat") and (categories := getattr(column.dtype, "categories", None)) is not None:
+        return _values(categories), bool(getattr(column.dtype, "ordered", False))
+    return [], False
 
 
 def _package(frame: Any) -> str:

@@ -1,6 +1,5 @@
 """Which workers of a file are people and which are judges, by its column `kind`."""
 
-import glob
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +57,8 @@ def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str
     rows = beside_workers(path, "kind", columns)
     if rows is None:
         return ()
+    from glob import escape  # not at the top: hardly any file has kinds
+
     codes, (workers, kinds) = rows.codes, rows.names
     found: dict[str, bool] = {}
     for worker, kind in sorted(set(map(tuple, codes.tolist()))):
@@ -67,4 +68,4 @@ def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str
             raise DataError(at(str(path), None, None, f"kind of worker {name!r}: got {kinds[kind]!r}, {wanted}"))
         if found.setdefault(name, known in REFERENCE) != (known in REFERENCE):
             raise DataError(at(str(path), None, None, f"kind of worker {name!r}: got two kinds, wanted one"))
-    return tuple(glob.escape(name) for name, person in found.items() if person)
+    return tuple(escape(name) for name, person in found.items() if person)

@@ -1,6 +1,5 @@
 """Labels in separated text: a plain table, a wide one, or what a tool exports, found by the header."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -196,6 +195,8 @@ def _plain(fields: list[str], columns: Columns, name: str, line: int, sample: Se
 
 def _sample(data: bytes, separator: str) -> list[list[str]]:
     """The first rows of a text, as far as they can be read."""
+    import csv  # not at the top: most files are read without a sample
+
     text = data.decode("utf-8", "replace")
     rows: list[list[str]] = []
     try:

@@ -1,25 +1,16 @@
 """Exports in JSON, JSON lines and archives of them: which tool wrote a file is found by what is in it."""
 
-import io
 import re
-import struct
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
-
-from zstandard import ZstdDecompressor, ZstdError
 
 from hutch.core.errors import DataError, at
 from hutch.core.strict_json import NotJson, loads
 from hutch.crowd.exports.found import Columns, Found
 
 Record = dict[str, Any]
-
-_LARGEST_ARCHIVE = 1 << 32
-_ZSTANDARD = 93
-"""The compression method's number in the ZIP format."""
 
 
 @dataclass(frozen=True)
@@ -92,19 +83,13 @@ def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
     """The (worker, parsed text, unit of places) of a file, or of each file in an archive."""
     if not data.startswith(b"PK\x03\x04"):
         return [("", *_parsed(data, source))]
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = sorted(name for name in archive.namelist() if name.endswith((".json", ".jsonl")))
-            if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_ARCHIVE:
-                raise DataError(at(source, None, None, "got an archive of more than 4 GiB, wanted a smaller one"))
-            if samples := [name for name in names if name.startswith("samples/")]:
-                values = [loads(_content(archive, name, data), f"{source}/{name}") for name in samples]
-                return [("", {"eval": {}, "samples": values}, "sample")]
-            texts = {name: _content(archive, name, data) for name in names}
-    except (zipfile.BadZipFile, ZstdError, NotImplementedError, ValueError, OSError, RuntimeError) as error:
-        hint = "wanted its files unpacked, or as JSON"
-        raise DataError(at(source, None, None, f"got an archive that cannot be read ({error}), {hint}")) from None
-    if not names:
+    from hutch.crowd.exports.archive import texts_in  # not at the top: it imports what unpacks
+
+    texts = texts_in(data, source)
+    if any(name.startswith("samples/") for name in texts):
+        values = [loads(text, f"{source}/{name}") for name, text in texts.items()]
+        return [("", {"eval": {}, "samples": values}, "sample")]
+    if not texts:
         raise DataError(at(source, None, None, "got an archive without JSON, wanted .json or .jsonl files in it"))
     return [
         (PurePath(name).stem, value, f"{name}: {unit}")
@@ -112,20 +97,6 @@ def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
         if text.strip()
         for value, unit in [_parsed(text, f"{source}/{name}")]
     ]
-
-
-def _content(archive: zipfile.ZipFile, name: str, data: bytes) -> bytes:
-    """A file of an archive; Zstandard, which Inspect packs with, is newer than Python's own module."""
-    entry = archive.getinfo(name)
-    if entry.compress_type != _ZSTANDARD:
-        return archive.read(name)
-    name_length, extra_length = struct.unpack_from("<HH", data, entry.header_offset + 26)
-    start = entry.header_offset + 30 + name_length + extra_length
-    with ZstdDecompressor().stream_reader(data[start : start + entry.compress_size]) as reader:
-        content: bytes = reader.read(entry.file_size + 1)
-    if len(content) != entry.file_size:
-        raise ValueError(f"{name} is not as long as the archive says")
-    return content
 
 
 def _parsed(data: bytes, source: str) -> tuple[Any, str]:

@@ -81,7 +81,7 @@ class Mixed(CrowdModel):
 
     def _start(self, labels: Labels, history: State | None, learn: bool) -> State:
         reference = matches(labels.worker_names, self.parameters.reference)
-        people, judges = part(labels, reference[labels.workers]), part(labels, ~reference[labels.workers])
+        people, judges = labels.chosen(reference[labels.workers]), labels.chosen(~reference[labels.workers])
         alone = not self.parameters.reference
         if history is None and len(labels) and not alone:
             check_both(labels.worker_names, self.parameters.reference, reference, len(people), len(judges))
@@ -199,7 +199,7 @@ class Mixed(CrowdModel):
             )
         factor = self.factors(state)[labels.workers, labels.labels]
         mine = self._reference(state)[labels.workers]
-        people = part(labels, mine)
+        people = labels.chosen(mine)
         ratings = np.diff(people.item_ptr)[people.label_items]
         rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))
         factor[mine] = np.exp(rate[:, None] * state.labels["said"][mine])
@@ -241,12 +241,6 @@ def check_both(
             raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, names)}")
     if not judges:
         raise UsageError(NO_JUDGES)
-
-
-def part(labels: Labels, keep: NDArray[np.bool_]) -> Labels:
-    """Some of the labels; all items and names stay."""
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    return replace(labels, item_ptr=kept[labels.item_ptr], workers=labels.workers[keep], labels=labels.labels[keep])
 
 
 def targets(people: Labels) -> Array:

@@ -120,7 +120,7 @@ class MixedStream(Stream):
         used, places = np.unique(labels.workers, return_inverse=True)
         factor = self.factors(used)[places, labels.labels]
         judge = labels.workers >= self.slots
-        people = model.part(labels, ~judge)
+        people = labels.chosen(~judge)
         rate = 1 / (1 + self._parameters.people_rho * (np.diff(people.item_ptr)[people.label_items] - 1))
         factor[~judge] **= rate[:, None]
         return without_own(labels, self.score(labels)[0], factor)
@@ -152,7 +152,7 @@ class MixedStream(Stream):
         return self.model.ordered(self.state.classes)
 
     def _targets(self, labels: Labels) -> Array:
-        return model.targets(model.part(labels, labels.workers < self.slots))
+        return model.targets(labels.chosen(labels.workers < self.slots))
 
     def _judges(self) -> Judges:
         shared = self.state.shared

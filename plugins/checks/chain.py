@@ -202,14 +202,16 @@ def bench(
         return Bench((top, *(_layer(entry, known) for entry in below)), known)
     if reduction.is_base:
         return Bench((top,), known)
+    why = ""
     for stack in _stacks(known, reduction):
         try:
             candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
-        except (ConfigError, ValueError):
+        except (ConfigError, ValueError) as error:
+            why = why or f"; with {', '.join(map(str, stack))} below it: {error}"
             continue
         return candidate
-    raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`")
+    raise ConfigError(f"no installed layer fits below {reduction.name!r}; give `below`{why}")
 
 
 def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:

@@ -14,6 +14,7 @@ from hutch.plugins.checks.kernels import importances_to
 from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
 from hutch.plugins.checks.shards import shards
 from hutch.plugins.checks.submodels import submodels, submodels_saved
+from hutch.plugins.checks.width import width
 
 _HALF = 120  # a group ends here
 
@@ -215,6 +216,7 @@ def h_min(bench: Bench) -> None:
 
 REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     parameters_documented,
+    width,
     predictions_in_range,
     learns,
     predict_changes_nothing,

@@ -27,6 +27,7 @@ from hutch.em.models import ModelEntry
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import importance_aware, loss_checks
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, reduction_checks
+from hutch.plugins.checks.width import width
 from hutch.plugins.manager import Plugins, installed
 
 
@@ -102,11 +103,18 @@ def check_reduction(
         registry: what is installed; None: the plugins of this process.
     """
     made: list[Bench] = []
+    beyond: list[str] = []
 
     def later(name: str) -> Any:
         def run() -> None:
             if not made:
                 made.append(bench(reduction, _registry(registry), parameters, below))
+                try:
+                    width(made[0])
+                except AssertionError as error:
+                    beyond.append(f"not tried, since it could end the process: {error}")
+            if beyond and name not in ("parameters_documented", "width"):
+                raise AssertionError(beyond[0])
             dict(reduction_checks(made[0]))[name]()
 
         return run
@@ -162,11 +170,11 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     if not losses and not reductions and not models:
         known = {*registry.losses, *registry.reductions, *registry.em_models, *(plugin.name for plugin in plugins)}
         known |= {plugin.distribution for plugin in plugins}
-        what = (
-            "has no loss, no reduction and no online EM model to check"
-            if origins
-            else f"is not installed; {did_you_mean(name, known)}"
-        )
+        what = f"is not installed; {did_you_mean(name, known)}"
+        if origins:
+            hooks = any(plugin.hooks for plugin in plugins if plugin.name in origins)
+            what = "has no loss, no reduction and no online EM model to check"
+            what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
     found = [check for loss in losses for check in check_loss(loss)]
     found += [check for model in models for check in check_em_model(model)]

@@ -14,13 +14,21 @@ class Simulation(Reduction):
     """A layer that draws what it predicts; its state has a field `draws`.
 
     Raises:
-        ConfigError: there is a layer above it.
+        ConfigError: there is a layer above it, or one below it evaluates a policy, whose class no label would name.
     """
 
     def __init__(self, parameters: Parameters, context: Context) -> None:
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
+        below = context.below
+        while below is not None:
+            if below.evaluates_policy:
+                raise ConfigError(
+                    f"{self.name} cannot stand above {below.name}, whose labels name the class that a policy chose; "
+                    f"wanted class_bandit in its place"
+                )
+            below = below.context.below
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """How often it has drawn."""

@@ -14,6 +14,7 @@ from hutch.core.kernel.abi import (
     kernel,
     shared_of,
     uint32s_at,
+    widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kernels import value_of
@@ -32,7 +33,7 @@ from hutch.reductions.bayesian_linear.state import (
     vector_at,
     workspace_of,
 )
-from hutch.reductions.linear.kernels import clip, widen
+from hutch.reductions.linear.kernels import clip
 
 _0 = np.float32(0)
 _LARGEST = 1e300

@@ -19,6 +19,7 @@ from hutch.core.kernel.abi import (
     loss_of,
     shared_of,
     state_of,
+    widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
@@ -120,13 +121,6 @@ def gradient(state, prediction, label, importance):
     """Slope of the loss at a prediction, times the importance."""
     slope = call_loss(loss_of(state.loss).derivative, np.float64(prediction), np.float64(label), 0.0, 0.0, state.loss)
     return np.float32(slope) * importance
-
-
-@helper
-def widen(shared, label):
-    """Take a label into the range that predictions are clipped to."""
-    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
-        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 @inlined

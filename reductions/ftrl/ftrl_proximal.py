@@ -12,7 +12,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import example_of, kernel, shared_of
+from hutch.core.kernel.abi import example_of, kernel, shared_of, widen
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
     NonNegative,
@@ -27,7 +27,6 @@ from hutch.reductions.ftrl.base import (
     score,
     sums_of,
     weights_of,
-    widen,
 )
 from hutch.reductions.linear.features import features_of, rows_of, values_of
 

@@ -114,14 +114,15 @@ def values_of(features, length):
 
 
 @inlined
-def _scratch_at(features, k):
+def scratch_at(features, k):
+    """Address of scratch number k, 0 to 2, beside the features gathered last."""
     return buffer_of(features.table).address + uint64(4 * (4 + k)) * features.room
 
 
 @inlined
 def scratch_of(features, k):
-    """Scratch number k, 0 to 2, beside the features gathered last, float32[room]."""
-    return float32s_at(_scratch_at(features, k), features.room)
+    """Scratch number k, float32[room]."""
+    return float32s_at(scratch_at(features, k), features.room)
 
 
 @helper
@@ -197,32 +198,20 @@ def _products(made, n, others, first, size, hashed, product, place):
 
 
 @inlined
-def _fetch(ahead, i):
-    rows, count, weights, size = ahead
-    prefetch(weights + uint64(uint32s_at(rows, count)[i]) * size)
-
-
-@inlined
-def fetch_some(features, shared, n):
-    """Take the next n rows that the next example is likely to need; what comes back is for `fetch_one`."""
-    ahead = features.ahead, min(n, features.ahead_length), shared.weights, shared.stride * uint64(4)
-    features.ahead, features.ahead_length = ahead[0] + uint64(4) * ahead[1], features.ahead_length - ahead[1]
-    return ahead
-
-
-@inlined
-def fetch_one(ahead, i):
-    """Ask for the i-th of these rows: interleaved with arithmetic on rows at hand, that costs the least time."""
-    if i < ahead[1]:
-        _fetch(ahead, i)
+def take_ahead(features, n):
+    """Take the next n rows that the next example is likely to need; returns the address of their numbers."""
+    rows = features.ahead
+    features.ahead, features.ahead_length = rows + uint64(4) * n, features.ahead_length - n
+    return rows
 
 
 @inlined
 def fetch_rest(features, shared):
     """Ask for all rows that the next example is likely to need and that have not been taken."""
-    ahead = fetch_some(features, shared, features.ahead_length)
-    for i in range(ahead[1]):
-        _fetch(ahead, i)
+    rows, size = uint32s_at(features.ahead, features.ahead_length), shared.stride * uint64(4)
+    for i in range(features.ahead_length):
+        prefetch(shared.weights + uint64(rows[i]) * size)
+    features.ahead_length = uint64(0)
 
 
 @inlined
@@ -231,7 +220,7 @@ def _apart(features, e, start, count):
     indices, x = uint32s_at(e.indices + uint64(4) * start, count), float32s_at(e.values + uint64(4) * start, count)
     if count < _MANY:
         return indices, x
-    address, room = _scratch_at(features, 0), features.room
+    address, room = scratch_at(features, 0), features.room
     their_indices, their_x = uint32s_at(address, count), float32s_at(address + uint64(4) * room, count)
     for i in range(count):
         their_indices[i], their_x[i] = indices[i], x[i]

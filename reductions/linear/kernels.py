@@ -14,17 +14,20 @@ from hutch.core.kernel.abi import (
     kernel,
     loss_of,
     no_unroll,
+    prefetch,
     shared_of,
     state_of,
     uint32s_at,
+    widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
 from hutch.core.loss.kinds import KIND_HINGE
+from hutch.reductions.linear.default_rates import measure_default
 from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
-from hutch.reductions.linear.rates import measure, measure_default, rates_of
+from hutch.reductions.linear.rates import measure, rates_of
 from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
 
 LINEAR = np.dtype(
@@ -47,6 +50,7 @@ LINEAR = np.dtype(
 linear_of = state_of(LINEAR)
 
 _LEAST_UPDATE = 1e-8
+_AHEAD = uint64(128)  # features: rows are asked for so far ahead, as memory needs the time that so many take
 _0, _1 = np.float32(0), np.float32(1)
 _MOST = np.float32(np.finfo(np.float32).max)
 
@@ -91,8 +95,7 @@ def _take_features(features, e):
     """Take the features of the example itself; their rows are not gathered yet."""
     n = e.length
     features.values, features.rows = e.values, buffer_of(features.table).address
-    e.features, features.length = n, n
-    features.ahead, features.ahead_length = e.indices + uint64(4) * n, e.next_length
+    e.features, features.length, features.ahead_length = n, n, uint64(0)
     return rows_of(features, n), values_of(features, n), uint32s_at(e.indices, n)
 
 
@@ -102,6 +105,18 @@ def _gather_and_dot(features, e, shared, offset, stride):
     p, weights = e.base, _weights(shared)
     rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
+    if multiplier == uint64(1) and offset == uint64(0):
+        largest, ahead = uint64(0), uint32s_at(e.indices + uint64(4) * min(e.behind, _AHEAD), e.length)
+        for i in range(uint64(len(rows))):
+            no_unroll()
+            prefetch(shared.weights + uint64(ahead[i]) * stride * uint64(4))
+            row = uint64(indices[i])
+            largest |= row
+            p += weights[(row & mask) * stride] * values[i]
+        if largest <= mask:
+            features.rows = e.indices
+            return p
+        p = e.base
     for i in range(uint64(len(rows))):
         no_unroll()
         row = (uint64(indices[i]) * multiplier + offset) & mask
@@ -178,17 +193,24 @@ def _regularized(state, update, prediction, label):
 
 
 @inlined
-def _update(state, features, example, prediction, loss, label, importance, offset, default):
+def _set_default_rates(rates, features, example, offset, importance, square):
+    norm = measure_default(rates, features, shared_of(example_of(example).shared), offset, importance, square)
+    return norm, square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
+
+
+@inlined
+def _set_other_rates(rates, features, example, offset, importance, square):
+    return measure(rates, features, example, features.length, offset, importance, square, True), False
+
+
+@inlined
+def _update(state, features, example, prediction, loss, label, importance, offset, set_rates):
     """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
-    e, rates, n, update, finite = example_of(example), rates_of(state.rates), features.length, _0, False
+    e, rates, update, finite = example_of(example), rates_of(state.rates), _0, False
     shared = shared_of(e.shared)
     if loss > _0:
         square = importance * square_gradient_of(state.loss, prediction, label)
-        if default:
-            norm = measure_default(rates, features, shared, n, offset, importance, square)
-            finite = square != _0 and abs(norm) < _MOST  # it is a sum with x² times the rate in it
-        else:
-            norm = measure(rates, features, example, n, offset, importance, square, True)
+        norm, finite = set_rates(rates, features, example, offset, importance, square)
         scale = _scale(state, shared, importance)
         update = update_of(state.loss, prediction, label, scale, norm, state.invariant == 1)
         e.updated = prediction + norm * update
@@ -224,13 +246,6 @@ def _move(state, features, shared, update, finite, stride):
     regularization = float64s_at(state.regularization, uint64(2))
     if regularization[0] < 1e-9 or regularization[1] > 1e3:
         _materialise(weights, np.int64(stride), regularization)
-
-
-@inlined
-def widen(shared, label):
-    """Take a label into the range that predictions are clipped to."""
-    if shared.fixed_range == 0 and label != UNLABELED and shared.testing == 0:
-        shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
 @kernel
@@ -317,7 +332,7 @@ def _is_beyond_margin(state, e, label):
 
 
 @inlined
-def _learn(layer, example, label, importance, offset, stride, default):
+def _learn(layer, example, label, importance, offset, stride, set_rates):
     state, e = linear_of(layer), example_of(example)
     shared, features = shared_of(e.shared), features_of(state.features)
     if e.is_predicted == uint64(0):
@@ -329,7 +344,7 @@ def _learn(layer, example, label, importance, offset, stride, default):
         e.updated, e.loss = prediction, np.float64(loss * importance)
     if label == UNLABELED or not importance > _0 or shared.testing == 1 or state.learning_rate == _0:
         return prediction
-    update, finite = _update(state, features, example, prediction, loss, label, importance, offset, default)
+    update, finite = _update(state, features, example, prediction, loss, label, importance, offset, set_rates)
     if update != _0:
         _move(state, features, shared, update, finite, stride)
         if e.is_predicted == uint64(2):
@@ -340,13 +355,13 @@ def _learn(layer, example, label, importance, offset, stride, default):
 
 @helper
 def _learn_by_default(layer, example, label, importance, offset):
-    return _learn(layer, example, label, importance, offset, uint64(4), True)
+    return _learn(layer, example, label, importance, offset, uint64(4), _set_default_rates)
 
 
 @helper
 def _learn_otherwise(layer, example, label, importance, offset):
     stride = shared_of(example_of(example).shared).stride
-    return _learn(layer, example, label, importance, offset, stride, False)
+    return _learn(layer, example, label, importance, offset, stride, _set_other_rates)
 
 
 @inlined

@@ -205,6 +205,12 @@ class Linear(Reduction):
         return int(self.state["updates"].ctypes.data)
 
     @property
+    def learns_apart(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Norms, unless sub-models share what is pending of l1 and l2, or the multiplier that `sparse_l2` uses."""
+        p = self.parameters
+        return None if p.l1 or p.l2 or p.sparse_l2 else ("norms",)
+
+    @property
     def stride(self) -> int:
         """4 for (w, G, N, rate), 1 for w alone."""
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1
@@ -214,7 +220,8 @@ class Linear(Reduction):
         """Norms add up; what is pending of l1 and l2 belongs to a table of weights and cannot be shared."""
         if self.parameters.l1 or self.parameters.l2:
             return None
-        return {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
+        kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
+        return {name: kinds[name] for name in self.saved()}
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first weights and squared gradients; zeros are already there, in memory not touched yet."""
@@ -231,17 +238,18 @@ class Linear(Reduction):
                 weights[(first + k) & int(shared["mask"][0]), 0] = p.initial_constant
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Mean norms, pending regularisation, the learning rate after its decay, and the last multiplier."""
+        """Mean norms, pending regularisation, the learning rate after its decay, and what `sparse_l2` needs."""
+        last = {"multiplier": self._rates["multiplier"]} if self.parameters.sparse_l2 else {}
         return {
             "norms": self._norms,
             "regularization": self._regularization,
             "learning_rate": self.state["learning_rate"],
-            "multiplier": self._rates["multiplier"],
+            **last,
         }
 
     def limits(self) -> Mapping[str, Limits]:
         """All are sums or factors."""
-        return dict.fromkeys(("norms", "regularization", "learning_rate", "multiplier"), POSITIVE)
+        return dict.fromkeys(self.saved(), POSITIVE)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Forget what was gathered for an example of the batch before."""

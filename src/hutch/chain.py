@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
-from hutch.core.chain.engine import Engine, Outputs, Predicted
+from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.outputs import Predicted
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
 from hutch.core.config.read import ChainConfig
@@ -265,6 +266,7 @@ class Chain(OneByOne, Engine):
     ) -> NDArray[np.float32]:
         """Predictions or scores of the last pass."""
         progress = Progress(self, Schedule() if views else NO_ROWS, views)
+        threads = 1 if views else None  # whoever sees a row may look at the chain as it is then
         found = [np.zeros((0, self.score_count) if scores else 0, np.float32)]
 
         def see(batch: Batch, outputs: Outputs) -> None:
@@ -276,7 +278,7 @@ class Chain(OneByOne, Engine):
 
         if not learn and isinstance(batches, InputFiles):
             batches = predicted(self, batches, scores)
-        run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores)
+        run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores, threads=threads)
         return np.concatenate(found)
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:

@@ -14,6 +14,7 @@ from hutch.crowd.data.frames import FrameVotes, is_frame, make_frame, read_frame
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.exports.found import name_of
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.table import BUILT_IN, DEFAULT, create
 from hutch.plugins.manager import installed
 
@@ -23,8 +24,8 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : name of a crowd model, such as `two_level` or `dawid_skene`; None: `mixed` if there is a reference, else
-        `two_level`.
+    model : name of a crowd model, such as `two_level` or `dawid_skene`; None: `mixed` if there is a reference,
+        `ordinal` if the labels are an ordered category of pandas, else `two_level`.
     parameters : of the model.
     reference : names or globs of the workers whose labels define the classes; all others are judges. None: all workers
         are alike.
@@ -94,12 +95,14 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
         return self._infer()
 
     def _infer(self) -> Self:
-        labels = from_triples(self._votes.triples)
+        labels = from_triples(self._votes.triples, self._votes.classes)
         models = {model.name: model for model in BUILT_IN} | installed().registry.crowd_models
-        parameters, name = dict(self.parameters or {}), self.model or DEFAULT
+        parameters, name = dict(self.parameters or {}), self.model or (Ordinal.name if self._votes.ordered else DEFAULT)
         if self.reference:
             patterns = (self.reference,) if isinstance(self.reference, str) else tuple(self.reference)
             name, parameters["reference"] = self.model or Mixed.name, patterns
+            if name == Mixed.name and self._votes.ordered:
+                parameters.setdefault("ordered", True)
         model = create(name, models, **parameters)
         found: Aggregate = aggregate(labels, model, Options())
         people, tasks, answers = self._votes.originals

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hutch.cli.commands import app
+from hutch.cli.dispatch import run as dispatch
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,7 @@ def hutch(capfd: pytest.CaptureFixture[str]) -> Callable[..., Result]:
 
     def run(*arguments: object) -> Result:
         capfd.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            app([str(argument) for argument in arguments], prog_name="hutch")
-        code = caught.value.code
-        return Result(code if isinstance(code, int) else int(code is not None), *capfd.readouterr())
+        code = dispatch([str(argument) for argument in arguments])
+        return Result(code, *capfd.readouterr())
 
     return run

@@ -3,16 +3,15 @@ import json
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from hutch.cli.crowd import crowd
+from hutch.cli.shell.app import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
 from hutch.crowd.simulate import simulate
 
-app = typer.Typer()
-app.command("crowd")(crowd)
+app = as_app(crowd, "crowd")
 
 
 def invoke(*args):

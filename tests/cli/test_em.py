@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hutch.cli.em import app
+from hutch.cli.shell.app import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
 from hutch.em.ppca.batch import closed_form
@@ -25,14 +26,14 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(as_app(app, "em"), [str(argument) for argument in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def fails(error: type[HutchError], *arguments: object) -> str:
     with pytest.raises(error) as raised:
-        CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+        CliRunner().invoke(as_app(app, "em"), [str(argument) for argument in arguments], catch_exceptions=False)
     return str(raised.value)
 
 
@@ -122,6 +123,21 @@ def test_passes_over_classes_are_one_pass_over_the_rows_repeated(data: Path, tmp
     assert passes["boundaries"] == once["boundaries"] == 8
     arrays, wanted = (load_model(tmp_path / name, kind="em")[0] for name in ("passes", "once"))
     assert all(np.array_equal(arrays[name], value) for name, value in wanted.items())
+
+
+@pytest.mark.parametrize("cut", [120, 160])  # within a class and between two
+def test_a_class_ends_where_the_next_file_begins_with_another(data: Path, tmp_path: Path, cut: int) -> None:
+    rows, names = np.load(data)["X"], np.load(data)["y"]
+    np.savez(tmp_path / "a.npz", X=rows[:cut], y=names[:cut])
+    np.savez(tmp_path / "b.npz", X=rows[cut:], y=names[cut:].astype(float))
+    options = ["--rank", 2, "--mode", "class", "--classes", "y"]
+    run("fit", data, *options, "-f", tmp_path / "once")
+    run("fit", tmp_path / "a.npz", *options, "-f", tmp_path / "first")
+    resumed = ["--classes", "y", "-i", tmp_path / "first", "-f", tmp_path / "second", "--json"]
+    assert json.loads(run("fit", tmp_path / "b.npz", *resumed))["boundaries"] == 1
+    if cut == 160:
+        arrays, wanted = (load_model(tmp_path / name, kind="em")[0] for name in ("second", "once"))
+        assert all(np.array_equal(arrays[name], value) for name, value in wanted.items())
 
 
 @pytest.mark.parametrize(

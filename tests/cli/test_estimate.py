@@ -5,6 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from hutch.active.entries import Round
+from hutch.active.records import Request, make_answer
+from hutch.active.store import Store
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -40,16 +44,21 @@ def test_judges_are_worth_labels(hutch, files):
     assert found["low"] <= truth[80:].sum() <= found["high"] and found["worth_labels"] > 160
     alone = json.loads(hutch("estimate", people, "--rate", "1", "--items", 400, "--json").out)
     assert alone["estimate"] == pytest.approx(truth[:80].mean()) and alone["worth_labels"] == pytest.approx(80)
-    assert "people alone low" in hutch("estimate", people, "--rate", "1", "--items", 400).out
+    assert "people only low" in hutch("estimate", people, "--rate", "1", "--items", 400).out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "got none, wanted one of --rate, --mean"),
+        ([], "got none, wanted one of --of, --rate, --mean"),
         (["--mean", "--rate", "1"], "got --rate and --mean, wanted one of"),
         (["--rate", "2"], "no class is '2'"),
-        (["--accuracy", "gpt"], "--accuracy: wanted --judges FILE"),
+        (["--accuracy", "gpt"], "accuracy: wanted labels of those to be judged"),
+        (["--of", "rte=1"], "--of: got 'rte'; did you mean 'rate'?"),
+        (["--of", "mean=1"], "--of: got 'mean=1', wanted mean alone"),
+        (["--of", "mean", "--mean"], "got --of and --mean, wanted one of"),
+        (["--of", "rate=1", "--reference", "bob"], "--reference: no worker is 'bob'"),
+        (["--of", "rate=1", "--reference", "ann"], "every worker is one"),
         (["--rate", "1", "--confidence", "95"], "--confidence: got 95, wanted a number between 0 and 1"),
         (["--rate", "1", "--noisy"], "--noisy: got 1.00 labels per item"),
     ],
@@ -62,3 +71,76 @@ def test_what_cannot_be_asked(hutch, files, options, message):
 def test_a_difference_has_two_judges(hutch, files):
     result = hutch("estimate", files[0], "--judges", files[1], "--difference", "gpt")
     assert result.code == 2 and "wanted two judges, A,B" in result.err
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        (["--rate", "1"], ["--of", "rate=1"]),
+        (["--rate", "1"], ["--of", "rate"]),
+        (["--mean"], ["--of", "mean"]),
+        (["--accuracy", "gpt"], ["--of", "accuracy=gpt"]),
+        (["--difference", "gpt,llama"], ["--of", "difference"]),
+        (["--left", "1"], ["--of", "left"]),
+    ],
+)
+def test_of_is_the_long_form(hutch, files, short, long):
+    people, judges, _ = files
+    results = [hutch("estimate", people, "--judges", judges, *options, "--json") for options in (short, long)]
+    assert results[0].out == results[1].out and results[0].code == 0
+
+
+def test_the_number_of_a_class(hutch, files):
+    people, judges, _ = files
+    count, rate, left = (
+        json.loads(hutch("estimate", people, "--judges", judges, "--of", kind, "--json").out)
+        for kind in ("count=1", "rate=1", "left=1")
+    )
+    assert count["estimate"] == pytest.approx(400 * rate["estimate"])
+    found = sum(line.endswith("\t1") for line in people.read_text().splitlines())
+    assert count["low"] == pytest.approx(left["low"] + found)
+
+
+def test_a_name_is_wanted_where_several_are_possible(hutch, files, tmp_path):
+    people, judges, _ = files
+    result = hutch("estimate", people, "--judges", judges, "--of", "accuracy")
+    assert result.code == 2 and "wanted accuracy=JUDGE; valid: gpt, llama" in result.err
+    three = tmp_path / "three.tsv"
+    three.write_text("ann\tt1\ta\nann\tt2\tb\nann\tt3\tc\n")
+    result = hutch("estimate", three, "--of", "rate")
+    assert result.code == 2 and "wanted rate=CLASS; valid: a, b, c" in result.err
+
+
+@pytest.mark.parametrize("declared", ["option", "column"])
+def test_people_and_judges_may_share_a_file(hutch, files, tmp_path, declared):
+    people, judges, _ = files
+    apart = hutch("estimate", people, "--judges", judges, "--of", "accuracy=llama", "--json")
+    rows = (people.read_text() + judges.read_text()).splitlines()
+    together = tmp_path / "all.tsv"
+    if declared == "column":
+        kinds = ["person" if row.startswith("ann") else "judge" for row in rows]
+        rows = ["worker\ttask\tlabel\tkind", *map("\t".join, zip(rows, kinds, strict=True))]
+    together.write_text("\n".join(rows) + "\n")
+    options = [] if declared == "column" else ["--reference", "an*"]
+    result = hutch("estimate", together, *options, "--of", "accuracy=llama", "--json")
+    assert result.out == apart.out and json.loads(apart.out)["of"] == "llama"
+    result = hutch("estimate", people, "--judges", judges, "--reference", "ann", "--of", "mean")
+    assert result.code == 2 and "--reference: does not go with --judges" in result.err
+
+
+def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
+    _, judges, truth = files
+    chance = np.where(truth == 1, 0.3, 0.15)
+    asked = np.flatnonzero(np.random.default_rng(1).random(400) < chance)
+    with Store(tmp_path / "labels.db", create=True) as store:
+        requests = [Request(f"t{i}", f"|f t{i}", 0.0, chance[i], 1 / chance[i], "m") for i in asked]
+        store.ask(requests, Round("pool", 400, float(chance.sum()), 0.0))
+        store.answer(make_answer(f"t{i}", "ann", int(truth[i])) for i in asked)
+    options = ["estimate", judges, "--store", tmp_path / "labels.db", "--of", "rate=1"]
+    found = json.loads(hutch(*options, "--json").out)
+    assert found["low"] < truth.mean() < found["high"] and found["items"] == 400
+    assert (found["labels"], found["judges"]) == (len(asked), 2)
+    assert found["people_only_low"] < found["low"] and found["people_only_high"] > found["high"]
+    for option in (["--items", "5"], ["--judges", judges], ["--reference", "gpt"], ["--drawn", judges]):
+        refused = hutch(*options, *option)
+        assert refused.code == 2 and f"{option[0]}: does not go with --store" in refused.err

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hutch.cli import dispatch
 from hutch.cli.commands import Commands
-from hutch.cli.shell import lazy
+from hutch.cli.dispatch import COMMANDS
 from hutch.core.chain.model_file import load_compact
 from hutch.core.chain.stored import dense
 from hutch.core.errors import HutchError
@@ -52,7 +53,7 @@ for name in Commands.names():
 def test_help_lists_every_command_with_its_purpose(hutch: Callable[..., Any]) -> None:
     text = hutch("--help").out
     for name in Commands.names():
-        assert name in text and Commands.table[name][1].split()[0] in text
+        assert name in text and COMMANDS[name][1].split()[0] in text
 
 
 def test_the_version_is_the_distribution_s(hutch: Callable[..., Any]) -> None:
@@ -65,7 +66,7 @@ def test_a_misspelt_command_gets_the_nearest(hutch: Callable[..., Any]) -> None:
 
 
 def test_a_command_without_its_module_is_left_out(monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any]) -> None:
-    monkeypatch.setitem(Commands.table, "gone", ("hutch.cli.gone:gone", "Not here."))
+    monkeypatch.setitem(COMMANDS, "gone", ("hutch.cli.gone:gone", "Not here."))
     assert "gone" not in Commands.names() and hutch("gone").code == 2
 
 
@@ -114,9 +115,9 @@ def test_errors_become_one_message_and_a_status(
     def fail() -> None:
         raise error
 
-    monkeypatch.setitem(Commands.table, "warmup", ("failing:fail", "Fail."))
-    monkeypatch.setattr(lazy, "find_spec", lambda name: True)
-    monkeypatch.setattr(lazy, "import_module", lambda name: type("module", (), {"fail": staticmethod(fail)}))
+    monkeypatch.setitem(COMMANDS, "warmup", ("failing:fail", "Fail."))
+    monkeypatch.setattr(dispatch, "find_spec", lambda name: True)
+    monkeypatch.setattr(dispatch, "import_module", lambda name: type("module", (), {"fail": staticmethod(fail)}))
     result = hutch("warmup")
     assert (result.code, result.err) == (code, text)
 
@@ -125,8 +126,8 @@ def test_a_bug_is_a_traceback(monkeypatch: pytest.MonkeyPatch, hutch: Callable[.
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(lazy, "find_spec", lambda name: True)
-    monkeypatch.setattr(lazy, "import_module", lambda name: type("module", (), {"warmup": staticmethod(fail)}))
+    monkeypatch.setattr(dispatch, "find_spec", lambda name: True)
+    monkeypatch.setattr(dispatch, "import_module", lambda name: type("module", (), {"warmup": staticmethod(fail)}))
     with pytest.raises(ZeroDivisionError):
         hutch("warmup")
 

@@ -59,3 +59,7 @@ def test_many_files_are_predicted_into_a_folder_and_not_twice(hutch, data, tmp_p
     assert "(done before)" in hutch("predict", data, "-i", model, "--into", out).err
     assert "-p: does not go with --into" in hutch("predict", data, "-i", model, "--into", out, "-p", "x").err
     assert "--ray: goes with --into" in hutch("predict", data, "-i", model, "--ray", "auto").err
+    assert "--shards: goes with --into" in hutch("predict", data, "-i", model, "--shards", "2").err
+    again = hutch("predict", f"{tmp_path}/*.vw", "-i", model, "--into", tmp_path / "again", "--shards", "2", "--json")
+    assert again.out == done.out
+    assert all((tmp_path / "again" / path.name).read_bytes() == path.read_bytes() for path in out.iterdir())

@@ -84,16 +84,18 @@ def test_a_closed_standard_input_is_said(here: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "status", "message"),
+    ("module", "words", "status", "message"),
     [
-        ("warnings", -signal.SIGINT, ""),
-        ("hutch.cli.outcome", -signal.SIGINT, ""),
-        ("typer", -signal.SIGINT, ""),
-        ("numpy", 130, "interrupted\n"),
+        ("warnings", ["train", "data.vw"], -signal.SIGINT, ""),
+        ("hutch.cli.shell.outcome", ["train", "data.vw"], -signal.SIGINT, ""),
+        ("typer", ["train"], -signal.SIGINT, ""),
+        ("numpy", ["train", "data.vw"], 130, "interrupted\n"),
     ],
-    ids=["first of all", "before a command is known", "while commands are imported", "while a command begins"],
+    ids=["first of all", "before a command is known", "while Typer is imported", "while a command begins"],
 )
-def test_an_early_interrupt_ends_without_a_traceback(here: Path, module: str, status: int, message: str) -> None:
+def test_an_early_interrupt_ends_without_a_traceback(
+    here: Path, module: str, words: list[str], status: int, message: str
+) -> None:
     program = f"""
 import os, signal, sys
 class Interrupting:
@@ -103,7 +105,7 @@ class Interrupting:
 sys.modules.pop("warnings", None)
 sys.meta_path.insert(0, Interrupting())
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
-sys.argv = ["hutch", "train", "data.vw"]
+sys.argv = ["hutch", *{words}]
 {MAIN}
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=here, capture_output=True, text=True)

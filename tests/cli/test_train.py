@@ -305,6 +305,9 @@ def test_training_without_labels_is_mentioned(here: Path, hutch: Run) -> None:
     Path("unlabeled.vw").write_text("|f a\n|f b\n")
     result = hutch("train", "unlabeled.vw", "--quiet")
     assert result.code == 0 and result.err == "no example had a label: nothing was learned\n"
+    Path("classes.vw").write_text("1 |f a\n2 |f b\n")
+    result = hutch("vw", "--csoaa", "2", "-d", "classes.vw", "--quiet")
+    assert result.err.endswith("nothing was learned; a label of this chain gives classes their costs, as in 1:0 2:1\n")
 
 
 def test_what_is_learned_without_labels_is_learned(here: Path, hutch: Run) -> None:

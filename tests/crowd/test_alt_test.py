@@ -4,14 +4,14 @@ from scipy import stats
 
 from hutch.crowd.alt_test import alt_test, discoveries
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import matches, part
+from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.special import student_tail
 
 
 def parts(rows):
     labels = from_triples(rows)
     judge = matches(labels.worker_names, ("judge",))[labels.workers]
-    return part(labels, ~judge), part(labels, judge)
+    return labels.chosen(~judge), labels.chosen(judge)
 
 
 def crowd(judge_right, items=120, people=4, seed=0):

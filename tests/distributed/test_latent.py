@@ -8,6 +8,7 @@ from distributed_tasks import POISSON
 from typer.testing import CliRunner
 
 from hutch.cli.em import app
+from hutch.cli.shell.app import as_app
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Here
 from hutch.distributed.latent import em, mean_log_likelihood
@@ -95,7 +96,7 @@ def test_a_plugins_model_takes_part():
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    return CliRunner().invoke(as_app(app, "em"), [str(argument) for argument in arguments], catch_exceptions=False)
 
 
 def test_the_command_fits_shards(rows, tmp_path, monkeypatch):

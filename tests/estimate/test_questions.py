@@ -56,7 +56,7 @@ def test_few_labels_cover_what_all_say(kind):
         items = items_of(truth, judged, np.random.default_rng(seed).permutation(600)[:120])
         answer = questions.ask(items, make(items))
         held.append(answer.found.low <= wanted(truth, judged) <= answer.found.high)
-        assert answer.found.half_width < 1.1 * answer.people_alone.half_width
+        assert answer.found.half_width < 1.1 * answer.people_only.half_width
     assert np.mean(held) > 0.85
 
 
@@ -74,7 +74,7 @@ def test_what_is_left():
 def test_what_cannot_be_asked():
     truth, judged = world()
     items = items_of(truth, judged, np.arange(10), ("no", "maybe", "yes"))
-    with pytest.raises(UsageError, match="--mean: got the label 'no', wanted numbers"):
+    with pytest.raises(UsageError, match="mean: got the label 'no', wanted numbers"):
         questions.mean(items)
     with pytest.raises(UsageError, match="no class is 'maybee'; did you mean 'maybe'"):
         questions.rate(items, "maybee")

@@ -86,6 +86,14 @@ AT_IMPORT = {
         LAYER.format(**dict.fromkeys(METHODS, "pass")).replace('"attack"', '"a\\x1b b"'),
         r"got the name 'a\x1b b', wanted letters",
     ),
+    "leaves out the name of a layer": (
+        LAYER.format(**dict.fromkeys(METHODS, "pass")).replace('name = "attack"', "pass"),
+        "no attribute 'name', wanted the key in YAML",
+    ),
+    "leaves out the type of a parameter": (
+        "from hutch.plugin import Parameters\nclass P(Parameters):\n    rate = 1",
+        "P.rate: a parameter needs a type, as in rate: int",
+    ),
     "registers no crowd model": (
         "import hutch\n@hutch.hookimpl\ndef hutch_register_crowd_models(register):\n    register(object())",
         "wanted a subclass of hutch.crowd.models.model.CrowdModel",
@@ -125,6 +133,12 @@ def test_a_layer_that_raises_is_named(method: str, tmp_path: Path) -> None:
         ("saved", "return None", "saved of the layer 'attack': got None, wanted arrays by name"),
         ("saved", "return {'a': 'text'}", "saved['a'] of the layer 'attack': got 'text', wanted an array of numbers"),
         ("kernels", "return Kernels(kernel(lambda a, b, c, d, e: open('x')), predict)", "cannot be compiled for"),
+        (
+            "kernels",
+            "return Kernels(learn, predict.function)",
+            "kernels.predict of the layer 'attack': got <function predict",
+        ),
+        ("init", "del self.context", "wanted that as its first line"),
     ],
 )
 def test_a_layer_that_says_nonsense_of_itself_is_named(method: str, body: str, message: str, tmp_path: Path) -> None:
@@ -133,6 +147,44 @@ def test_a_layer_that_says_nonsense_of_itself_is_named(method: str, body: str, m
     done = hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "-f", "model", "--quiet")
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "bad_module" in done.stderr and message in done.stderr
+
+
+IN_KERNELS = {
+    "an unknown name": (
+        "totl += 1.0",
+        ":11: kernel 'predict' of bad_module cannot be compiled",
+        "'totl' is not defined",
+    ),
+    "no such field": ("x = state(layer).randm", "kernel 'predict' of", "there is no field 'randm' in the record"),
+}
+
+
+@pytest.mark.parametrize("name", IN_KERNELS)
+def test_what_is_wrong_in_a_kernel_is_said_with_its_line(name: str, tmp_path: Path) -> None:
+    line, *wanted = IN_KERNELS[name]
+    state = "import numpy as np\nfrom hutch.plugin import state_of\nstate = state_of(np.dtype([('random', 'u8')]))\n"
+    source = LAYER.format(**dict.fromkeys(METHODS, "pass"))
+    source = source.replace("@kernel\ndef predict", f"{state}\n@kernel\ndef predict").replace(
+        "    return predict_next", f"    {line}\n    return predict_next"
+    )
+    environment = install(tmp_path, source)
+    (tmp_path / "chain.yaml").write_text("chain: [attack, linear]\n")
+    done = hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "--quiet")
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "\x1b" not in done.stderr
+    assert all(each in done.stderr for each in wanted), done.stderr
+
+
+def test_checks_that_fail_alike_say_so_once(tmp_path: Path) -> None:
+    environment = install(tmp_path, LAYER.format(**{**dict.fromkeys(METHODS, "pass"), "kernels": "return 7"}))
+    done = hutch(tmp_path, environment, "plugins", "check", "attack")
+    assert done.returncode == 1 and done.stdout.count("got 7, wanted hutch.plugin.Kernels") == 1
+    assert done.stdout.count(": the same\n") > 20
+
+
+def test_a_plugin_without_hooks_is_told_of_them(tmp_path: Path) -> None:
+    environment = install(tmp_path, LAYER.format(**dict.fromkeys(METHODS, "pass")).replace("@hutch.hookimpl", ""))
+    done = hutch(tmp_path, environment, "plugins", "check", "bad_entry")
+    assert done.returncode == 1 and "it has no hooks, which are functions below @hookimpl" in done.stderr
 
 
 def test_an_error_of_ours_is_nobody_elses() -> None:

@@ -122,17 +122,17 @@ def test_convert(capsys):
     from hutch.cli.commands import app
 
     Path("old").write_bytes(old_model(weights=[(A, 0.25), (B, -0.125)], span=(-9, 9)))
-    assert not app(["convert", "old", "new", "--loss_function", "logistic"], standalone_mode=False)
+    assert not app(["convert", "old", "-f", "new", "--loss_function", "logistic"], standalone_mode=False)
     Path("data.vw").write_text("|f a\n|f b:2\n")
     os.mkfifo("pipe")
     assert not app(["predict", "data.vw", "-i", "new", "--quiet"], standalone_mode=False)
     assert capsys.readouterr().out.split() == ["0.250000", "-0.250000"]
     for words, message in (
         (["predict", "data.vw", "-i", "old"], "`hutch convert` makes one of Hutch"),
-        (["convert", "data.vw", "other"], "data.vw: got another file, wanted a model of VW 9"),
-        (["convert", "nothing", "other"], "nothing: No such file or directory"),
-        (["convert", "pipe", "other"], "pipe: got another file, wanted a model of VW 9"),
-        (["convert", "old", "old"], "old: cannot be written: this run reads it"),
+        (["convert", "data.vw", "-f", "other"], "data.vw: got another file, wanted a model of VW 9"),
+        (["convert", "nothing", "-f", "other"], "nothing: No such file or directory"),
+        (["convert", "pipe", "-f", "other"], "pipe: got another file, wanted a model of VW 9"),
+        (["convert", "old", "-f", "old"], "old: cannot be written: this run reads it"),
     ):
         assert app(words, standalone_mode=False)
         assert message in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 Usual is a line of plain JSON in ASCII without escapes, whose namespaces hold nothing but numbers, words, texts and
 truth values, with the label of a decision in `_label_cost`, `_label_probability`, `_label_Action` and `_labelIndex`,
-that of an example as a number in `_label`. Whatever else a line
+that of an example in `_label` as a number, a text of numbers or an object, and its tag in `_tag`. Whatever else a line
 holds, and whatever is wrong with it, is for the reader in Python, which also names it: this one only ever gives up.
 """
 
@@ -21,6 +21,7 @@ from hutch.vw.json.scan import (
     CLOSE,
     COLON,
     COMMA,
+    DOT,
     END,
     LIST,
     MINUS,
@@ -187,19 +188,18 @@ def _label(s, start, stop, at):
 
 
 _WHOLE = float(1 << 24)  # whole numbers below it are float32
+_LONGEST = 15  # bytes of a number in a label
 
 
 @helper
-def _single_label(s, start, stop, at):
-    """Read the label of a single example; where its value ends.
+def _number_label(s, at):
+    """Read a label that is a number; where it ends.
 
     Only what is written as Python would write the number: the reader there takes it from such a text, as VW's are read.
     """
-    if stop - start != len(_LABEL) or not says(start, _LABEL, True):
-        return BAD
-    end = read_number(s, at, True) if is_digit_at(at) or byte_at(at) == MINUS else BAD
+    end = read_number(s, at, True)
     size = abs(s.number)
-    if end < 0 or end - at > 15 or (size == 0 and byte_at(at) == MINUS):
+    if end < 0 or end - at > _LONGEST or (size == 0 and byte_at(at) == MINUS):
         return BAD
     if s.whole == uint64(1):
         s.label = s.number
@@ -210,6 +210,84 @@ def _single_label(s, start, stop, at):
         written = written and byte_at(k) | SMALL != E
     s.label = np.float64(plain)
     return end if written and used == end - at and s.single == 1 else BAD
+
+
+@helper
+def _text_label(s, at):
+    """Read a label that is a text: label, importance and base with a blank between, as in text; where it ends."""
+    end, count = end_of_string(at + 1), 0
+    at += 1
+    while at <= end:
+        stop, signs = at, 0
+        while stop < end and byte_at(stop) != 32:
+            digit = is_digit_at(stop) or (byte_at(stop) == DOT and stop > at) or (byte_at(stop) == MINUS and stop == at)
+            signs += int(not is_digit_at(stop))
+            if not digit:
+                return BAD
+            stop += 1
+        plain, used = read_plain_float(at, stop)
+        if used != stop - at or not 0 < used <= _LONGEST or not is_digit_at(stop - 1):
+            return BAD
+        value = np.float64(plain)
+        if count == 0 and (s.single == 1 or (signs == 0 and value < _WHOLE)):
+            s.label = value
+        elif count == 1 and byte_at(at) != MINUS:
+            s.importance = value
+        elif count == 2 and s.single == 1:
+            s.base = value
+        else:
+            return BAD
+        count, at = count + 1, stop + 1
+    return end + 1 if end >= 0 else BAD
+
+
+_VALUE, _WEIGHT, _INITIAL = (tuple(word) for word in (b"label", b"weight", b"initial"))
+
+
+@helper
+def _object_label(s, at):
+    """Read a label that is an object; where it ends."""
+    at = skip_blanks(at + 1)
+    more = byte_at(at) != CLOSE
+    if not more:
+        return at + 1
+    while more:
+        start, (stop, value) = at + 1, read_key(at)
+        if value < 0 or not (is_digit_at(value) or byte_at(value) == MINUS):
+            return BAD
+        size, end = stop - start, read_number(s, value, True)
+        if size == len(_VALUE) and says(start, _VALUE, False):
+            if s.single == 2 and (s.whole == uint64(0) or not 0 <= s.number < _WHOLE):
+                return BAD
+            s.label = s.number
+        elif size == len(_WEIGHT) and s.number >= 0 and says(start, _WEIGHT, False):
+            s.importance = s.number
+        elif size == len(_INITIAL) and says(start, _INITIAL, False):
+            s.base = s.number
+        else:
+            return BAD
+        at, more = _next(end, CLOSE)
+    return at
+
+
+_TAG = tuple(b"_tag")
+
+
+@helper
+def _single_special(s, start, stop, at):
+    """Read the label or the tag of a single example; where its value ends."""
+    if stop - start == len(_TAG) and says(start, _TAG, True):
+        end = end_of_string(at + 1) if byte_at(at) == QUOTE else BAD
+        s.tag, s.tag_length = at + 1, end - at - 1
+        return end + 1 if end >= 0 else BAD
+    if stop - start != len(_LABEL) or not says(start, _LABEL, True):
+        return BAD
+    s.label, s.importance, s.base = np.float64(UNLABELED), 1.0, 0.0
+    if byte_at(at) == QUOTE:
+        return _text_label(s, at)
+    if byte_at(at) == OPEN:
+        return _object_label(s, at)
+    return _number_label(s, at) if is_digit_at(at) or byte_at(at) == MINUS else BAD
 
 
 _MULTI = tuple(b"_multi")
@@ -230,7 +308,7 @@ def _member(s, start, stop, at, top, named):
         if not top:
             return BAD, False
         if s.single != 0:
-            return _single_label(s, start, stop, at), False
+            return _single_special(s, start, stop, at), False
         if stop - start != len(_MULTI) or not says(start, _MULTI, True):
             return _label(s, start, stop, at), False
         if s.multi != 0:
@@ -272,10 +350,17 @@ def _example(s, start, top):
 @helper
 def _end_row(s):
     """End a row; the group is the decision's number."""
-    room = uint64(s.rows + 2)
-    int64s_at(s.groups, room)[s.rows] = s.decisions
+    n, room = s.rows, uint64(s.rows + 2)
+    int64s_at(s.groups, room)[n] = s.decisions
+    float32s_at(s.labels, room)[n], float32s_at(s.importances, room)[n] = float32(s.label), float32(s.importance)
+    float32s_at(s.bases, room)[n] = float32(s.base)
+    tags = uint8s_at(s.tags, uint64(s.tagged + s.tag_length))
+    for k in range(s.tag_length):
+        tags[s.tagged + k] = byte_at(s.tag + k)
+    s.tagged += s.tag_length
     s.rows += 1
-    int64s_at(s.ends, room)[s.rows], int64s_at(s.labeled, room)[s.rows] = s.features, s.choices
+    int64s_at(s.ends, room)[n + 1], int64s_at(s.labeled, room)[n + 1] = s.features, s.choices
+    int64s_at(s.tag_ends, room)[n + 1] = s.tagged
 
 
 @helper
@@ -324,12 +409,10 @@ def _open_log(s, at):
 @helper
 def _single(s, at):
     """Read the single example at `at`; the line feed behind it."""
-    s.label = np.float64(UNLABELED)
     end = _example(s, at, True)
     if end < 0 or byte_at(skip_blanks(end)) != NEWLINE:
         return BAD
     s.decisions += 1
-    float32s_at(s.labels, uint64(s.rows + 1))[s.rows] = float32(s.label)
     _end_row(s)
     return skip_blanks(end)
 
@@ -338,6 +421,7 @@ def _single(s, at):
 def _line(s, at):
     """Read the line at `at`; the line feed behind it."""
     s.multi, s.cost, s.probability, s.action, s.place = 0, np.nan, 0.0, 0, -1
+    s.label, s.importance, s.base, s.tag, s.tag_length = np.float64(UNLABELED), 1.0, 0.0, 0, 0
     if s.single != 0:
         return _single(s, at)
     end, start = BAD, at

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hutch.core.data.assemble import HIGHEST_CLASS
 from hutch.vw.json.rows import UNGIVEN, Example, Label, Space
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MOST_ACTIONS = (1 << 32) - 1
 Path = tuple[str | int, ...]
 """Keys and places that lead to a value."""
+_UNSAID = (("weight", 1.0), ("initial", 0.0), ("label", UNGIVEN))
 _OF_LABELS = ("label", "weight", "initial", "action", "cost", "probability")
 
 
@@ -193,7 +195,7 @@ class Line:
         if _is_number(value):
             return self._reader.text_label(repr(value))
         if type(value) is tuple:
-            return _label_of({key.lower(): one for key, one in value})
+            return _label_of({key.lower(): one for key, one in value}, self._reader.classes)
         raise Wrong(f"_label: {json.dumps(value)[:30]}, wanted a number, a text or an object")
 
     def label(self) -> Label:
@@ -203,7 +205,8 @@ class Line:
             if whole:
                 found = self._whole_label(self._given["_label"])
             else:
-                found = _label_of({key.removeprefix("_label_"): value for key, value in self._given.items()})
+                given = {key.removeprefix("_label_"): value for key, value in self._given.items()}
+                found = _label_of(given, self._reader.classes)
         except Wrong as error:
             if whole:
                 raise error.within(*self._key("_label")) from None
@@ -254,8 +257,8 @@ def _end(example: Example, space: Space, own: int) -> None:
         example.order.append(space.number)
 
 
-def _label_of(given: dict[str, Any]) -> Label:
-    """A label from its parts."""
+def _label_of(given: dict[str, Any], classes: bool) -> Label:
+    """A label, which may have to be a class, from its parts."""
     parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
     for name, value in parts.items():
         if not _is_number(value) or not abs(value) < UNGIVEN:
@@ -268,8 +271,12 @@ def _label_of(given: dict[str, Any]) -> Label:
         if not 0 <= action <= _MOST_ACTIONS:
             raise Wrong(f"action: {action}, wanted a number from 0 to {_MOST_ACTIONS}", "action")
         return Label(choices=[(action, float(parts["cost"]), probability)])
-    weight, base = float(parts.get("weight", 1)), float(parts.get("initial", 0))
-    return Label(float(parts.get("label", UNGIVEN)), weight, base)
+    weight, base, label = (float(parts.get(name, unsaid)) for name, unsaid in _UNSAID)
+    if weight < 0:
+        raise Wrong(f"weight: {weight:g}, wanted a number of at least 0", "weight")
+    if classes and "label" in parts and not (0 <= label <= HIGHEST_CLASS and label.is_integer()):
+        raise Wrong(f"label: {label:g}, wanted a class, an integer from 0 to {HIGHEST_CLASS}", "label")
+    return Label(label, weight, base)
 
 
 def _is_number(value: Any) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import CONSTANT_INDEX, SHARED_ROW, Batch
 from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.errors import DataError
-from hutch.core.strict_json import column_of, column_of_no_number
+from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.names import CONSTANT
@@ -50,6 +50,7 @@ class JsonReader:
 
     Attributes:
         logged: labels are of one chosen action.
+        classes: labels are classes.
         names: of features by index, as far as lines were read while there were watchers.
         watchers: told of the names and of each line's examples before the chain is.
     """
@@ -62,6 +63,7 @@ class JsonReader:
         self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
         self._groups = 0
         self.logged = options.label == "logged_action"
+        self.classes = options.label == "multiclass"
         self._decides = options.label in ("action_costs", "logged_action")
         self._compiled = self._decides or (options.label in ("simple", "multiclass") and not log)
         self.names = {CONSTANT_INDEX & self._mask: CONSTANT}
@@ -150,6 +152,8 @@ class JsonReader:
             raise
         if type(pairs) is not tuple:
             raise Wrong("no object")
+        if b"\\u" in line and (place := half_pair(line.decode(), pairs)):
+            raise Wrong(HALF_PAIR, column=place)
         found = Line(self, pairs)
         if self._log and not found.open_log():
             return []

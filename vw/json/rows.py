@@ -120,7 +120,6 @@ class Store:
     def __init__(self, options: ParserOptions, log: bool, chained: bool, space: Space) -> None:
         self._room = 0
         self._options = options
-        self._others: list[tuple[int, Label, bytes]] = []  # rows read in Python
         self.record = Record(
             JSON,
             seed=options.hash_seed,
@@ -140,11 +139,13 @@ class Store:
             self._room = size
             many = size // 2 + 8  # two bytes make a number in a list
             kinds = {"indices": "u4", "values": "f4", "numbers": "i4", "ends": "i8", "groups": "i8", "labeled": "i8"}
-            kinds |= {"labels": "f4", "actions": "u4", "costs": "f4", "probabilities": "f4"}
-            self.record.set(word=np.empty(size, np.uint8), **{name: np.empty(many, k) for name, k in kinds.items()})
-            self.record.targets["ends"][0] = self.record.targets["labeled"][0] = 0
-        self.record.set(features=0, rows=0, choices=0)
-        self._others = []
+            kinds |= {"labels": "f4", "importances": "f4", "bases": "f4", "tag_ends": "i8"}
+            kinds |= {"actions": "u4", "costs": "f4", "probabilities": "f4"}
+            texts = {name: np.empty(size, np.uint8) for name in ("word", "tags")}
+            self.record.set(**texts, **{name: np.empty(many, k) for name, k in kinds.items()})
+            for name in ("ends", "labeled", "tag_ends"):
+                self.record.targets[name][0] = 0
+        self.record.set(features=0, rows=0, choices=0, tagged=0)
 
     def count(self, name: str) -> int:
         """How many features, rows, choices, lines there are."""
@@ -160,25 +161,31 @@ class Store:
     def add(self, rows: Rows) -> None:
         """Add what was read in Python."""
         columns, count = self.record.targets, len(rows.labels)
-        features, row, choices = (self.count(name) for name in ("features", "rows", "choices"))
+        features, row, choices, tagged = (self.count(name) for name in ("features", "rows", "choices", "tagged"))
         chosen = [one for label in rows.labels for one in label.choices]
         columns["groups"][row : row + count] = rows.groups
         columns["ends"][row + 1 : row + count + 1] = np.array(rows.ends[1:], np.int64) + features
         columns["labeled"][row + 1 : row + count + 1] = choices + np.cumsum([len(each.choices) for each in rows.labels])
         for place, name in enumerate(("actions", "costs", "probabilities")):
             columns[name][choices : choices + len(chosen)] = [one[place] for one in chosen]
-        self._others += zip(range(row, row + count), rows.labels, rows.tags, strict=True)
+        for name, values in (
+            ("labels", [each.label for each in rows.labels]),
+            ("importances", [each.importance for each in rows.labels]),
+            ("bases", [each.base for each in rows.labels]),
+        ):
+            columns[name][row : row + count] = values
+        tags = np.frombuffer(b"".join(rows.tags), np.uint8)
+        columns["tags"][tagged : tagged + len(tags)] = tags
+        columns["tag_ends"][row + 1 : row + count + 1] = tagged + np.cumsum([len(tag) for tag in rows.tags])
         stop = features + len(rows.indices)
         columns["indices"][features:stop], columns["values"][features:stop] = rows.indices, rows.values
         columns["numbers"][features:stop] = rows.numbers
-        self.record.set(features=stop, rows=row + count, choices=choices + len(chosen))
+        self.record.set(features=stop, rows=row + count, choices=choices + len(chosen), tagged=tagged + len(tags))
 
     def batch(self, ids: list[int], source: str) -> Batch:
         """The rows of the chunk."""
         columns, n, choices = self.record.targets, self.count("rows"), self.count("choices")
-        features = self.count("features")
-        single, importance, base = self.count("single") > 0, np.ones(n, np.float32), np.zeros(n, np.float32)
-        labels = columns["labels"][:n].copy() if single else np.full(n, UNLABELED)
+        features, single = self.count("features"), self.count("single") > 0
         more = (
             {}
             if single
@@ -189,10 +196,6 @@ class Store:
                 "probabilities": columns["probabilities"][:choices].copy(),
             }
         )
-        sizes, tags = np.zeros(n + 1, np.int64), b"".join(tag for _, _, tag in self._others)
-        for row, label, tag in self._others:
-            labels[row], importance[row], base[row] = label.label, label.importance, label.base
-            sizes[row + 1] = len(tag)
         return assemble(
             columns["ends"][: n + 1],
             columns["indices"][:features],
@@ -203,11 +206,11 @@ class Store:
             source,
             1,
             str,
-            labels=labels,
-            importance=importance,
-            base=base,
+            labels=columns["labels"][:n].copy(),
+            importance=columns["importances"][:n].copy(),
+            base=columns["bases"][:n].copy(),
             group=columns["groups"][:n].copy(),
-            tag_ptr=np.cumsum(sizes),
-            tags=np.frombuffer(tags, np.uint8),
+            tag_ptr=columns["tag_ends"][: n + 1].copy(),
+            tags=columns["tags"][: self.count("tagged")].copy(),
             **more,
         )

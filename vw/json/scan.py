@@ -30,7 +30,11 @@ JSON = np.dtype(
         ("numbers", "u8"),  # of their namespaces
         ("ends", "u8"),  # int64[rows + 1]
         ("groups", "u8"),  # int64[rows]
-        ("labels", "u8"),  # float32[rows] of single examples
+        ("labels", "u8"),  # float32[rows]
+        ("importances", "u8"),  # float32[rows]
+        ("bases", "u8"),  # float32[rows]
+        ("tags", "u8"),  # bytes
+        ("tag_ends", "u8"),  # int64[rows + 1]
         ("labeled", "u8"),  # int64[rows + 1]: where the choices of a row end
         ("actions", "u8"),  # of choices
         ("costs", "u8"),
@@ -40,12 +44,17 @@ JSON = np.dtype(
         ("choices", "i8"),
         ("decisions", "i8"),
         ("lines", "i8"),
+        ("tagged", "i8"),  # bytes of all tags
         ("multi", "i8"),  # of the line: where the actions begin
         ("cost", "f8"),  # NaN: not given
         ("probability", "f8"),
         ("action", "i8"),
         ("place", "i8"),
         ("label", "f8"),
+        ("importance", "f8"),
+        ("base", "f8"),
+        ("tag", "i8"),  # address
+        ("tag_length", "i8"),
         ("number", "f8"),  # read last
         ("whole", "u8"),  # whether it was written as an integer
     ]
@@ -53,7 +62,7 @@ JSON = np.dtype(
 json_of = record_of(JSON)
 int32s_at, uint8s_at = array_at(np.int32), array_at(np.uint8)
 
-QUOTE, _BACKSLASH, COMMA, COLON, MINUS, _PLUS, _DOT, UNDERSCORE = (ord(c) for c in '"\\,:-+._')
+QUOTE, _BACKSLASH, COMMA, COLON, MINUS, _PLUS, DOT, UNDERSCORE = (ord(c) for c in '"\\,:-+._')
 OPEN, CLOSE, LIST, END, NEWLINE = (ord(c) for c in "{}[]\n")
 T, F, _N, E, SMALL = ord("t"), ord("f"), ord("n"), ord("e"), 32  # a letter with this bit is a small one
 BAD = int64(-1)
@@ -129,7 +138,7 @@ def read_number(s, at, wanted):
     at, mantissa, count = _digits(at, uint64(0))
     if count == 0 or (zero and count > 1):
         return BAD
-    if byte_at(at) == _DOT:
+    if byte_at(at) == DOT:
         at, mantissa, places = _digits(at + 1, mantissa)
         if places == 0:
             return BAD

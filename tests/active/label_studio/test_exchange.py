@@ -13,6 +13,7 @@ from hutch.active.label_studio.client import Client
 from hutch.active.label_studio.exchange import pull, push
 from hutch.active.label_studio.question import configuration_for
 from hutch.cli.active.label_studio import app
+from hutch.cli.shell.app import as_app
 from hutch.core.errors import HutchError, UsageError
 
 NAMES = {"1": "spam", "-1": "ham"}
@@ -154,7 +155,7 @@ def test_what_cannot_be_done_says_why(studio, asked, question):
 
 def run(*arguments):
     """Standard output of the command; an error is raised as it is."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(as_app(app, "label-studio"), [str(argument) for argument in arguments])
     if isinstance(result.exception, HutchError):
         raise result.exception
     assert result.exit_code == 0, result.output

@@ -10,7 +10,7 @@ from hutch.core.chain.merging import absorb, add, check_divisible, learned_from
 from hutch.core.errors import ConfigError, PluginError
 
 LINES = [f"{i % 2 * 2 - 1} |user u{i % 5} |item i{i % 7} |words w{i % 3} v{i % 11}" for i in range(90)]
-SAVED = ("norms", "regularization", "learning_rate", "multiplier")
+SAVED = ("norms", "regularization", "learning_rate")
 DYADIC = {"dyadic": {"left": "user", "right": "item", "rank": 3}}
 
 

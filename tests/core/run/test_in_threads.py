@@ -12,7 +12,7 @@ import pytest
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
-from hutch.core.chain.engine import Predicted
+from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import InputFiles
 from hutch.core.errors import DataError, UsageError
 from hutch.core.run.in_threads import predicted

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from hutch.core.errors import DataError
-from hutch.crowd.aggregate import aggregate
+from hutch.crowd.aggregate import Options, aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.sklearn import CrowdAggregator
 
@@ -73,3 +73,38 @@ def test_what_is_missing_is_said():
         aggregate(table.rename_columns(["task", "workers", "label"]))
     with pytest.raises(DataError, match="row 0: the task is empty"):
         aggregate(pa.table({"task": [None], "worker": ["a"], "label": ["x"]}))
+
+
+def test_categories_that_no_row_has_are_classes():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"task": TASKS, "worker": WORKERS, "label": pd.Categorical(LABELS, categories=[5, 20, 10])})
+    found = aggregate(frame)
+    assert found.labels.classes == ["5", "10", "20"] and found.scale is not None  # whole numbers
+    assert found.tasks().filter(like="q:").columns.tolist() == ["q:5", "q:10", "q:20"]
+    np.testing.assert_array_equal(found.probability, aggregate(from_triples(VOTES, ["5", "10", "20"])).probability)
+    crowd = CrowdAggregator().fit(frame)
+    assert crowd.classes_.tolist() == [5, 10, 20] and crowd.probas_.columns.tolist() == [5, 10, 20]
+    both = CrowdAggregator().partial_fit(frame[:3]).partial_fit(frame[3:].assign(label=[30, 20, 20]))
+    assert both.classes_.tolist() == [5, 10, 20, 30]
+
+
+def test_ordered_categories_are_ordered_classes():
+    pd = pytest.importorskip("pandas")
+    grades = pd.CategoricalDtype(["poor", "fair", "good"], ordered=True)
+    labels = pd.Series(["good", "good", "poor", "poor", "poor", "good"]).astype(grades)
+    frame = pd.DataFrame({"task": TASKS, "worker": WORKERS, "label": labels})
+    found = aggregate(frame)
+    assert found.labels.classes == ["poor", "fair", "good"] and found.scale.tolist() == [1, 2, 3]
+    triples = [*zip(WORKERS, map(str, TASKS), labels, strict=True)]
+    same = aggregate(from_triples(triples, grades.categories), options=Options(ordered=True))
+    np.testing.assert_array_equal(found.probability, same.probability)
+    np.testing.assert_array_equal(CrowdAggregator().fit(frame).probability_, same.probability)
+    assert aggregate(frame, options=Options(ordered=False)).scale is None
+
+
+def test_an_enum_of_polars_declares_classes():
+    pl = pytest.importorskip("polars")
+    kind = pl.Enum(["no", "unsure", "yes"])
+    frame = pl.DataFrame({"task": [1, 1, 2], "worker": ["a", "b", "a"], "label": ["no", "no", "yes"]})
+    assert aggregate(frame.with_columns(pl.col("label").cast(kind))).labels.classes == ["no", "unsure", "yes"]
+    assert aggregate(frame.with_columns(pl.col("label").cast(pl.Categorical))).labels.classes == ["no", "yes"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import matches, part, targets
+from hutch.crowd.mixed.model import matches, targets
 from hutch.crowd.mixed.skill import squared_skill
 
 _spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
@@ -18,7 +18,7 @@ def arguments(rows):
     """What `squared_skill` takes, counted plainly."""
     labels = from_triples(rows)
     reference = matches(labels.worker_names, ("ann*",))
-    people, judges = (part(labels, keep[labels.workers]) for keep in (reference, ~reference))
+    people, judges = (labels.chosen(keep[labels.workers]) for keep in (reference, ~reference))
     judges = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
     votes, classes = targets(people), len(labels.classes)
     counts = np.zeros((int((~reference).sum()), classes, classes))

@@ -18,6 +18,7 @@ from hutch.core.kernel.abi import (
     learn_next,
     predict_next,
     state_of,
+    submodel,
 )
 from hutch.core.kernel.record import Record
 from hutch.plugins.checks import check_reduction
@@ -303,7 +304,21 @@ class Alternating(Sound):
         self.state = Record(RING)
 
 
+@kernel
+def two_models_predict(layer, example, label, importance, offset):
+    predict_next(layer, example, label, importance, submodel(layer, offset, 1))
+    return predict_next(layer, example, label, importance, offset)
+
+
+class Wide(Sound):
+    """Asks a second sub-model of the layer below, and says that it needs one."""
+
+    predict_kernel = two_models_predict
+
+
 FOUND = [
+    (Wide, "width", "sub-models of the layer below: got one asked that is number 1, from 0, wanted 1 in all"),
+    (Wide, "submodels", "not tried, since it could end the process: sub-models of the layer below: got one"),
     (Alternating, "predict_changes_nothing", "predicted by another thread, the later records first: example "),
     (Trusting, "forged", "a model with layer.0.sound.place = "),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),

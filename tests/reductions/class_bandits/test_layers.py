@@ -194,6 +194,13 @@ def test_cover_needs_its_bandit_directly_below(between):
     Chain.from_config({"chain": [between, cover, *below]}).learn(["1:1:0.5 |x a b", "2:0:0.5 |x c"])
 
 
+@pytest.mark.parametrize("top", ["simulate_class_bandit", "simulate_cost_sensitive_class_bandit"])
+def test_a_simulation_refuses_the_evaluation_of_a_policy(top):
+    layers = [{top: {"classes": CLASSES}}, "explore_class_epsilon", {"evaluate_class_policy": {"classes": CLASSES}}]
+    with pytest.raises(ConfigError, match="cannot stand above evaluate_class_policy.* wanted class_bandit"):
+        Chain.from_config({"chain": [*layers, COSTS, "linear"]})
+
+
 def test_layers_must_agree_about_the_classes():
     with pytest.raises(ConfigError, match=r"class_bandit.classes: got 4, wanted 3: so many has cost_sensitive_one_"):
         Chain.from_config({"chain": [{"class_bandit": {"classes": 4}}, COSTS, "linear"]})

@@ -1,5 +1,6 @@
 """The linear learner against a plain NumPy twin in float32, its interactions against brute force, and its laws."""
 
+from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -198,6 +199,17 @@ def test_long_examples_learn_as_short_ones_do(most):
     np.testing.assert_array_equal(chain.learn(lines), wanted)
     for k, column in enumerate((twin.w, twin.g, twin.n, twin.r)):
         np.testing.assert_array_equal(chain.weights[:, k], column)
+
+
+def test_an_index_beyond_the_table_wraps_around():
+    """A reader of a plugin's may forget to take an index modulo the table's size."""
+    chain, masked = make({"loss": "hinge"}), make({"loss": "hinge"})
+    [batch] = chain.batches([f"{2 * (i % 2) - 1} | {i}:0.5 {i + 20}:2" for i in range(20)])
+    for _ in range(2):  # the first example of all makes room, and takes another way
+        masked.run_batch(batch)
+        beyond = replace(batch, indices=batch.indices + np.uint32(5 << 8) * (np.arange(len(batch.indices)) % 3 == 0))
+        chain.run_batch(beyond)
+        np.testing.assert_array_equal(chain.weights, masked.weights)
 
 
 @pytest.mark.parametrize("size", ["1e-25", "-1e-19", "1.1e-19", "-3", "1", "1e18", "-1e20", "3e38"])

@@ -92,6 +92,14 @@ BAD = [
     ("--json", '{"_label":"x y z w","a":{"x":1}}', "_label:1:1"),
     ("--json", '{"_label":[1],"a":{"x":1}}', "wanted a number, a text or an object"),
     ("--json", '{"_multi":[{"a":{"x":1}}]}', "in a chain that takes single examples"),
+    (
+        "--json",
+        r'{"_tag":"\ud83d\ude00 \ud800","x":1}',
+        "1:23: bad JSON: the line is passed over, got 'half a surrogate",
+    ),
+    ("--json", r'{"x":"\udc00"}', "half a surrogate pair"),
+    ("--json", '{"_label":{"Label":1,"Weight":-1},"x":1}', "weight: -1, wanted a number of at least 0"),
+    ("--json --oaa 3", '{"_label":{"Label":1.5},"x":1}', "label: 1.5, wanted a class"),
     ("--json --cb_adf", '{"a":{"x":1}}', "no actions"),
     ("--json --cb_adf", '{"_multi":[]}', "no actions"),
     ("--json --cb_adf", '{"_multi":[1]}', "wanted a list of objects"),
@@ -131,7 +139,7 @@ def test_bad_lines_are_named_and_passed_over(arguments, line, message, tmp_path,
     path.write_bytes(f"{line}\n{good}\n".encode())
     assert run(["-d", str(path), "-p", str(tmp_path / "out"), *arguments.split()]) == 0
     assert f"{path}:1:" in (told := capsys.readouterr().err) and message in told
-    assert (tmp_path / "out").read_text().count("0") == 1
+    assert (tmp_path / "out").read_text().count("1" if "--oaa" in arguments else "0") == 1
     with pytest.raises(DataError, match="bad JSON"):
         run(["-d", str(path), *arguments.split(), "--strict_parse", "--quiet"])
 
@@ -202,7 +210,15 @@ def test_the_kernel_reads_the_single_examples_that_python_reads(options, label, 
     labels = (
         b"0 2 -0 -1 0.5 2.0 0.10 1e1 1e-5 0.00001 -0.3 16777217 123456789012345 1.1754943508222875e-38 null".split()
     )
-    labels += [b"0.1234567890123", b"123456789012345678", b'"1 2 0.5"', b'{"Label":3}']
+    labels += [b"0.1234567890123", b"123456789012345678", b"{}", b"[1]", b'"1" ,"_tag" :"a b\\u00e9"', b'1,"_tag":7']
+    labels += [b'1,"_tag":"one","_tag":"two","_label":2', b'{"Weight":3},"_label":0.5', b'"1","_label_weight":2']
+    texts = (
+        "|1|-1.5|1 2|1 2 0.5|3 0 -2|1 2 3 4|1 -2|-0 1| 1|1  2|1 |1.|.5|1e2|0x1|+1|--1|1-|1'a|a|1.5.5|12345678901234567"
+    )
+    labels += [b'"%s"' % each for each in texts.encode().split(b"|")]
+    objects = '"Label":3|"label":-1.5,"Weight":2,"INITIAL":0.25|"Weight":0|"Label":null|"Label":1,"Label":2|"other":1'
+    objects += '|"Label":1e39|"Label":"1"|"Label":true|"Cost":1|"Weight":-1| "Label" : 1 , "Weight" : 0.1 |"Label":1,'
+    labels += [b"{%s}" % each for each in objects.encode().split(b"|")]
     data = b"".join(SINGLE.replace(b'"_label":1', b'"_label":' + each) for each in labels)
     _assert_same(data, monkeypatch, log=False, chained=label == "simple", label=label, **options)
 
@@ -212,10 +228,13 @@ def test_usual_single_examples_are_read_by_the_kernel_alone(monkeypatch):
     reader = JsonReader(ParserOptions(label="simple"), log=False, chained=False)
     for name in "ua":
         reader.space(name)
-    data = SINGLE * 2 + SINGLE.replace(b":1,", b":-0.25,")
+    data = SINGLE * 2 + SINGLE.replace(b":1,", b":-0.25,", 1)
+    data += SINGLE.replace(b":1,", b':"2 3 0.5","_tag":"seen",') + SINGLE.replace(b":1,", b':{"Label":3,"Weight":2},')
     text = np.frombuffer(data + bytes(64), np.uint8)[: len(data)]
     [batch] = reader(iter([Chunk("x", 0, 0, text, len(data))]), TextParser(reader._options, "x"))
-    assert batch.labels[[0, 2, 4]].tolist() == [1, 1, -0.25] and (batch.labels[1::2] == UNLABELED).all()
+    assert batch.labels[::2].tolist() == [1, 1, -0.25, 2, 3] and (batch.labels[1::2] == UNLABELED).all()
+    assert batch.importance[::2].tolist() == [1, 1, 1, 3, 2] and batch.base[::2].tolist() == [0, 0, 0, 0.5, 0]
+    assert batch.tags.tobytes() == b"seen" and np.diff(batch.tag_ptr).tolist() == [0] * 6 + [4] + [0] * 3
     assert batch.row_ptr.tolist()[:3] == [0, 13, 18]
 
 
@@ -274,10 +293,16 @@ def test_the_kernel_is_never_wrong_about_damaged_lines(log, monkeypatch):
 
 def test_the_kernel_is_never_wrong_about_damaged_single_examples(monkeypatch):
     random, line = np.random.default_rng(9), SINGLE.splitlines()[0]
+    lines_of = [
+        line,
+        line.replace(b":1,", b':"2 3.5 -1","_tag":"it",'),
+        line.replace(b":1,", b':{"Label":2,"Weight":3},'),
+    ]
     some = r"""" { } [ , : 0 - . e _ \ t "_label":2, "_tag":"x", "_label_weight":2, "_multi":[] null 1e400""".split()
     some += [" ", "\t", ""]
     lines = []
-    for _ in range(3000):
+    for k in range(6000):
+        line = lines_of[k % 3]
         at, size = int(random.integers(len(line))), int(random.integers(3))
         lines.append(line[:at] + some[random.integers(len(some))].encode() + line[at + size :])
     _assert_same(b"\n".join(lines) + b"\n", monkeypatch, log=False, chained=False, label="simple")

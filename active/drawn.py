@@ -1,0 +1,72 @@
+"""The labels of a store as a sample of its pool: how many items of the pool each of them stands for."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from hutch.active.records import DONT_KNOW, SKIP
+from hutch.active.store import Store
+from hutch.core.errors import UsageError, at
+from hutch.crowd.data.labels import Labels, from_triples
+
+
+def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
+    """What people answered, and with what probability the items were drawn in all rounds together.
+
+    A round draws each item of what is left of the pool with a probability P. With its labels each weighing 1 / P, and
+    those of earlier rounds 1, it measures the whole pool; the mean of these measurements, round r counting as many
+    times as it has labelled items, lambda_r, gives an item of round r the weight lambda_r / P + sum of lambda_s over
+    later rounds s. Its inverse is the probability. Requests without an answer are left out as if their rounds had been
+    drawn with so many fewer; that is right if what is answered first does not depend on the label.
+
+    Args:
+        store: filled by `hutch active ask`, `run` or `serve`.
+
+    Returns:
+        The labels, the probability of each item by id, and how many items there are.
+
+    Raises:
+        UsageError: nobody has answered, the pool was not the same in all rounds, or a rule asked for some items for
+            sure and for the others never.
+    """
+    place = str(store.path)
+    with store.transaction() as connection:
+        rows = connection.execute(
+            "SELECT r.round, r.id, r.probability, l.worker, l.label FROM requests AS r JOIN labels AS l"
+            " ON l.request = r.id WHERE l.label NOT IN (?, ?) ORDER BY r.number, l.number",
+            [SKIP, DONT_KNOW],
+        ).fetchall()
+    if not rows:
+        raise UsageError(at(place, None, None, "got no labels, wanted answers to requests"))
+    rounds, asked = dict(store.rounds()), {number: all_ for number, _, all_ in store.progress_by_round()}
+    total, before = rounds[min(asked)].examples, 0
+    for number in sorted(asked):
+        if rounds[number].examples + before != total:
+            got = f"{rounds[number].examples} lines, where {total - before} were left of {total}"
+            raise UsageError(at(place, None, None, f"round {number}: drawn from {got}; wanted one pool for all rounds"))
+        before += asked[number]
+    drawn = {item: (number, probability) for number, item, probability, _, _ in rows}
+    if total > before and all(probability == 1 for _, probability in drawn.values()):
+        text = f"every request has probability 1, but {total - before} lines have never been asked for"
+        raise UsageError(at(place, None, None, f"{text}; wanted a rule that asks by chance, such as budget"))
+    labels = from_triples((worker, item, label) for _, item, _, worker, label in rows)
+    return labels, over_rounds(drawn, asked), total
+
+
+def over_rounds(drawn: Mapping[str, tuple[int, float]], asked: Mapping[int, int]) -> dict[str, float]:
+    """The probability of each labelled item in all rounds together; see `labels_drawn`.
+
+    Args:
+        drawn: item -> (its round, the probability with which that round drew it from what was left).
+        asked: round -> how many items it drew, labelled or not.
+
+    >>> over_rounds({"a": (1, 0.2), "b": (2, 0.25)}, {1: 1, 2: 1})  # weights (1 / 0.2 + 1) / 2 and (1 / 0.25) / 2
+    {'a': 0.3333333333333333, 'b': 0.5}
+    """
+    labelled = Counter(number for number, _ in drawn.values())
+    later = {number: sum(labelled[other] for other in labelled if other > number) for number in labelled}
+    chances = {}
+    for item, (number, probability) in drawn.items():
+        share = labelled[number] / asked[number]
+        weight = (labelled[number] / (probability * share) + later[number]) / len(drawn)
+        chances[item] = min(1 / weight, 1.0)
+    return chances

@@ -1,0 +1,66 @@
+"""What a chain says of a batch, and what its twins have done for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+
+
+@dataclass(slots=True)
+class Outputs:
+    """What the chain said of the examples of one batch; each array has one entry per example.
+
+    Attributes:
+        predictions: float32, of the top layer.
+        raw: float32, of the base learner before clipping and link.
+        queries: float32, importance of the label an active layer asks for, -1 where it does not ask.
+        losses: float32, progressive loss times importance.
+        scores: float32 (examples, classes), no columns unless asked for.
+        ranked: of decisions, uint32 (examples): their actions, the best first, from the row of the first action on;
+            `predictions` then has the score or the probability of each row's own action, NaN for a shared row. Of
+            logged classes uint32 (examples · classes): those of each example, `scores` has the numbers by class.
+    """
+
+    predictions: NDArray[np.float32]
+    raw: NDArray[np.float32]
+    queries: NDArray[np.float32]
+    losses: NDArray[np.float32]
+    scores: NDArray[np.float32]
+    ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+
+
+class Predicted(NamedTuple):
+    """A batch with what a `twin` of the chain said of it.
+
+    Attributes:
+        batch: the examples.
+        outputs: see `Outputs`.
+        tallies: TALLY (examples).
+    """
+
+    batch: Batch
+    outputs: Outputs
+    tallies: NDArray[Any]
+
+
+class Learned(NamedTuple):
+    """A batch that twins of the chain have learned.
+
+    Attributes:
+        batch: the examples.
+        walk: goes over them for the chain in place of `drive`.
+    """
+
+    batch: Batch
+    walk: Callable[[int, int], int]
+
+
+def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:
+    """Outputs at the beginning of an array."""
+    columns = room[: 4 * examples].reshape(4, examples)
+    scores = room[4 * examples : (4 + classes) * examples].reshape(examples, classes)
+    return Outputs(columns[0], columns[1], columns[2], columns[3], scores)
