@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hutch.active.diverse import diverse_round
 from hutch.active.drawing import Scores, choose, distinct, places_among, smallest
 from hutch.active.entries import Event, Round
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
+from hutch.active.rounds import diverse_round, first_round
 from hutch.active.store import Store
-from hutch.active.typical import first_round
 from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, UsageError, at

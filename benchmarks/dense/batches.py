@@ -26,8 +26,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_cl
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import StandardScaler
 
-from hutch.active.diverse import unlike
 from hutch.active.drawing import choose, smallest
+from hutch.active.rounds import unlike
 from hutch.chain import Chain
 from hutch.core.batch import joined
 

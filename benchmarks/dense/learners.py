@@ -23,10 +23,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
-from hutch.active.diverse import unlike
 from hutch.active.drawing import choose, smallest
 from hutch.active.estimate import LossSums, score_interval
-from hutch.active.typical import typical
+from hutch.active.rounds import typical, unlike
 from hutch.chain import Chain
 from hutch.core.batch import joined
 
