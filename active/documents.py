@@ -29,8 +29,8 @@ def line_of(document: Mapping[str, Any], roles: Roles | None = None, tag: str = 
     """The unlabelled line of a document.
 
     Args:
-        document: its fields; those that are no numbers, words or texts are left out.
-        roles: which fields are texts, which are no features; a text is also whatever has more than four words.
+        document: its fields; those that are not numbers, words or texts are left out.
+        roles: which fields are texts, which are not features; a text is also whatever has more than four words.
         tag: of the line.
 
     >>> line_of({"id": "7", "stars": 4, "city": "New York", "note": "So it is: late and lost."}, Roles(tag="id"), "7")

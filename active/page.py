@@ -93,7 +93,7 @@ class Look:
 class _Page:
     def __init__(self, store: Store, look: Look, lease_seconds: float) -> None:
         self.store, self.look, self.lease_seconds = store, look, lease_seconds
-        self.undone: Counter[str] = Counter()  # answers of a worker that were taken back and not given anew
+        self.undone: Counter[str] = Counter()  # answers of a worker that were taken back and not given again
 
     def item(self, asked: Request) -> dict[str, Any]:
         """What a worker sees of a request: the fields of its document, else the features of its line."""

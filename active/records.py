@@ -69,7 +69,7 @@ class Answer:
 
 
 def canonical_label(label: Any) -> str | None:
-    """A label as it is stored: numbers in their shortest form; None if it is no label.
+    """A label as it is stored: numbers in their shortest form; None if it is not a label.
 
     >>> canonical_label(1.0), canonical_label("-1"), canonical_label(" Skip "), canonical_label("spam")
     ('1', '-1', 'skip', None)
@@ -101,7 +101,7 @@ def make_answer(
         request: id of the request.
         worker: not empty.
         label: a number, text that reads as one, `"skip"` or `"don't know"`.
-        id: of the answer; left out, a worker has one label per request (skipping or not knowing first is no label).
+        id: of the answer; left out, a worker has one label per request (skipping or not knowing first is not a label).
         place: where it was read, for messages.
 
     Raises:
@@ -109,7 +109,7 @@ def make_answer(
     """
     place = place or ("<answer>", None, None)
     if not worker.strip():
-        raise DataError(at(*place, "worker: got an empty name, wanted who gave the label"))
+        raise DataError(at(*place, "worker: got an empty name, wanted the name of who gave the label"))
     text = canonical_label(label)
     if text is None:
         raise DataError(at(*place, f"label: got {_shown(label)}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
@@ -128,10 +128,10 @@ def check_worker(name: object, what: str = "worker") -> str:
         DataError: not text, empty, too long, or with invisible characters.
     """
     if not isinstance(name, str):
-        raise DataError(f"{what}: got {type(name).__name__}, wanted who gave the label")
+        raise DataError(f"{what}: got {type(name).__name__}, wanted the name of who gave the label")
     name = str(name).strip()
     if not name:
-        raise DataError(f"{what}: got an empty name, wanted who gave the label")
+        raise DataError(f"{what}: got an empty name, wanted the name of who gave the label")
     if len(name) > LONGEST_NAME:
         raise DataError(f"{what}: got {len(name)} characters, wanted at most {LONGEST_NAME}")
     if not name.isprintable():
@@ -179,7 +179,7 @@ def read_answers(lines: Iterable[str], source: str) -> Iterator[Answer]:
         source: its name, for messages.
 
     Raises:
-        DataError: the first line that is no answer, with its column.
+        DataError: the first line that is not an answer, with its column.
 
     >>> [answer.label for answer in read_answers(['{"id": "7", "worker": "ada", "label": -1}'], "answers.jsonl")]
     ['-1']

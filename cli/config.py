@@ -66,8 +66,8 @@ def check(
 def show(
     file: File = None,
     overrides: Overrides = None,
-    short: Annotated[bool, Option("--short", help="Only what was given.")] = False,
-    as_json: Annotated[bool, Option("--json", help="As JSON instead of YAML.")] = False,
+    short: Annotated[bool, Option("--short", help="Show only what was given.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON instead of YAML.")] = False,
 ) -> None:
     """Show a chain with all its defaults, as YAML.
 

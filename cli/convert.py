@@ -8,22 +8,22 @@ from hutch.cli.shell.declared import Argument, Option
 
 
 def convert(
-    old: Annotated[str, Argument(metavar="OLD", help="A model that VW 9 has written.")],
-    new: Annotated[str, Option("-f", "--final_regressor", metavar="MODEL", help="Where the model goes.")],
+    old: Annotated[str, Argument(metavar="OLD", help="A model written by VW 9.")],
+    new: Annotated[str, Option("-f", "--final_regressor", metavar="MODEL", help="Save the converted model here.")],
     loss_function: Annotated[
         str | None,
         Option(
             "--loss_function",
             metavar="NAME",
-            help="The loss it was learned with, which VW's models do not hold.",
+            help="The loss it was trained with, which VW's models do not record.",
             show_default="squared",
             autocompletion=registered("losses"),
         ),
     ] = None,
 ) -> None:
-    """Convert a model that VW wrote.
+    """Convert a Vowpal Wabbit model.
 
-    Its predictions are VW's with -t, and it goes on learning where VW would.
+    It predicts as VW does with -t, and training resumes where VW would.
 
     Example: hutch convert old.vw -f new.model --loss_function logistic
     """

@@ -65,12 +65,14 @@ def crowd(
     ] = None,
     judges: Annotated[
         str | None,
-        Option(metavar="FILE", help="With a reference: write what each judge is good for here; - is standard output."),
+        Option(metavar="FILE", help="With a reference: write here what each judge is good for; - is standard output."),
     ] = None,
     report: Annotated[
         str | None,
         Option(
-            "--report", metavar="FILE", help="Write how good the labels are: a page if it ends in .html, else text."
+            "--report",
+            metavar="FILE",
+            help="Write a report on the quality of the labels: a page if FILE ends in .html, else text.",
         ),
     ] = None,
     suspects: Annotated[
@@ -145,7 +147,7 @@ def crowd(
         _run_pairs(given, features, stream)
         return
     if features is not None:
-        raise UsageError("--features: goes with --pairs")
+        raise UsageError("--features: needs --pairs")
     from hutch.cli.crowds.model import model_of
     from hutch.cli.crowds.summary import show
     from hutch.core.run.output import is_stdout
@@ -153,7 +155,7 @@ def crowd(
 
     written = _check_outputs(given)
     if ask_of and not next_:
-        raise UsageError("--ask-of: goes with --next, which lists the tasks to ask for")
+        raise UsageError("--ask-of: needs --next, which lists the tasks to ask for")
     chosen, options, history = model_of(given, given.reference or reference_workers(labels, columns))
     if stream:
         from hutch.cli.crowds.stream import run
@@ -181,7 +183,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
     }
     found = {option: path for option, path in outputs.items() if path}
     if len(several := [option for option, path in found.items() if is_stdout(path)]) > 1:
-        raise UsageError(f"{', '.join(several)}: got standard output for all, wanted files but for one")
+        raise UsageError(f"{', '.join(several)}: got standard output for all, wanted it for at most one")
     if given.report and given.report.endswith(".html"):
         require_matplotlib()
     written = [path for path in (*found.values(), *([given.final] if given.final else [])) if not is_stdout(path)]
@@ -196,7 +198,7 @@ def _run_pairs(given: CrowdOptions, features: str | None, stream: bool) -> None:
     from hutch.cli.crowds.pairs import run
 
     names = ("gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "columns", "judges")
-    given.refuse(names, "does not go with --pairs")
+    given.refuse(names, "cannot be combined with --pairs")
     if given.ordered is not None:
-        raise UsageError("--ordered: does not go with --pairs")
+        raise UsageError("--ordered: cannot be combined with --pairs")
     run(given, given.method or ("online" if stream else "batch"), features)

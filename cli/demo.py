@@ -35,7 +35,7 @@ def demo(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Learn from simulated ratings, and show the error on ratings kept aside.
+    """Learn from simulated ratings, and show the error on held-out ratings.
 
     A label depends on who rates and on what is rated. A linear learner adds the two; a dyadic learner of rank k also
     multiplies k hidden numbers of the rater with k of the task. Both stand below a filter tree, with hinge loss.

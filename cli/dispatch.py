@@ -12,7 +12,7 @@ COMMANDS = {
     "predict": ("hutch.cli.predict:predict", "Predict with a model."),
     "evaluate": ("hutch.cli.evaluate:evaluate", "Estimate a chain's cost from logged decisions."),
     "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
-    "convert": ("hutch.cli.convert:convert", "Convert a model that VW wrote."),
+    "convert": ("hutch.cli.convert:convert", "Convert a Vowpal Wabbit model."),
     "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
     "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
     "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),
@@ -21,8 +21,8 @@ COMMANDS = {
     "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
     "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
     "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),
-    "inspect": ("hutch.cli.inspect:inspect", "Look into a model."),
-    "plugins": ("hutch.cli.plugins:app", "List what is installed, check a plugin."),
+    "inspect": ("hutch.cli.inspect:inspect", "Show what is in a model."),
+    "plugins": ("hutch.cli.plugins:app", "List what is installed, or check a plugin."),
     "warmup": ("hutch.cli.warmup:warmup", "Compile kernels ahead of time."),
 }
 """Name -> (`module:name` of a function or a group of them, one-line help)."""

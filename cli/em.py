@@ -100,7 +100,7 @@ def fit(
     ray: Annotated[str | None, ray_option("With --shards: fit")] = None,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Learn the rows of a file, in order or in shards.
+    """Learn from the rows of a file, in order or in shards.
 
     Example: hutch em fit digits.npz --rank 10 --mode class --classes y -f digits.model
     """
@@ -121,7 +121,7 @@ def fit(
     }  # fmt: skip
     learner, settings = (None, Settings(**asked)) if initial is None else load(initial, entries)
     if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):
-        raise UsageError(f"--{other[0]}: the model of -i keeps its own settings")
+        raise UsageError(f"--{other[0]}: a model given with -i keeps its own settings")
     entry = find(settings.model, entries)
     detector = None
     if drift is not None:
@@ -188,10 +188,10 @@ def _fit_in_shards(
     from hutch.em.fit import save
 
     if shards is None:
-        raise UsageError("--ray: goes with --shards N, which says into how many parts")
+        raise UsageError("--ray: needs --shards N, which sets the number of parts")
     for name, given in refused.items():
         if given:
-            raise UsageError(f"{name}: does not go with --shards, where rows have no order")
+            raise UsageError(f"{name}: cannot be combined with --shards, where rows have no order")
     settings = check_settings(settings, shards)
     read = {"classes": classes, "missing": settings.missing}
     with engine_for(shards, ray) as engine:

@@ -17,12 +17,12 @@ def evaluate(
     ] = None,
     overrides: Overrides = None,
     confidence: Annotated[float, Option(min=0.5, max=0.9999, metavar="P", help="Confidence of the intervals.")] = 0.95,
-    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate what a chain's decisions would have cost, from a log of decisions that others made.
 
-    The chain is judged on each decision before it learns it; a model is judged as it is.
+    The chain is judged on each decision before learning from it; a model is judged as it is.
 
     Example: hutch evaluate log.vw -C chain.yaml
     """

@@ -15,7 +15,7 @@ def inspect(
         Option("--readable", metavar="FILE", help="Write the whole model as text; it can be read back."),
     ] = None,
     model_out: Annotated[
-        Path | None, Option("-f", "--final_regressor", metavar="FILE", help="Write it as a model file again.")
+        Path | None, Option("-f", "--final_regressor", metavar="FILE", help="Write the text back as a model file.")
     ] = None,
     invert_hash: Annotated[
         str | None,
@@ -27,7 +27,7 @@ def inspect(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what a model is, the weights behind names, or what a line's prediction is made of.
+    """Show what a model is, the weights behind names, or what makes up the prediction for a line.
 
     Example: hutch inspect model --explain '1 |word good bad:2'
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # is there already, as is all that is imported here
+import _signal  # type: ignore[import-not-found]  # already loaded, like everything imported here
 import gc
 import os
 import sys
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # not if whoever started us ignores it
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # there is nothing to say or to save before a command begins
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # before a command begins there is nothing to report or save
 
 
 def main() -> NoReturn:
@@ -24,11 +24,9 @@ def main() -> NoReturn:
     from hutch.core.streams import guard, status_of_lost_output
 
     guard()
-    gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: no use looking for garbage
+    gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: looking at them is wasted
     words = sys.argv[1:]
-    os.environ["OPENBLAS_NUM_THREADS"] = (
-        "1"  # more would give sums other bits, need memory, and spin where little is done
-    )
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # more would change the last bits of sums, need memory, and spin idly
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in all that is installed
     warnings.formatwarning = lambda message, *_: f"{message}\n"
     try:
@@ -36,4 +34,4 @@ def main() -> NoReturn:
         end_at_interrupts()
         sys.exit(status_of_lost_output() or status)
     finally:
-        gc.freeze()  # what is left ends with the process: no use looking for garbage in it either
+        gc.freeze()  # what is left ends with the process: looking for garbage in it is wasted, too

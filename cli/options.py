@@ -65,7 +65,7 @@ def takes_vw_options(
 
 
 def _argument(name: str) -> str:
-    """What stands for an option in Python, where `lambda` is no name."""
+    """An option's name in Python, where `lambda` is a keyword."""
     return f"{name}_" if iskeyword(name) else name
 
 

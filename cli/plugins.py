@@ -6,14 +6,14 @@ from hutch.cli.shell.complete import registered
 from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.strict_json import dumps
 
-app = Group("List what is installed, check a plugin.", default="list")
+app = Group("List what is installed, or check a plugin.", default="list")
 
 Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 
 @app.command("list")
 def list_plugins(as_json: Json = False) -> None:
-    """List plugins: version, hooks, and what each has registered.
+    """List plugins: version, hooks, and what each registered.
 
     Example: hutch plugins list --json
     """

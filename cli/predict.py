@@ -20,7 +20,7 @@ def predict(
     ],
     vw: Any,
     probabilities: Annotated[
-        bool, Option("--probabilities", help="Write the probability of each label in place of predictions.")
+        bool, Option("--probabilities", help="Write the probability of each label instead of predictions.")
     ] = False,
     beside: Annotated[
         str | None,
@@ -36,12 +36,12 @@ def predict(
         int | None, Option(min=1, metavar="N", help="With --into: predict N files at a time, in processes.")
     ] = None,
     ray: Annotated[str | None, ray_option("With --into: predict")] = None,
-    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> int:
     """Predict only; the model stays as it is.
 
-    Predictions are written as VW does, one line per example, the tag after it.
+    Predictions are written as VW writes them: one line per example, followed by its tag.
 
     With --beside they go into a table like the data's instead, unless -p is given, too.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hutch.cli.shell.declared import Group, Option
 
-app = Group("Rebuild the tables of the sources, on simulated or bundled data.")
+app = Group("Reproduce published tables, on simulated or bundled data.")
 
 _TABLES = {
     "crowd": ("hutch.reproduce.crowd_tables:reproduce_crowd", "The nominal crowd model at its published size."),

@@ -12,11 +12,9 @@ if TYPE_CHECKING:
 
 
 def serve(
-    models: Annotated[
-        list[str], Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one a name of its own.")
-    ],
+    models: Annotated[list[str], Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one another name.")],
     host: Annotated[
-        str, Option(metavar="ADDRESS", help="Address; any but this machine's own needs --token.")
+        str, Option(metavar="ADDRESS", help="Address to listen on; any but this machine's own needs --token.")
     ] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
     vw_port: Annotated[
@@ -34,16 +32,16 @@ def serve(
     ] = None,
     save_every: Annotated[float, Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
     remember: Annotated[
-        float, Option(min=0, metavar="DAYS", help="Know ids of requests and decisions this long.")
+        float, Option(min=0, metavar="DAYS", help="Remember ids of requests and decisions this long.")
     ] = 30.0,
     token: Annotated[
         str,
-        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Clients must send it; better given as HUTCH_TOKEN."),
+        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN."),
     ] = "",
-    max_body: Annotated[int, Option(min=1, metavar="BYTES", help="The largest body of a request.")] = 16 << 20,
-    connections: Annotated[int, Option(min=1, metavar="N", help="The most connections at a time.")] = 1000,
+    max_body: Annotated[int, Option(min=1, metavar="BYTES", help="Largest body of a request.")] = 16 << 20,
+    connections: Annotated[int, Option(min=1, metavar="N", help="Most connections at a time.")] = 1000,
 ) -> None:
-    """Predict and learn over HTTP; what was acknowledged survives a crash. The models are saved where they came from.
+    """Predict and learn over HTTP; nothing acknowledged is lost in a crash. The models are saved to their own files.
 
     Example: hutch serve model --port 8080 --save-every 60
     """

@@ -31,12 +31,12 @@ def train_in_shards(
         UsageError: options that do not go together.
     """
     if shards is None:
-        raise UsageError(f"{'--by' if by else '--ray'}: goes with --shards N, which says into how many parts")
+        raise UsageError(f"{'--by' if by else '--ray'}: needs --shards N, which sets the number of parts")
     refused: dict[str, Any] = {"-p": options.predictions, "-r": options.raw, "--events": options.events}
     refused |= {"--cache": options.cache, "-t": not options.learn, "--holdout_after": vw.holdout_after}
     for name, given in refused.items():
         if given:
-            raise UsageError(f"{name}: does not go with --shards: no process sees the examples one after the other")
+            raise UsageError(f"{name}: cannot be combined with --shards: no process sees all examples in order")
     begun = time.perf_counter()
     rounds: list[Round] = []
 
@@ -103,16 +103,16 @@ def predict_into(
     Args:
         data, folder, shards, ray, strict, as_json: as on the command line.
         vw: options of VW.
-        others: options that do not go with many files, by name.
+        others: options that cannot be combined with many files, by name.
 
     Raises:
         UsageError: options that do not go together.
     """
     if folder is None:
-        raise UsageError(f"{'--ray' if ray else '--shards'}: goes with --into DIR, which says where the predictions go")
+        raise UsageError(f"{'--ray' if ray else '--shards'}: needs --into DIR, which says where the predictions go")
     for name, given in others.items():
         if given:
-            raise UsageError(f"{name}: does not go with --into, which writes many files")
+            raise UsageError(f"{name}: cannot be combined with --into, which writes many files")
 
     def see(result: Result) -> None:
         for text in result.problems:

@@ -38,7 +38,7 @@ def train(
         str | None, Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
     ] = None,
     cache: Annotated[
-        bool, Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it fits.")
+        bool, Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it is up to date.")
     ] = False,
     shards: Annotated[
         int | None,
@@ -52,14 +52,14 @@ def train(
         ),
     ] = None,
     ray: Annotated[str | None, ray_option("Let the shards learn")] = None,
-    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed place.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> int:
     """Learn from data, example by example.
 
     Without -C the chain is one linear layer. VW's options change the chain's base learner and input. Without -C, -q,
-    --cubic, --interactions, --ignore and --keep name namespaces by their first letter, as in VW; with -C namespaces are
-    what the chain says.
+    --cubic, --interactions, --ignore and --keep name namespaces by their first letter, as in VW; with -C, as the chain
+    says.
 
     Example: hutch train ratings.vw -C chain.yaml --set dyadic.rank=2 -f model
     """

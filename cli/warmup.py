@@ -76,7 +76,7 @@ def warmup(
             "--jobs",
             min=1,
             metavar="N",
-            help="Processes that compile at the same time.",
+            help="Number of processes that compile.",
             show_default="one per core",
         ),
     ] = None,
@@ -90,7 +90,7 @@ def warmup(
     """Compile kernels ahead of time, so that later commands only load them.
 
     They are those for lines, tables and the usual layers, for the chains in configs/ and for the commands crowd, em
-    and active. All are compiled for this very processor, even those that came with the package.
+    and active. All are compiled for this exact processor, even those that came with the package.
 
     Example: hutch warmup -j 4
     """

@@ -1,4 +1,4 @@
-"""The ground that everything else stands on; it knows no reduction."""
+"""The foundation of everything else; it does not depend on any reduction."""
 
 from hutch.core.moved import install
 

@@ -124,7 +124,7 @@ def _resolved(path: str | Path) -> Path:
     except OSError as error:  # the directory of this process is gone
         raise _failed(Path(path), error) from None
     except RuntimeError:  # what Python has for it before 3.13
-        raise HutchError(at(str(path), None, None, "cannot be written: its links lead to each other")) from None
+        raise HutchError(at(str(path), None, None, "cannot be written: its links form a loop")) from None
 
 
 def check_writable(path: str | Path) -> None:
@@ -189,7 +189,7 @@ def make_directory(path: str | Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = "it is no directory" if path.exists() else error.strerror or error
+        why = "it is not a directory" if path.exists() else error.strerror or error
         raise HutchError(at(str(path), None, None, f"cannot be made: {why}")) from None
     check_writable(path / "file")
     return path

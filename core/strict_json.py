@@ -74,7 +74,7 @@ def loads(text: str | bytes, source: str, line: int | None = None, **options: An
 
 
 def half_pair(text: str, found: Any) -> int:
-    r"""The column where a text of JSON has half a surrogate pair, which is no character; 0 if it has none.
+    r"""The column where a text of JSON has half a surrogate pair, which is not a character; 0 if it has none.
 
     Args:
         text: a line, or the whole text.
@@ -139,7 +139,7 @@ def column_of_no_number(text: str) -> int:
 
 
 def _behind_blanks(text: str, at: int) -> int:
-    """The first place from `at` on that is no blank."""
+    """The first place from `at` on that is not a blank."""
     match = _BLANKS.match(text, at)
     return match.end() if match else at
 

@@ -218,7 +218,7 @@ def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:
     got = found.shape if isinstance(found, np.ndarray) else type(found).__name__
     if got == shape and np.isfinite(found).all() and (found >= 0).all():
         return
-    wrong = "numbers that are no probabilities" if got == shape else f"{got}"
+    wrong = "numbers that are not probabilities" if got == shape else f"{got}"
     name = f"{type(model).__module__}.{type(model).__qualname__}.posterior"
     raise PluginError(f"{name} of the crowd model {model.name!r}: got {wrong}, wanted probabilities of shape {shape}")
 

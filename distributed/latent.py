@@ -52,7 +52,7 @@ def em(
         data: files (.npy, .npz, .csv), each read by one task; or rows (samples, dimension).
         settings: how to fit.
         shards: each takes an equal part of every file.
-        classes: column or array that is no feature.
+        classes: column or array that is not a feature.
         engine: where the shards learn; None: here, one after the other.
         tolerance: of EM, ≥ 0: stop when the mean log-likelihood changes by less, in nats.
         iterations: of EM, the most, ≥ 1.

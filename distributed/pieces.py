@@ -56,7 +56,7 @@ class Division:
         return np.asarray(part[np.maximum.accumulate(np.where(first, np.arange(len(batch)), 0))])
 
     def beginnings(self, batch: Batch) -> NDArray[np.bool_]:
-        """Which examples do not go with the one before."""
+        """Which examples cannot be combined with the one before."""
         if not self._groups:
             return np.ones(len(batch), np.bool_)
         return np.append(True, batch.group[1:] != batch.group[:-1])

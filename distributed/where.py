@@ -13,7 +13,7 @@ def check_places(shards: int, ray: str | None) -> None:
         UsageError: there is an address and only one shard.
     """
     if ray is not None and shards < 2:
-        raise UsageError("--ray: says only where shards are computed; wanted --shards N, too")
+        raise UsageError("--ray: only says where shards are computed; wanted --shards N too")
 
 
 def processors() -> int:

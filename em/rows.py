@@ -34,14 +34,14 @@ def read_rows(path: str | Path, classes: str | None = None, missing: bool = Fals
 
     Args:
         path: `.npy`: one array; `.npz`: its array `X`, or its only one with two dimensions; `.csv`: commas between,
-            names in the first line if any of it is no number, missing values empty or `NA`.
+            names in the first line if any of it is not a number, missing values empty or `NA`.
         classes: the array of an `.npz` or the column of a `.csv`, by name or number from 1, that holds each row's
-            class; it is no feature.
+            class; it is not a feature.
         missing: allow missing values.
 
     Raises:
         UsageError: an ending that is not known, or a class column where there can be none.
-        DataError: the file cannot be read, or holds what is no number, with its place.
+        DataError: the file cannot be read, or holds what is not a number, with its place.
     """
     path = Path(path)
     readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv}

@@ -45,7 +45,7 @@ def read_items(
         UsageError: people are noisy with too few labels, or there are more items than `total`.
     """
     if judges and reference:
-        raise UsageError("--reference: does not go with --judges, whose labels are judges' already")
+        raise UsageError("--reference: cannot be combined with --judges, whose labels are judges' already")
     told = None
     said = read_labels(people)
     if judges:

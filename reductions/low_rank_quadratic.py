@@ -127,7 +127,7 @@ def _make(state, layer, e, offset, turn, learning):
 
 @helper
 def _build(state, e, room, made, turn):
-    """Write the example anew, as rows, each namespace followed by the new features it gets; False without memory."""
+    """Rewrite the example as rows, each namespace followed by the new features it gets; False without memory."""
     shared = shared_of(e.shared)
     count, length = int64(e.namespace_count), int64(e.length)
     total = length + made

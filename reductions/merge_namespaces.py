@@ -48,7 +48,7 @@ MERGE = np.dtype(
         ("new", "u8"),  # address of uint32[count]
         ("count", "u8"),
         ("others", "i8"),  # id of all other namespaces; -1: they stay
-        ("built", "u8"),  # BUFFER of the example anew: starts int64, ids uint32, indices uint32, values float32
+        ("built", "u8"),  # BUFFER of the rewritten example: starts int64, ids uint32, indices uint32, values float32
     ]
 )
 merge_of = state_of(MERGE)

@@ -51,7 +51,7 @@ def _pair(layer, offset, first, second):
 
 @helper
 def _rescore(layer, example, k, offset):
-    """Compute one score anew."""
+    """Recompute one score."""
     tree, e = tree_of(layer), example_of(example)
     predict_next(layer, example, UNLABELED, _1, submodel(layer, offset, k))
     float64s_at(tree.scores, uint64(tree.classes))[k] = np.float64(e.raw)

@@ -99,7 +99,7 @@ def _decide(
     if explores:
         total = float(values.sum(dtype=np.float64))
         if not (values >= 0).all() or not 0 < total < math.inf:
-            raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are no probabilities")
+            raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are not probabilities")
         shares = (values / total).astype(np.float32)
         seed = f"{served.log.identity}\0{served.name}\0{id}".encode()
         share = int.from_bytes(hashlib.sha256(seed).digest()[:6], "big") / (1 << 48)
@@ -127,7 +127,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
         body: JSON, `{"id": …, "cost": …}` or a list of these; `reward` is the same as the negative cost.
 
     Raises:
-        DataError: what is no reward, a decision that is not known or has another cost.
+        DataError: what is not a reward, a decision that is not known or has another cost.
     """
     _require_choices(served)
     found = parse_json(body)

@@ -68,7 +68,7 @@ class Labels:
         """Accept one answer or a list of answers, all or none; the model learns them before this returns.
 
         Raises:
-            DataError: what is no answer, or answers no request.
+            DataError: what is not an answer, or answers no request.
         """
         found = parse_json(body)
         listed = found if isinstance(found, list) else [found]

@@ -79,7 +79,7 @@ def _hold(path: str | Path) -> int:
         pass
     except OSError:
         os.close(descriptor)
-        raise StoreError(at(str(path), None, None, "another server uses it")) from None
+        raise StoreError(at(str(path), None, None, "another server is using it")) from None
     return descriptor
 
 
@@ -97,7 +97,7 @@ class Log:
         remember: seconds for which ids of requests and decisions are known.
 
     Raises:
-        StoreError: it cannot be used, or another server uses it.
+        StoreError: it cannot be used, or another server is using it.
     """
 
     def __init__(self, path: str | Path, remember: float = math.inf) -> None:

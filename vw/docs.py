@@ -65,7 +65,7 @@ options' names. Hutch does not write VW's format.
   whose main option is missing (`--mellowness` without `--active`).
 * Warnings go to standard error, not into the predictions on standard output.
 * `--passes` works without a cache; with `-c` a cache is used only while the data is what it was made of. A continued
-  model counts passes and progress anew.
+  model starts counting passes and progress again.
 * In YAML, namespaces go by their full names. `hutch vw` goes by first letter, as VW does
   (`input: {namespaces: letter}`).
 
@@ -184,7 +184,7 @@ _RARE = (
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
     ),
     ("`--rnd` with `--l1` or `--l2`", "probabilities differ in the fourth digit or later; the cause is not found yet"),
-    ("continuing with `--cbify` or `--cbify_ldf`", "draws go on in Hutch; VW begins them anew"),
+    ("continuing with `--cbify` or `--cbify_ldf`", "draws go on in Hutch; VW starts them over"),
     (
         "`--regcb` and `--squarecb --elim` with `-t`",
         "ranges of costs are those of a run that learns; VW's are wider, so that fewer actions are eliminated",

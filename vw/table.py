@@ -38,7 +38,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Keep the parsed data in this file, and use it while it is up to date.",
                 note=_CACHE,
             ),
-            new_flag("kill_cache", "Write the cache anew.", short="k"),
+            new_flag("kill_cache", "Rewrite the cache.", short="k"),
             new_int(
                 "passes",
                 "Number of passes over the data.",
@@ -57,13 +57,13 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Stop at the first malformed line.",
                 note="the message begins with file:line:column, and the exit status is 1",
             ),
-            new_flag("json", "Read lines of JSON, an example each, or a decision.", note=_BAD_LINE),
+            new_flag("json", "Read JSON lines, each an example or a decision.", note=_BAD_LINE),
             new_flag(
                 "dsjson",
-                "Read logged decisions, a line of JSON each.",
+                "Read logged decisions as JSON lines.",
                 note="a bad line is reported and passed over, as is one without actions",
             ),
-            new_flag("chain_hash", "Hash a text in JSON after its key, not as one name with it."),
+            new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
             new_flag("no_stdin", "Do not read standard input if no data is given."),
         ),
     ),
@@ -108,7 +108,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
             new_flag(
                 "predict_only_model",
-                "Leave what only learning needs out of the readable model.",
+                "Leave out of the readable model what only learning needs.",
                 note="changes only what the readable model shows; -f always saves all",
             ),
             new_flag(
@@ -167,10 +167,10 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("no_bias_regularization", _NO_EFFECT),
             new_float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
             new_flag(
-                "random_weights", "Random first weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"
+                "random_weights", "Random initial weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"
             ),
             new_flag(
-                "normal_weights", "Random first weights of variance 1.", sets="base.random_weights", value="normal"
+                "normal_weights", "Random initial weights of variance 1.", sets="base.random_weights", value="normal"
             ),
             new_flag(
                 "truncated_normal_weights",
@@ -325,7 +325,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
             new_int("cb", "Learn from the cost of the class that was chosen, out of 1 to N."),
             new_flag("cb_force_legacy", "With --cb, --cb_explore or --cbify: weights for each class.", note=_LEGACY),
-            new_flag("eval", "With --cb: what the class that begins each label would have cost."),
+            new_flag("eval", "With --cb: what the class at the start of each label would have cost."),
             new_flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
             new_int("cb_explore", "Predict probabilities with which to choose each class, 1 to N."),
             new_int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
@@ -337,7 +337,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("cb_sample", "Draw an action and list it first."),
             new_float("epsilon", "Probability of choosing at random."),
             new_int("first", "Choose at random for the first N decisions."),
-            new_flag("first_only", "Of equally good actions prefer the first."),
+            new_flag("first_only", "Among equally good actions, prefer the first."),
             new_flag("softmax", "Prefer actions by the exponential of their scores."),
             new_float("lambda", "With --softmax: how sharply it prefers the best action.", default=1),
             new_flag("squarecb", "Prefer actions by the gap of their scores."),
@@ -348,12 +348,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("regcbopt", "Choose the most promising action."),
             new_float("cb_min_cost", "With --regcb and --squarecb: lowest possible cost.", default=0),
             new_float("cb_max_cost", "With --regcb and --squarecb: highest possible cost.", default=1),
-            new_int("bag", "N policies that have seen different data vote."),
+            new_int("bag", "Let N policies that have seen different data vote."),
             new_flag("greedify", "With --bag: the first policy learns every decision once."),
-            new_int("cover", "N policies that are taught to disagree."),
+            new_int("cover", "Use N policies that are taught to disagree."),
             new_float("psi", "With --cover: how strongly the policies disagree.", default=1),
             new_flag("nounif", "With --cover: do not choose what no policy prefers."),
-            new_int("rnd", "Prefer actions of which N models of noise know little."),
+            new_int("rnd", "Prefer actions about which N models of noise know little."),
             new_float("rnd_alpha", "With --rnd: size of the noise.", default=0.1),
             new_float("rnd_invlambda", "With --rnd: variance of what the models of noise learn.", default=0.1),
             new_flag("synthcover", "Give probability to the cheapest action in small steps."),
@@ -380,7 +380,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="one process answers all connections in turn, here only; `save_FILE` takes no directory",
             ),
             new_int("port", "With --daemon: listen on this port.", default=26542),
-            new_text("pid_file", "FILE", "Write the process's number to this file."),
+            new_text("pid_file", "FILE", "Write the process id to this file."),
             new_text("port_file", "FILE", "Write the port to this file."),
             new_int("num_children", _NO_EFFECT, note=_NOT_NEEDED),
             new_flag("foreground", "With --daemon: stay in the foreground."),

@@ -308,7 +308,7 @@ class Workspace:
         if made:
             examples[0].counted = self._counts.taken_back(before)
         if not len(batch):
-            raise DataError(f"<example>: got {examples[0].line!r}, which is no example")
+            raise DataError(f"<example>: got {examples[0].line!r}, which is not an example")
         self._tell(examples, batch, outputs)
         return examples
 

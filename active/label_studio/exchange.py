@@ -23,7 +23,7 @@ class Pulled:
         new: answers that were added.
         known: were there already.
         changed: replaced what the same annotation said before.
-        problems: annotations that are no answer, each with the reason.
+        problems: annotations that are not answers, each with the reason.
     """
 
     new: int = 0
@@ -79,7 +79,7 @@ def pull(store: Store, client: Client, project: int, question: Question) -> Pull
         request = task.get("data", {}).get(REQUEST_FIELD)
         for annotation in task.get("annotations") or []:
             if request is None:
-                found.problems.append(f"task {task.get('id')}: is no request of this store")
+                found.problems.append(f"task {task.get('id')}: is not a request of this store")
             else:
                 take(store, question, str(request), annotation, found)
     return found

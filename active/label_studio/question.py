@@ -68,7 +68,7 @@ def question_of(configuration: str, labels: Sequence[str], names: Mapping[str, s
     try:
         root = ElementTree.fromstring(configuration)
     except ElementTree.ParseError as error:
-        raise DataError(f"the labelling configuration is no XML: {error}") from None
+        raise DataError(f"the labelling configuration is not XML: {error}") from None
     asked = root.find(".//Choices")
     if asked is None:
         raise DataError("the labelling configuration has no <Choices>, wanted one with a <Choice> per label")

@@ -266,7 +266,7 @@ def _judge(status: int, body: bytes, taken: bool, raw: bool) -> str:
         try:
             json.loads(body, parse_constant=lambda word: 1 / 0)
         except (ValueError, ZeroDivisionError):
-            return f"status {status}, which is no JSON: {body[:100]!r}"
+            return f"status {status}, which is not JSON: {body[:100]!r}"
     return ""
 
 

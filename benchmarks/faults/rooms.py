@@ -188,7 +188,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("fisher", "every form of the pull is literal", _KERNEL,
           "return step if form == LITERAL else step / (1.0 + step)", "return step"),
     Fault("fisher", "missing values have no noise", _MISSING, " + noise * np.count_nonzero(~known)\n", "\n"),
-    Fault("fisher", "what is missing does not go with what is latent", _MISSING,
+    Fault("fisher", "what is missing cannot be combined with what is latent", _MISSING,
           "(latent.T @ completed + cross) / count", "latent.T @ completed / count"),
     Fault("bayesian", "what is forgotten does not come back as doubt", _FULL,
           "(1.0 - keep) * (group.variance if i < s.dimension else s.constant_variance)", "0.0"),

@@ -147,7 +147,7 @@ def ask(
     stop: Stop = None,
     ray: Annotated[str | None, ray_option("With a glob as POOL: score the files")] = None,
 ) -> None:
-    """Choose what to ask for and put it in the store.
+    """Choose what to ask for, and put it in the store.
 
     The requests are printed as JSON lines. Each file of a glob is scored by a task of its own.
 
@@ -232,7 +232,7 @@ def learn(
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from the answers that are new, in their order.
+    """Learn from new answers, in order.
 
     Example: hutch active learn -i model -f model --store labels.db
     """

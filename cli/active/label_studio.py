@@ -20,7 +20,7 @@ Url = Annotated[
 ]
 Key = Annotated[str, Option("--api-key", envvar="LABEL_STUDIO_API_KEY", metavar="TEXT", help="Access token of a user.")]
 Names = Annotated[
-    list[str] | None, Option("--name", metavar="LABEL=CHOICE", help="The choice of a label: 1=spam. Repeatable.")
+    list[str] | None, Option("--name", metavar="LABEL=CHOICE", help="The choice for a label: 1=spam. Repeatable.")
 ]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
@@ -82,7 +82,7 @@ def push(
     name: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn each open request into a task of a project, once only.
+    """Turn each open request into a task of a project, just once.
 
     Example: hutch label-studio push --store labels.db --url http://localhost:8080 --project 3
     """
@@ -120,7 +120,7 @@ def pull(
     name: Names = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record the annotations of a project as answers, each once only.
+    """Record the annotations of a project as answers, each just once.
 
     Example: hutch label-studio pull --store labels.db --url http://localhost:8080 --project 3
     """

@@ -23,7 +23,7 @@ Stop = Annotated[
 
 
 def check_stop(predictions: float | None) -> None:
-    """Refuse a number of predictions that is none.
+    """Refuse what is not a number of predictions.
 
     Raises:
         UsageError: it is not above 0, or not finite.
@@ -43,7 +43,7 @@ def run(
         Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.", autocompletion=chains),
     ] = None,
     overrides: Overrides = None,
-    initial: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="Begin with this model.")] = None,
+    initial: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="Start from this model.")] = None,
     count: Annotated[
         int, Option("-n", min=1, metavar="K", help="Labels to ask for at a time, and to learn at a time.")
     ] = 10,
@@ -60,9 +60,9 @@ def run(
     show: Show = None,
     stop: Stop = None,
 ) -> None:
-    """Ask, serve the page, learn and ask again, by itself.
+    """Ask, serve the page, learn and ask again, unattended.
 
-    Whatever ends it, the same command goes on from there: what is answered is in the store, and the model learns it.
+    However it ends, the same command resumes it: the answers are in the store, and the model learns them.
 
     Example: hutch active run pool.csv -C chain.yaml --store labels.db -f model --name 1=spam --name -1=ham
     """
@@ -83,13 +83,13 @@ def run(
     check_sources([pool])
     check_writable(final)
     if pool == "-":
-        raise UsageError("POOL: got standard input, wanted a file, which is read once more when the command goes on")
+        raise UsageError("POOL: got standard input, wanted a file: it is read again when the command resumes")
     if initial or (final.exists() and not config):
         if config:
             raise UsageError("-C, -i: wanted one of them")
         chain = Chain.load(initial or final)
     elif config is None:
-        raise UsageError("wanted a chain (-C chain.yaml) or a model to begin with (-i MODEL)")
+        raise UsageError("wanted a chain (-C chain.yaml) or a model to start from (-i MODEL)")
     else:
         chain = Chain.from_config(config, overrides or [])
     examples = Pool.of_files(pool, chain)

@@ -38,18 +38,18 @@ def estimate(
         list[str] | None,
         Option(
             metavar="PATTERN",
-            help="Worker, or glob of workers, who are people, the others in LABELS being judges. Repeatable.",
+            help="Worker, or glob of workers, who are people; the others in LABELS are judges. Repeatable.",
         ),
     ] = None,
     store: Annotated[
         str | None,
-        Option(metavar="FILE", help="Store of hutch active with people's labels, drawn as it drew them."),
+        Option(metavar="FILE", help="Label store of hutch active: people's labels, and how it drew the items."),
     ] = None,
     rate: Annotated[str | None, Option(metavar="CLASS", help="The share of a class.")] = None,
     mean: Annotated[bool, Option("--mean", help="The mean of labels that are numbers.")] = False,
     accuracy: Annotated[str | None, Option(metavar="JUDGE", help="How often a judge is right.")] = None,
     difference: Annotated[
-        str | None, Option(metavar="A,B", help="The accuracy of judge A less that of judge B.")
+        str | None, Option(metavar="A,B", help="The accuracy of judge A minus that of judge B.")
     ] = None,
     left: Annotated[
         str | None, Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
@@ -58,21 +58,21 @@ def estimate(
         str | None,
         Option(
             metavar="FILE",
-            help="If items were not drawn alike: item TAB the probability that people were asked about it.",
+            help="If some items were likelier to be drawn: item TAB its probability of being drawn.",
         ),
     ] = None,
     items: Annotated[
-        int | None, Option(min=1, metavar="N", help="How many items there are, if files do not name all.")
+        int | None, Option(min=1, metavar="N", help="How many items there are, if the files do not name them all.")
     ] = None,
     noisy: Annotated[bool, Option("--noisy", help="People err too: let a crowd model infer what is true.")] = False,
     anytime: Annotated[
-        bool, Option("--anytime", help="The interval holds at every look, however often one looks.")
+        bool, Option("--anytime", help="The interval holds at every look, however often you look.")
     ] = False,
     expect: Annotated[
         int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
-    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the division into folds.")] = 0,
+    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the split into folds.")] = 0,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate a number over all items from the few that people labelled and the many that judges did.
@@ -130,7 +130,7 @@ def _items(
     for name, given in {"judges": judges, "drawn": drawn, "items": total, "reference": reference}.items():
         if given:
             raise UsageError(
-                f"--{name}: does not go with --store, which knows how items were drawn; LABELS are judges'"
+                f"--{name}: cannot be combined with --store, which knows how items were drawn; LABELS are judges'"
             )
     from hutch.active.drawn import labels_drawn
     from hutch.active.store import Store

@@ -40,7 +40,7 @@ class CrowdOptions:
     json: bool
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
-        """Refuse options that do not go with another.
+        """Refuse options that cannot be combined with another.
 
         Args:
             names: of the options.

@@ -87,7 +87,7 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
     alike = almost_alike(data.classes)
     for group in alike[:3]:
         names = " and ".join(map(repr, group))
-        given.notice(f"{path}: the classes {names} differ only in how they are written; are they one?")
+        given.notice(f"{path}: the classes {names} differ only in how they are written; are they the same?")
     if len(alike) > 3:
         given.notice(f"{path}: so do {len(alike) - 3} others")
     if "" in data.worker_names:

@@ -18,6 +18,9 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
+            if typed := getattr(error, "option_name", ""):  # no such option: those that begin with it are likeliest
+                longer = [name for each in self.params for name in each.opts if name.startswith(typed)]
+                error.possibilities = longer or error.possibilities  # type: ignore[attr-defined]
             parameter = getattr(error, "param", None)
             values, _, _ = self.make_parser(ctx).parse_args(words) if parameter is not None else ({}, [], [])
             if parameter is None or values.get(parameter.name) is None:

@@ -32,7 +32,7 @@ def one_message() -> Iterator[None]:
 
 
 def _said_of(error: Exception) -> tuple[str | None, int]:
-    """What is said of an error, and the exit status; None if it is no user's, "" if nobody listens."""
+    """What is said of an error, and the exit status; None if it is not the user's fault, "" if nobody is listening."""
     if _lacked_memory(error):
         return "out of memory: a library cannot be loaded, or a thread not be started", 1
     if isinstance(error, HutchError):

@@ -1,6 +1,6 @@
 """Reads command lines that are plainly right, so that they need not wait for Typer.
 
-It is never the authority: what it does not understand completely, it leaves to Typer, which says what is wrong. What it
+It never has the last word: whatever it does not fully understand it leaves to Typer, which reports mistakes. What it
 does understand, Typer reads in the same way.
 """
 
@@ -52,7 +52,7 @@ def _arguments(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
     Raises:
         _Unclear: the words are not plainly right.
     """
-    if not all(word and word.isprintable() for word in words):  # neither empty nor bytes that are no text
+    if not all(word and word.isprintable() for word in words):  # neither empty nor bytes that are not text
         raise _Unclear
     options = _options(parameters)
     standing: list[str] = []

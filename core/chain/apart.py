@@ -138,13 +138,15 @@ class Apart:
 
     Args:
         engine: the chain, which `may_learn_apart`.
-        threads: how many twins there are, at most one for each sub-model.
+        threads: how many twins there are.
+        together: how many sub-models, whose rows fill cache lines, no two twins divide; at least so many for each.
     """
 
-    def __init__(self, engine: Engine, threads: int) -> None:
+    def __init__(self, engine: Engine, threads: int, together: int) -> None:
         self._engine = engine
         self._shares = shares = np.zeros(threads, SHARE)
-        bounds = np.arange(threads + 1) * engine.submodels // threads
+        bounds = (np.arange(threads + 1) * engine.submodels / (threads * together) + 0.5).astype(np.uint64) * together
+        bounds[-1] = engine.submodels
         places = [shares.ctypes.data + SHARE.itemsize * t for t in range(threads)]
         shares["first"], shares["last"], shares["next"] = bounds[:-1], bounds[1:], np.roll(places, -1)
         self._calls = [np.zeros(0, CALL)] * threads

@@ -1,4 +1,4 @@
-"""What layers say about themselves, checked where it is used: a plugin's layer may say anything."""
+"""What layers declare, checked where it is used: a plugin's layer may declare anything."""
 
 from collections.abc import Mapping
 from dataclasses import fields

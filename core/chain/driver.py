@@ -32,7 +32,7 @@ FETCHED = np.uint64(256)
 RUN = np.dtype(
     [
         ("top", "u8"),  # address of the top LAYER
-        ("example", "u8"),  # address of the EXAMPLE record that is filled anew for each
+        ("example", "u8"),  # address of the EXAMPLE record that is refilled for each
         ("size", "u8"),  # examples in the batch
         ("learning", "i8"),  # 0 predicts only
         ("ahead", "u8"),  # 1: the base learner looks ahead itself

@@ -82,7 +82,7 @@ def save_model(
 
 
 def tell_overflow(path: str | Path, weights: NDArray[Any] | None) -> None:
-    """Warn of weights that are no numbers; they are kept, so that a run that goes on is the one that never stopped.
+    """Warn of weights that are not numbers; they are kept, so that a run that goes on is the one that never stopped.
 
     Args:
         path: of the model.
@@ -93,7 +93,7 @@ def tell_overflow(path: str | Path, weights: NDArray[Any] | None) -> None:
 
 
 def overflow_of(weights: NDArray[Any]) -> str | None:
-    """How many weights are no numbers, and what that comes of; None if all are numbers.
+    """How many weights are not numbers, and what that comes of; None if all are numbers.
 
     Examples:
         >>> overflow_of(np.array([1.0, np.inf]))

@@ -24,12 +24,12 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
         if below is None and not reduction.is_base:
             raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
         if below is not None and reduction.is_base:
-            raise ConfigError(f"chain[{position}].{name}: a base learner stands last, got {below!r} below it")
+            raise ConfigError(f"chain[{position}].{name}: a base learner comes last, got {below!r} below it")
         wanted = reduction.asks
         if wanted and (takes != wanted[0] or wanted[1] not in (None, predicts)):
             raise ConfigError(
-                f"chain[{position}].{name} asks of the layer below labels {wanted[0].value!r} and predictions "
-                f"{wanted[1].value if wanted[1] else 'of any kind'!r}, but chain[{position + 1}].{below} takes labels "
+                f"chain[{position}].{name} needs a layer below it that takes labels {wanted[0].value!r} and predicts "
+                f"{wanted[1].value if wanted[1] else 'anything'!r}, but chain[{position + 1}].{below} takes labels "
                 f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
             )
         if takes is not None and takes.of_decisions and reduction.takes is None and not reduction.passes_decisions:
@@ -52,5 +52,5 @@ def check_calls(layer: Reduction, position: int) -> None:
     for name in layer.calls:
         if below is not None and (lacking := below.lacking(name)) is not None:
             raise ConfigError(
-                f"chain[{position}].{layer.name} asks of the layers below it their {name}, which {lacking.name!r} lacks"
+                f"chain[{position}].{layer.name} needs {name} from the layers below it, which {lacking.name!r} lacks"
             )

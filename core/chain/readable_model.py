@@ -90,9 +90,9 @@ def read_readable(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, 
                 else:
                     rows[int(kind)] = [rows.dtype.type(text) for text in rest.split()]
     except (ValueError, IndexError, TypeError, OverflowError, MemoryError, RecursionError) as error:
-        raise ModelError(at(str(path), number, None, f"no readable model: {error}")) from None
+        raise ModelError(at(str(path), number, None, f"not a readable model: {error}")) from None
     except OSError as error:
         raise ModelError(at(str(path), None, None, f"cannot be read: {error.strerror}")) from None
     if not isinstance(metadata, dict) or "chain" not in metadata:
-        raise ModelError(at(str(path), None, None, "no readable model: it has no line 'metadata'"))
+        raise ModelError(at(str(path), None, None, "not a readable model: it has no line 'metadata'"))
     return arrays, metadata

@@ -69,7 +69,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
         path = ["chain", names.index(parts[0]), *parts]
     elif parts[0] in names:
         choices = " or ".join(f"chain.{i}.{parts[0]}" for i, name in enumerate(names) if name == parts[0])
-        raise ConfigError(place.says(f"{parts[0]!r} stands more than once in the chain; write {choices}"))
+        raise ConfigError(place.says(f"{parts[0]!r} appears more than once in the chain; write {choices}"))
     else:
         near = did_you_mean(parts[0], [*sections, *(name for name in names if name)])
         raise ConfigError(place.says(f"unknown path {shown(parts[0])}; {near}"))

@@ -68,7 +68,7 @@ def read(text: str, source: str) -> Document:
         source: its name in messages.
 
     Raises:
-        ConfigError: not YAML, a key given twice, a key that is no string, an alias or a tag; with the place. It is a
+        ConfigError: not YAML, a key given twice, a key that is not a string, an alias or a tag; with the place. It is a
             `TooMuch` if the document is larger than any chain.
 
     >>> document = read("weights: {bits: 18}", "chain.yaml")

@@ -201,7 +201,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def is_composite(value: Any) -> bool:
-    """Whether a value is made of others, and so is no name."""
+    """Whether a value is made of others, and so is not a name."""
     return isinstance(value, list | dict | set | tuple)
 
 

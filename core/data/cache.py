@@ -104,7 +104,7 @@ class BatchCache:
         self._begun = time.time()
         self._before: list[dict[str, Any]] = []
         if os.path.exists(path) and not _is_cache(path):
-            raise DataError(at(path, None, None, "is no cache of Hutch and is left alone: wanted another name"))
+            raise DataError(at(path, None, None, "is not a Hutch cache and was left alone: wanted another name"))
         self.ready = not fresh and self._load()
 
     def _load(self) -> bool:

@@ -206,7 +206,7 @@ def names_of(header: Records) -> list[str]:
         raise DataError(at(header.source, int(header.lines[0]), None, f"{got}, wanted CSV in UTF-8")) from None
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        text = f"column {twice!r} is there twice, wanted names that differ"
+        text = f"column {twice!r} appears twice, wanted names that differ"
         raise DataError(at(header.source, int(header.lines[0]), None, text))
     return names
 

@@ -16,7 +16,7 @@ _bytes_at = array_at(np.uint8)
 
 @entry("int64(uint64, uint64, int64, int64, int64, uint64, uint64, int64, uint64, uint64)")
 def _label_cells(clean_at, cells_at, width, position, rows, names_at, ends_at, count, labels_at, out_at):
-    """Labels of the cells of a column; returns the first row whose cell is no name, -1 if there is none."""
+    """Labels of the cells of a column; returns the first row whose cell is not a name, -1 if there is none."""
     cells, ends = int64s_at(cells_at, 2 * rows * width), int64s_at(ends_at, count + 1)
     labels, out = float32s_at(labels_at, count), float32s_at(out_at, rows)
     for row in range(rows):
@@ -97,7 +97,7 @@ class ClassNames:
         return found
 
     def wrong(self, name: str) -> str:
-        """What to say of a name that is none."""
+        """What to say of an unknown name."""
         return f"got {shortened(name)!r}, wanted a class; {did_you_mean(name, self.names)}"
 
     def label_cells(

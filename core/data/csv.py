@@ -1,7 +1,7 @@
 """CSV and TSV files with a header as batches: a kernel turns the cells of `hutch.core.data.cells` into features.
 
 A cell that is a number is the feature `column` with that value, any other cell is the feature
-`column:cell` of VW's text, whatever bytes it holds; an empty cell is no feature.
+`column:cell` of VW's text, whatever bytes it holds; an empty cell is not a feature.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import Roles, told_of
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
@@ -164,7 +164,7 @@ class CsvReader:
 
 
 def _no_number(cell: str, label: bool) -> str:
-    """What to say of a cell that is no number."""
+    """What to say of a cell that is not a number."""
     hint = ", or names of classes under columns.classes" if label else ""
     return f"got {shortened(cell)!r}, wanted a number{hint}"
 
@@ -182,12 +182,14 @@ def read_csv(
 
     Raises:
         ConfigError: a column that is named but not in the header.
-        DataError: an empty file, a record with too few or too many cells, a malformed cell, a label that is no number.
+        DataError: an empty file, a record with too few or too many cells, a malformed cell, a label that is not a
+            number.
     """
     reader: CsvReader | None = None
     for records in read_records(path, delimiter, options.longest_line):
         if reader is None:
-            reader = CsvReader(names_of(records), options, columns, records.source)
+            with told_of(records.source):
+                reader = CsvReader(names_of(records), options, columns, records.source)
             records = records.after(1)
         if len(records):
             yield reader.batch(records)

@@ -75,7 +75,7 @@ class DecisionReader(RecordReader):
                     raise self._wrong(number, f"action {k}: got the key {name!r}, wanted it in the decision")
             if line is not shared and not any(_holds(name, value) for name, value in line.items()):
                 action = k - (shared is not None)
-                raise self._wrong(number, f"actions: got no features in action {action}, wanted one at least")
+                raise self._wrong(number, f"actions: got no features in action {action}, wanted at least one")
             tag = record.get("tag") if k == 0 else line.get("tag")
             rows.append({**line, **known, "group": number, "tag": tag})
             self._places.append(number)

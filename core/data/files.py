@@ -62,7 +62,7 @@ class InputFiles:
         columns: what the columns of files that are not text stand for.
         passes: how often the batches will be asked for; if more than once, they stay in memory if they fit.
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
-        fresh: make the cache anew whatever is there.
+        fresh: rebuild the cache, whatever is there.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
         groups_in_lines: `read_text` makes whole groups of single lines.
 

@@ -22,7 +22,7 @@ _ROLES = ("label", "importance", "base", "tag", "group")
 
 
 def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -33,7 +33,7 @@ def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, 
         longest_line: in bytes.
 
     Raises:
-        DataError: the file cannot be read, or a line is no object.
+        DataError: the file cannot be read, or a line is not an object.
     """
     number = 0
     for chunk in read_chunks([path], longest_line=longest_line):
@@ -45,7 +45,7 @@ def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, 
                 found = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError) as error:
                 column = getattr(error, "colno", None)
-                raise DataError(at(chunk.source, number, column, f"is no JSON: {error}; wanted {_WANTED}")) from None
+                raise DataError(at(chunk.source, number, column, f"is not JSON: {error}; wanted {_WANTED}")) from None
             if b"\\u" in line and (column := half_pair(line.decode(), found)):
                 raise DataError(at(chunk.source, number, column, NO_TEXT))
             if not isinstance(found, dict):
@@ -89,7 +89,7 @@ def read_json_lines(
         columns: what each key stands for; see `hutch.core.data.roles.Roles`.
 
     Raises:
-        DataError: a line that is no object, or a value that cannot be used, with its line.
+        DataError: a line that is not an object, or a value that cannot be used, with its line.
     """
     roles = Roles.of(columns)
     decides = options.label in ("action_costs", "logged_action")

@@ -1,4 +1,4 @@
-"""One record at a time into arrays that stay where they are, so that a call makes nothing anew.
+"""One record at a time into arrays that stay where they are, so that a call allocates nothing.
 
 Indices of names are kept, so that a name met before is not hashed again. What `hutch.core.data.records` would refuse is
 left to it, which reports the place.
@@ -42,7 +42,7 @@ class RecordFiller:
         columns: which keys hold the label, the importance and so on; every other key is a namespace.
 
     Attributes:
-        arrays: what kernels see of the record filled last, as of a batch; another dict when they have been made anew.
+        arrays: what kernels see of the record filled last, as of a batch; another dict when they have been reallocated.
     """
 
     def __init__(self, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None) -> None:

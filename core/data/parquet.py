@@ -7,7 +7,7 @@ from typing import Any
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.places import opened_anywhere
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import Roles, told_of
 from hutch.core.errors import DataError, at
 from hutch.core.hooks import hookimpl
 from hutch.core.text.parser import ParserOptions
@@ -33,7 +33,8 @@ def read_parquet(
 
     try:
         with ParquetFile(opened_anywhere(path)) as file:
-            reader = table_reader(file.schema_arrow, options, columns, path)
+            with told_of(path):
+                reader = table_reader(file.schema_arrow, options, columns, path)
             for record_batch in file.iter_batches():
                 yield from reader.batches(record_batch)
     except OSError as reason:
@@ -41,7 +42,7 @@ def read_parquet(
             at(path, None, None, f"cannot be read: {os.strerror(reason.errno) if reason.errno else reason}")
         ) from None
     except error as reason:
-        raise DataError(at(path, None, None, f"no Parquet file: {reason}")) from None
+        raise DataError(at(path, None, None, f"not a Parquet file:  {reason}")) from None
 
 
 @hookimpl

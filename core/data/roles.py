@@ -1,10 +1,11 @@
 """What each column of a table, or each key of a record, stands for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
-from hutch.core.errors import ConfigError, did_you_mean
+from hutch.core.errors import ConfigError, at, did_you_mean
 
 REST = "*"
 """Stands for all columns that nothing else names."""
@@ -113,7 +114,7 @@ class Roles:
                 taken.add(position)
                 listed.append((namespace, position))
         if sum(position is None for _, position in listed) > 1:
-            raise ConfigError(f"columns.namespaces: {REST!r} stands in two places, wanted one")
+            raise ConfigError(f"columns.namespaces: {REST!r} appears in two places, wanted one")
         rest = [position for position in range(len(names)) if position not in taken]
         found = []
         for namespace, place in listed:
@@ -148,6 +149,15 @@ class _Optional(Roles):
         if role in ("label", "importance") and wanted and wanted not in names:
             return None
         return super().position(role, names)
+
+
+@contextmanager
+def told_of(source: str) -> Iterator[None]:
+    """Let errors about columns begin with the source that has, or lacks, them."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(at(source, None, None, str(error))) from None
 
 
 def position_of(path: str, name: str, names: Sequence[str]) -> int:

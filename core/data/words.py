@@ -106,7 +106,7 @@ def with_words(
     """Rows of `width` features each, and behind these the words of some columns.
 
     Args:
-        width, rows: of the features that are no words.
+        width, rows: of the features that are not words.
         single: their indices, values and namespaces' numbers, row-major.
         words: of each column of text, what `hash_words` returns.
         numbers: of each column of text, its namespace's number.

@@ -1,4 +1,4 @@
-"""Kernels that stand before those that a plugin gives for its loss: what raises, or is no number, teaches nothing.
+"""Kernels that stand before those that a plugin gives for its loss: what raises, or is not a number, teaches nothing.
 
 Only losses with kernels of their own pay for it, one call by address for each of theirs.
 """

@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
 from hutch.core.batch import Batch
+from hutch.core.chain.driver import CACHE_LINE
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.outputs import Learned, Predicted
 from hutch.core.threads import thread_count
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from hutch.core.chain.apart import Apart
 
 FEWEST = 4
-"""Sub-models of a thread: with fewer it is hardly done sooner."""
+"""Sub-models of a thread: with fewer it is hardly done sooner; and none shares a cache line with another thread."""
 WORTH = 1 << 14
 """Calls of the base learner in a batch that is worth threads."""
 
@@ -30,7 +31,8 @@ class Learners:
 
     def __init__(self, engine: Engine, threads: int | None = None) -> None:
         count = thread_count() if threads is None else threads
-        self._count = min(count, engine.submodels // FEWEST) if engine.may_learn_apart else 1
+        self._together = max(FEWEST, int(CACHE_LINE) // (4 * engine.layers[-1].stride))
+        self._count = min(count, engine.submodels // self._together) if engine.may_learn_apart else 1
         self._engine = engine
         self._apart: Apart | None = None
 
@@ -57,6 +59,6 @@ class Learners:
                 if len(batch) * self._engine.submodels < WORTH:
                     yield batch
                 else:
-                    self._apart = self._apart or Apart(self._engine, self._count)
+                    self._apart = self._apart or Apart(self._engine, self._count, self._together)
                     yield self._apart.learn(batch, (period, after, seen), pool)
                 seen += len(batch)

@@ -37,7 +37,7 @@ class Probabilities:
         if self.of_classes and not engine.score_count:
             raise ConfigError(f"chain[0].{top.name} has no scores, wanted a layer such as one_against_all")
         if not self.of_classes and engine.predicts is not Predictions.SCALAR:
-            raise ConfigError(f"chain[0].{top.name} predicts {engine.predicts.value!r}: it knows no probabilities")
+            raise ConfigError(f"chain[0].{top.name} predicts {engine.predicts.value!r}: it gives no probabilities")
         self._top, self._classes, self._names = top, engine.score_count, names
         given = choice.parameters if isinstance(choice, LossChoice) else {}
         self._two = [float(given.get("lower", -1.0)), float(given.get("upper", 1.0))]

@@ -40,7 +40,7 @@ class RunOptions:
         quiet: no table.
         strict: stop at the first malformed place.
         cache: file that keeps the parsed data for later runs; None: none.
-        fresh: make the cache anew whatever is there.
+        fresh: rebuild the cache, whatever is there.
     """
 
     data: list[str]
@@ -188,12 +188,12 @@ class Run:
         cells: Cells | None = None,
     ) -> None:
         if engine.whole_groups and options.holdout:
-            options = replace(options, holdout=Holdout())  # one worker's label is no truth to test against
+            options = replace(options, holdout=Holdout())  # one worker's label is not a truth to test against
         schedule, notice = parse_schedule(options.progress)
         if notice and not options.quiet:
             notes.say(notice)
         if options.passes > 1 and not files.repeatable:
-            raise UsageError("--passes: the data is read anew in each pass: wanted files, got a stream")
+            raise UsageError("--passes: each pass reads the data again: wanted files, got a stream")
         self.engine, self.files, self.options, self.notes = engine, files, options, notes
         self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
         self._reporters, self._save = list(reporters), save

@@ -1,4 +1,4 @@
-"""What is not wrong in the data of a chain, but most likely not meant: labels and names that do not fit it."""
+"""What is not an error in the data of a chain, but probably a mistake: labels and names that do not fit it."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def about_no_labels(engine: Engine) -> str:
 
 
 class Unexpected:
-    """Gathers the labels that a chain is not made for, and the namespaces that it names and no example has.
+    """Gathers the labels that do not suit a chain, and the namespaces that it names and no example has.
 
     Each is reported once.
 

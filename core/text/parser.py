@@ -219,7 +219,7 @@ class TextParser:
 
 
 class LineParser:
-    """Parses one line at a time into arrays that stay where they are, so that a call makes nothing anew.
+    """Parses one line at a time into arrays that stay where they are, so that a call allocates nothing.
 
     Args:
         options: how text is understood.

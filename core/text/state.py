@@ -89,7 +89,7 @@ class Buffers:
     Attributes:
         record: the `STATE` record, an array of length 1.
         address: where it lies.
-        arrays: the arrays by the names of their fields; another dict when they have been made anew.
+        arrays: the arrays by the names of their fields; another dict when they have been reallocated.
         found: the problems of the text parsed last.
         size: texts of fewer bytes have room.
     """

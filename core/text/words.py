@@ -43,7 +43,7 @@ def odd_bits(word):
 
 @inlined
 def only_dot(word, odd):
-    """Whether all bytes are digits but one, which is a dot; and the lowest bit of the first that is no digit."""
+    """Whether all bytes are digits but one, which is a dot; and the lowest bit of the first that is not a digit."""
     place = uint64(trailing_zeros(odd) - 4)
     return odd >> place == _ODD_DOT and (word >> place) & uint64(255) == _DOT, place
 

@@ -17,7 +17,7 @@ def read_prices(path: str | Path, columns: str | None = None) -> dict[str, float
         columns: as in `read_labels`; only the worker's counts.
 
     Raises:
-        DataError: a price is no number above 0.
+        DataError: a price is not a number above 0.
     """
     rows = beside_workers(path, "price", columns)
     if rows is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.cells import BYTE_ORDER_MARK, FINE, PROBLEMS, first_record, place_of, refuse_nul
-from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.errors import DataError, at, counted, did_you_mean
 from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
 from hutch.crowd.exports.headers import key_of, places_of
@@ -157,7 +157,7 @@ def read_rows(
     if status != FINE:
         problem = {
             **PROBLEMS,
-            scan.MISCOUNTED: f"got {found} fields, wanted {layout.width} ({', '.join(roles)})",
+            scan.MISCOUNTED: f"got {counted(found, 'field')}, wanted {layout.width} ({', '.join(roles)})",
             scan.EMPTY: f"the {roles[min(found, len(roles) - 1)]} is empty",
         }[status]
         raise DataError(at(name, *place_of(data, place, line), problem))
@@ -212,7 +212,7 @@ def _columns(fields: list[str], roles: Sequence[str], name: str, number: int) ->
 def wrong_width(got: int, roles: Sequence[str]) -> str:
     """What is wrong with a first line that is neither a row nor a header."""
     hint = "; votes on pairs need --pairs" if (got, len(roles)) == (4, 3) else ""
-    return f"got {got} fields, wanted {len(roles)} ({', '.join(roles)}) or a header that names them{hint}"
+    return f"got {counted(got, 'field')}, wanted {len(roles)} ({', '.join(roles)}) or a header that names them{hint}"
 
 
 def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:
@@ -227,7 +227,7 @@ def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:
         hint = did_you_mean(role, keys)
         raise DataError(at(name, line, 1, f"the header names no {role} column, got {', '.join(fields)}; {hint}"))
     if keys.count(keys[found[0]]) > 1:
-        raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} is there twice, wanted one {role} column"))
+        raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} appears twice, wanted one {role} column"))
     return found[0]
 
 

@@ -16,7 +16,7 @@ SKIPPED = "skipped"
 TWO_TRUTHS = "with a second, different gold label"
 """Why a label is left out, as messages say it."""
 NO_LABELS = (NO_LABEL, SEVERAL, NO_NAME)
-"""What `label_of` says of values that are no label."""
+"""What `label_of` says of values that are not labels."""
 
 ROLES = ("worker", "task", "label", "gold")
 

@@ -55,7 +55,7 @@ def read_json(data: bytes, source: str, columns: Columns) -> tuple[str, Found]:
         The name of the tool, and what was found.
 
     Raises:
-        DataError: it is no JSON, or of no tool that is known.
+        DataError: it is not JSON, or of no tool that is known.
     """
     from hutch.crowd.exports.tools import JSON_EXPORTS
 

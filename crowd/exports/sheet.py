@@ -74,5 +74,5 @@ def place_of(name: str, fields: Sequence[str], role: str, source: str) -> int:
     """
     if (count := list(fields).count(name)) != 1:
         missing = f"no column {name!r} for the {role}; {did_you_mean(name, fields)}"
-        raise DataError(at(source, 1, 1, f"column {name!r} is there twice, wanted one {role}" if count else missing))
+        raise DataError(at(source, 1, 1, f"column {name!r} appears twice, wanted one {role}" if count else missing))
     return list(fields).index(name)

@@ -177,7 +177,7 @@ class _Problem:
 
         Args:
             first: where to begin.
-            hessian: one of a like problem; None: that of this one where it begins. It is computed anew when it leads
+            hessian: one of a like problem; None: that of this one where it begins. It is recomputed when it leads
                 no further, since one of many judges takes longer than all else.
             steps: at most.
         """

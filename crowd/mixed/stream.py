@@ -13,7 +13,7 @@ from hutch.crowd.models.model import Array, State, grown, without_own
 from hutch.crowd.models.online import Progress, Stream, hash_workers
 
 PACE = 0.05
-"""Exponents are estimated anew when the items have grown by this share."""
+"""Exponents are re-estimated when the items have grown by this share."""
 CONSTANTS = np.array(
     [
         forecast.HABIT, forecast.OWN, forecast.NEIGHBOUR, model.ROW, model.RIGHT, model.PERSON, forecast.RIDGE,

@@ -321,7 +321,7 @@ def learn_items(
         expected, judges_expected: expected labels under the posteriors (slots, labels, classes), changed in place.
         class_counts, clock: likewise.
         ordered, rho, constants: of the model.
-        pace: exponents are solved anew when items have grown by this share.
+        pace: exponents are solved again when items have grown by this share.
         objectives, posteriors: out, of each item before it was learned (items), (items, classes).
     """
     classes, longest = targets.shape[1], 0

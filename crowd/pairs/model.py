@@ -197,7 +197,7 @@ def create(name: str | None = None) -> PairModel:
     models = {model.name: model for model in MODELS}
     chosen = name or MODELS[0].name
     if chosen not in models:
-        raise UsageError(f"no model of pairs {chosen!r}; {did_you_mean(chosen, models)}")
+        raise UsageError(f"no pairs model {chosen!r}; {did_you_mean(chosen, models)}")
     return models[chosen]()
 
 

@@ -119,14 +119,14 @@ def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tal
     """Write `worker votes reliability low high side tie`.
 
     Reliability is 1 for the average worker, 0 for one whose votes say nothing, below 0 for one who says the opposite;
-    `side` is the share of left among votes on equal players that are no ties, `tie` the share of ties among all votes
+    `side` is the share of left among votes on equal players that are not ties, `tie` the share of ties among all votes
     on such players.
 
     Raises:
         UsageError: the model has no workers.
     """
     if not model.workers:
-        raise UsageError(f"--workers: the model {model.name} takes all workers for alike; wanted --model hierarchical")
+        raise UsageError(f"--workers: the model {model.name} treats all workers alike; wanted --model hierarchical")
     file.write(b"worker\tvotes\treliability\tlow\thigh\tside\ttie\n")
     bias, ties = state.mean["shared"]
     for name, w in state.workers.items():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks
-from hutch.core.errors import DataError, UsageError, at, did_you_mean
+from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
 from hutch.crowd.data.rows import Layout, first_line, read_rows
 from hutch.crowd.exports.headers import HEADERS
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
@@ -102,7 +102,7 @@ def read_votes(path: str | Path, features: Sequence[str] | None = None) -> Votes
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
-        UsageError: a feature is no column.
+        UsageError: a feature is not a column.
 
     >>> import tempfile
     >>> file = tempfile.NamedTemporaryFile("w", suffix=".tsv")
@@ -166,7 +166,7 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
     if sum(bool(places) for places in found.values()) < 3:
         if len(fields) != 4:
             wanted = "wanted 4 (worker, left, right, winner) or a header that names them"
-            raise DataError(at(name, line, 1, f"got {len(fields)} fields, {wanted}"))
+            raise DataError(at(name, line, 1, f"got {counted(len(fields), 'field')}, {wanted}"))
         if features:
             raise UsageError(f"--features: {name} has no header that could name {', '.join(features)}")
         return _Columns(Layout(separator, np.arange(4), 4), list(COLUMNS), [], first.start, line)
@@ -176,7 +176,7 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
             raise DataError(at(name, line, 1, text))
     for field in fields:
         if fields.count(field) > 1:
-            raise DataError(at(name, line, 1, f"column {field!r} is there twice, wanted it once"))
+            raise DataError(at(name, line, 1, f"column {field!r} appears twice, wanted it once"))
     roles = [role for role in COLUMNS if found[role]]
     taken = {found[role][0] for role in roles}
     others = [field for i, field in enumerate(fields) if i not in taken]

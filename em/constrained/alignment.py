@@ -1,7 +1,7 @@
 """Latent features that keep their meaning while the model learns.
 
 Principal axes turn: two of nearly equal length may change places in one step, and whoever learns from latent features
-would have to learn anew. The model is the same for any rotation of its axes, so one can be chosen: the one whose latent
+would have to relearn. The model is the same for any rotation of its axes, so one can be chosen: the one whose latent
 features are nearest, over the data, to those shown before (orthogonal Procrustes).
 """
 

@@ -107,7 +107,7 @@ class SimulateBandit(Simulation):
         "predict_changes_nothing": "every prediction is a draw, and the next one continues from there",
         "magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW",
         "shuffled_features": "rounding moves the boundary between two draws",
-        "loss": "each prediction of the same example is drawn anew",
+        "loss": "each prediction of the same example is drawn again",
     }
 
     def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:

@@ -134,7 +134,7 @@ class SimulateClassBandit(Simulation):
     known_failures = {
         "predict_changes_nothing": "every prediction is a draw, and the next one continues from there",
         "magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW",
-        "loss": "each prediction of the same example is drawn anew",
+        "loss": "each prediction of the same example is drawn again",
     }
 
     def __init__(self, parameters: SimulateClassBanditParameters, context: Context) -> None:

@@ -5,7 +5,7 @@ step moves B_i and the Z_u as if they were features of one side, each by its pos
 collected while the first pass learns: the factors are used from the second pass on, and by items of the first alone.
 
 An item keeps the mean of its raters' factors. A step moves that mean, and notes how far the raters are to follow; only
-when an item has had a quarter as many examples as it has raters does it move them and take their mean anew. So an
+when an item has had a quarter as many examples as it has raters does it move them and take their mean again. So an
 example costs little more than without implicit features, however many have rated its item.
 
 Source: Y. Koren, "Factorization meets the neighborhood", KDD 2008, there for the user's side and with |N|^-1/2; with

@@ -138,6 +138,6 @@ class DenseNamespace:
         if not np.isfinite(batch.values[feature]):
             raise DataError(f"{place}: got the value {batch.values[feature]}, wanted a finite number")
         raise DataError(
-            f"{place}: got a feature whose name is no number from 0 to {self._dimension - 1}; "
+            f"{place}: got a feature whose name is not a number from 0 to {self._dimension - 1}; "
             f"wanted one, a larger {self._layer}.dimension, or features: hashed"
         )

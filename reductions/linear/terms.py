@@ -300,6 +300,6 @@ def have_wildcards_of_vw(at):
 
 @helper
 def fill_wildcards(at, filled):
-    """Let wildcards stand for namespaces, or for none; terms are found anew."""
+    """Let wildcards stand for namespaces, or for none; terms are found again."""
     record = terms_record_of(at)
     record.wildcards, record.id_count = uint64(filled), UNKNOWN

@@ -85,7 +85,7 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
         return self.probas_ if self._votes.package else self.probability_
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add further labels and infer anew from all of them."""
+        """Add further labels and infer again from all of them."""
         found = _counted(X, sample_weight)
         if hasattr(self, "_votes"):
             before = copy.deepcopy(self._votes)

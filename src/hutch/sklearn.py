@@ -100,7 +100,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
             X = check_array(X, accept_sparse="csr", dtype=np.float32)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if _num_samples(X) == 0:
-            raise ValueError("Found array with 0 sample(s), wanted one at least")
+            raise ValueError("Found array with 0 sample(s), wanted at least one")
         table = as_table(X, None if is_frame(X) else self._columns)
         if reset:
             self._columns, self._schema = table.column_names, table.schema.empty_table()

@@ -34,11 +34,11 @@ def test_a_sound_chain_says_what_it_is(hutch: Run, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("chain:\n- linear: {los: hinge}\n", "2:12: chain[0].linear.los: unknown key; did you mean 'loss'?"),
-        ("chain:\n- linear\n- linear\n", "2:3: chain[0].linear: a base learner stands last, got 'linear' below it"),
+        ("chain:\n- linear\n- linear\n", "2:3: chain[0].linear: a base learner comes last, got 'linear' below it"),
         ("chain:\n- active\n", "2:3: chain[0].active: got nothing below it, wanted a base learner such as 'linear'"),
         (
             "chain:\n- filter_tree: {classes: 3}\n- filter_tree: {classes: 2}\n- linear\n",
-            "2:3: chain[0].filter_tree asks of the layer below labels 'simple' and predictions 'scalar', "
+            "2:3: chain[0].filter_tree needs a layer below it that takes labels 'simple' and predicts 'scalar', "
             "but chain[1].filter_tree takes labels 'multiclass' and predicts 'class'",
         ),
     ],

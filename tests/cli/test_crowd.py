@@ -201,7 +201,7 @@ def test_next_says_whom_to_ask(tmp_path):
         out, _ = invoke(tmp_path / "labels.tsv", "--next", 1, "--ask-of", people, "--json")
         assert [(row["task"], row["worker"]) for row in json.loads(out)["next"]] == [("t60", best)]
     assert "nobody" in invoke(tmp_path / "labels.tsv", "--next", 1, "--ask-of", "dull")[0]
-    with pytest.raises(UsageError, match="--ask-of: goes with --next"):
+    with pytest.raises(UsageError, match="--ask-of: needs --next"):
         invoke(tmp_path / "labels.tsv", "--ask-of", "ann")
 
 
@@ -347,7 +347,7 @@ def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--ray", "auto"], "--ray: says only where shards are computed; wanted --shards N"),
+        (["--ray", "auto"], "--ray: only says where shards are computed; wanted --shards N"),
         (["--shards", "2", "--method", "online"], "--shards: wanted --method batch"),
     ],
 )
@@ -373,7 +373,9 @@ def test_classes_that_differ_in_case_or_blanks_are_told(tmp_path, hutch):
     (tmp_path / "labels.csv").write_text("worker,task,label\nann,1,cat\nbob,1,cat \nann,2, dog\nbob,2,Dog\n")
     said = hutch("crowd", tmp_path / "labels.csv", "-p", tmp_path / "p")
     assert said.code == 0
-    assert "labels.csv: the classes 'cat' and 'cat ' differ only in how they are written; are they one?" in said.err
+    assert (
+        "labels.csv: the classes 'cat' and 'cat ' differ only in how they are written; are they the same?" in said.err
+    )
 
 
 def test_labels_without_a_worker_are_told(tmp_path, hutch):

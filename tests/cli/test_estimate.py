@@ -125,7 +125,7 @@ def test_people_and_judges_may_share_a_file(hutch, files, tmp_path, declared):
     result = hutch("estimate", together, *options, "--of", "accuracy=llama", "--json")
     assert result.out == apart.out and json.loads(apart.out)["of"] == "llama"
     result = hutch("estimate", people, "--judges", judges, "--reference", "ann", "--of", "mean")
-    assert result.code == 2 and "--reference: does not go with --judges" in result.err
+    assert result.code == 2 and "--reference: cannot be combined with --judges" in result.err
 
 
 def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
@@ -143,4 +143,4 @@ def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
     assert found["people_only_low"] < found["low"] and found["people_only_high"] > found["high"]
     for option in (["--items", "5"], ["--judges", judges], ["--reference", "gpt"], ["--drawn", judges]):
         refused = hutch(*options, *option)
-        assert refused.code == 2 and f"{option[0]}: does not go with --store" in refused.err
+        assert refused.code == 2 and f"{option[0]}: cannot be combined with --store" in refused.err

@@ -93,9 +93,9 @@ def test_a_readable_model_comes_back_bit_for_bit(model: Path, tmp_path: Path, hu
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("hutch readable model 1\nnonsense here\n", ":2: no readable model: could not convert"),
+        ("hutch readable model 1\nnonsense here\n", ":2: not a readable model: could not convert"),
         ("hutch readable model 1\n", "it has no line 'metadata'"),
-        ("hutch readable model 1\narray weights float32 2 1\n7 1.0\n", ":3: no readable model: index 7"),
+        ("hutch readable model 1\narray weights float32 2 1\n7 1.0\n", ":3: not a readable model: index 7"),
     ],
 )
 def test_a_damaged_readable_model_is_refused(

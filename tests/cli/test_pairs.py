@@ -59,14 +59,14 @@ def test_a_stream_goes_on_where_it_was(hutch, votes, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--gold", "g.tsv"], 2, "--gold: does not go with --pairs"),
-        (["--reference", "ann"], 2, "--reference: does not go with --pairs"),
-        (["--model", "two_level"], 2, "no model of pairs 'two_level'"),
+        (["--gold", "g.tsv"], 2, "--gold: cannot be combined with --pairs"),
+        (["--reference", "ann"], 2, "--reference: cannot be combined with --pairs"),
+        (["--model", "two_level"], 2, "no pairs model 'two_level'"),
         (["--method", "onlin"], 2, "did you mean 'online'?"),
         (["--features", "topik"], 2, "did you mean 'topic'?"),
         (["-t"], 2, "-t: nothing to test with"),
         (["-p", "-", "--workers", "-"], 2, "wanted a file for one"),
-        (["--model", "davidson", "--workers", "w.tsv"], 2, "takes all workers for alike"),
+        (["--model", "davidson", "--workers", "w.tsv"], 2, "treats all workers alike"),
     ],
 )
 def test_what_does_not_go(hutch, votes, tmp_path, monkeypatch, options, code, message):

@@ -35,10 +35,10 @@ def test_with_nothing_held_out_all_passes_are_made_and_the_loss_is_that_in_shard
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--by", "user"], "--by: goes with --shards N"),
-        (["--ray", "auto"], "--ray: goes with --shards N"),
-        (["--shards", 2, "-p", "out"], "-p: does not go with --shards"),
-        (["--shards", 2, "-t"], "-t: does not go with --shards"),
+        (["--by", "user"], "--by: needs --shards N"),
+        (["--ray", "auto"], "--ray: needs --shards N"),
+        (["--shards", 2, "-p", "out"], "-p: cannot be combined with --shards"),
+        (["--shards", 2, "-t"], "-t: cannot be combined with --shards"),
         (["--shards", 2, "--set", "linear.l1=1e-6"], "chain[0].linear: declares no merging"),
         (["--shards", 2, "--by", "a,b,c"], "by: got a, b, c"),
     ],
@@ -57,9 +57,9 @@ def test_many_files_are_predicted_into_a_folder_and_not_twice(hutch, data, tmp_p
     assert done.code == 0 and json.loads(done.out) == {"examples": 400, "files": 1, "made": 1}
     assert done.err == f"{out / 'data.vw.parquet'}: 400 examples\n"
     assert "(done before)" in hutch("predict", data, "-i", model, "--into", out).err
-    assert "-p: does not go with --into" in hutch("predict", data, "-i", model, "--into", out, "-p", "x").err
-    assert "--ray: goes with --into" in hutch("predict", data, "-i", model, "--ray", "auto").err
-    assert "--shards: goes with --into" in hutch("predict", data, "-i", model, "--shards", "2").err
+    assert "-p: cannot be combined with --into" in hutch("predict", data, "-i", model, "--into", out, "-p", "x").err
+    assert "--ray: needs --into" in hutch("predict", data, "-i", model, "--ray", "auto").err
+    assert "--shards: needs --into" in hutch("predict", data, "-i", model, "--shards", "2").err
     again = hutch("predict", f"{tmp_path}/*.vw", "-i", model, "--into", tmp_path / "again", "--shards", "2", "--json")
     assert again.out == done.out
     assert all((tmp_path / "again" / path.name).read_bytes() == path.read_bytes() for path in out.iterdir())

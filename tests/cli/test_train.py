@@ -206,7 +206,7 @@ WRONG = [
     (["-C", "key.yaml"], 2, "key.yaml:2:12: chain[0].linear.los: unknown key; did you mean 'loss'?"),
     (["-C", "type.yaml"], 2, "type.yaml:2:27: chain[0].linear.learning_rate: got 'fast', wanted a number"),
     (["-C", "name.yaml"], 2, "name.yaml:2:3: chain[0]: unknown reduction 'lineer'; did you mean 'linear'?"),
-    (["-C", "fit.yaml"], 2, "fit.yaml:2:3: chain[0].linear: a base learner stands last, got 'linear' below it"),
+    (["-C", "fit.yaml"], 2, "fit.yaml:2:3: chain[0].linear: a base learner comes last, got 'linear' below it"),
     (
         ["--set", "linear.los=hinge"],
         2,
@@ -234,6 +234,7 @@ WRONG = [
     (["-p", "no/p"], 1, "p: cannot be written: No such file or directory"),
     (["--passes", "0"], 2, "--passes: got '0', wanted a whole number, at least 1\n"),
     (["--no-such-option"], 2, "No such option: --no-such-option"),
+    (["--loss", "logistic"], 2, "--loss_function"),
 ]
 
 
@@ -319,7 +320,7 @@ def test_what_is_learned_without_labels_is_learned(here: Path, hutch: Run) -> No
 
 def test_several_passes_need_files(here: Path, hutch: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     result = hutch("train", "-", "--passes", "2")
-    assert result.code == 2 and "--passes: the data is read anew in each pass: wanted files" in result.err
+    assert result.code == 2 and "--passes: each pass reads the data again: wanted files" in result.err
 
 
 def test_predicting_leaves_the_model_alone(here: Path, hutch: Run) -> None:

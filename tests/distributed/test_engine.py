@@ -100,7 +100,7 @@ def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_cluster_alone_says_nothing() -> None:
-    with pytest.raises(UsageError, match="--ray: says only where shards are computed"):
+    with pytest.raises(UsageError, match="--ray: only says where shards are computed"):
         check_places(1, "auto")
     assert isinstance(engine_for(1), Here)
 

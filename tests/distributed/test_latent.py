@@ -124,8 +124,8 @@ def test_the_command_fits_shards(rows, tmp_path, monkeypatch):
         (["--shards", 2, "--exponent", 0.9], "exponent: is for streams"),
         (["--shards", 2, "--missing"], "regularizer: exact merges sketches of ppca without missing values"),
         (["--shards", 2, "--regularizer", "none", "--block", 3], "block: is for streams"),
-        (["--shards", 2, "--passes", 2], "--passes: does not go with --shards"),
-        (["--ray", "local"], "--ray: goes with --shards N"),
+        (["--shards", 2, "--passes", 2], "--passes: cannot be combined with --shards"),
+        (["--ray", "local"], "--ray: needs --shards N"),
     ],
 )
 def test_what_shards_cannot_do_is_refused(options, message, rows, tmp_path):

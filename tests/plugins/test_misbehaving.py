@@ -94,7 +94,7 @@ class Nothing(DawidSkene):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (NotANumber, r"NotANumber.posterior of the crowd model 'not_a_number': got numbers that are no probabilities"),
+        (NotANumber, r"NotANumber.posterior of the crowd model 'not_a_number': got numbers that are not probabilities"),
         (OneColumn, r"OneColumn.posterior .*: got \(6, 1\), wanted probabilities of shape \(6, 2\)"),
         (Nothing, r"Nothing.posterior: got NoneType, wanted an array \(items, classes\)"),
     ],

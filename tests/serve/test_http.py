@@ -297,7 +297,7 @@ def test_one_server_per_log(model: Path, in_service: Any) -> None:
         from hutch.core.errors import StoreError
         from hutch.serve.log import Log
 
-        with pytest.raises(StoreError, match="another server uses it"):
+        with pytest.raises(StoreError, match="another server is using it"):
             Log(service.log.store.path)
         assert service.log.store.path.stat().st_mode & 0o777 == 0o600
 

@@ -113,5 +113,5 @@ def test_a_new_model_begins_behind_what_was_there(tmp_path: Path) -> None:
 
 
 def test_one_server_at_a_time(tmp_path: Path) -> None:
-    with opened(tmp_path / "log.db"), pytest.raises(StoreError, match="another server uses it"):
+    with opened(tmp_path / "log.db"), pytest.raises(StoreError, match="another server is using it"):
         Log(tmp_path / "log.db")

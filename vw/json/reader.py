@@ -186,7 +186,7 @@ class JsonReader:
         return found
 
     def index(self, space: Space, key: str) -> int:
-        """The index of a feature with a number as value, -1 if a key is no feature."""
+        """The index of a feature with a number as value, -1 if a key is not a feature."""
         found = space.indices[key] = -1 if key.startswith("_") else self.hashed(space, key)
         return found
 

@@ -32,7 +32,7 @@ class Label:
 
 @dataclass(slots=True)
 class Space:
-    """A namespace, and the indices of what was seen in it; -1 for keys that are no features."""
+    """A namespace, and the indices of what was seen in it; -1 for keys that are not features."""
 
     name: str
     number: int

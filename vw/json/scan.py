@@ -74,7 +74,7 @@ _LARGEST = 3.4e38
 
 @inlined
 def skip_blanks(at):
-    """The first byte from `at` on that is no blank."""
+    """The first byte from `at` on that is not a blank."""
     while byte_at(at) == 32 or byte_at(at) == 9 or byte_at(at) == 13:
         at += 1
     return at

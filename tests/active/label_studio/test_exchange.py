@@ -119,7 +119,7 @@ def test_annotations_are_pulled_once_and_changes_replace(studio, asked, question
     studio.state["tasks"].append({"id": 9, "data": {}, "annotations": [annotation(["ham"], 4)]})
     found = pull(asked, client, 3, question)
     assert (found.new, found.known, found.changed) == (2, 0, 0)
-    assert found.problems == ["annotation 2: got 2 choices, wanted 1", "task 9: is no request of this store"]
+    assert found.problems == ["annotation 2: got 2 choices, wanted 1", "task 9: is not a request of this store"]
     assert [(row[3]) for row in asked.outcomes()] == ["1"]
     assert pull(asked, client, 3, question).known == 2
     first["annotations"][0]["result"][0]["value"]["choices"] = ["ham"]

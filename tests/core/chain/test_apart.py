@@ -56,7 +56,12 @@ def story(config: Any, lines: list[str], threads: int, before: dict[str, Any] | 
     true_learn = Apart.learn
     progress = Progress(chain, Schedule(), [events.append])
     here = "hutch.core.run.learning"
-    with patch(f"{here}.WORTH", 0), patch(f"{here}.FEWEST", 1), patch.object(Apart, "learn", learn):
+    with (
+        patch(f"{here}.WORTH", 0),
+        patch(f"{here}.FEWEST", 1),
+        patch(f"{here}.CACHE_LINE", 4),
+        patch.object(Apart, "learn", learn),
+    ):
         run_passes(chain, Data(chain, lines), progress, sink=see, threads=threads, **how)
     told = [(e.average_loss, e.since_last, e.weight, e.label, e.prediction, e.features, e.pass_number) for e in events]
     arrays = {name: np.array(array) for name, array in chain.arrays().items()}

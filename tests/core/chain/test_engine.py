@@ -204,10 +204,10 @@ def test_ignoring_equals_not_writing() -> None:
     [
         ((), "got no layer"),
         (("pass",), "chain[0].pass: got nothing below it"),
-        (("base", "base"), "chain[0].base: a base learner stands last"),
+        (("base", "base"), "chain[0].base: a base learner comes last"),
         (
             ("multiclass", "multiclass", "base"),
-            "chain[0].multiclass asks of the layer below labels 'simple' and predictions 'scalar', but "
+            "chain[0].multiclass needs a layer below it that takes labels 'simple' and predicts 'scalar', but "
             "chain[1].multiclass takes labels 'multiclass' and predicts 'class'",
         ),
     ],

@@ -84,9 +84,7 @@ def learn(engine: Engine) -> Any:
 def test_what_a_layer_declares_to_call_must_be_offered(chain: list[str], lacks: str) -> None:
     with pytest.raises(ConfigError) as caught:
         build(*chain)
-    assert f"chain[0].honest asks of the layers below it their importance_to, which {lacks!r} lacks" in str(
-        caught.value
-    )
+    assert f"chain[0].honest needs importance_to from the layers below it, which {lacks!r} lacks" in str(caught.value)
 
 
 @pytest.mark.parametrize("chain", [["honest", "knowing"], ["honest", "passing", "passing", "knowing"]])

@@ -263,7 +263,7 @@ def test_wrong_overrides_are_named(override: str, message: str) -> None:
 def test_an_ambiguous_override_lists_the_places() -> None:
     text = "chain: [{tree: {classes: 2}}, {tree: {classes: 3}}, base]\n"
     assert wrong(text, "tree.classes=4") == [
-        "tree.classes=4: 'tree' stands more than once in the chain; write chain.0.tree or chain.1.tree"
+        "tree.classes=4: 'tree' appears more than once in the chain; write chain.0.tree or chain.1.tree"
     ]
     assert load_chain(text, REGISTRY, ["chain.1.tree.classes=4"]).chain[1].parameters.classes == 4
 

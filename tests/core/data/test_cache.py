@@ -135,7 +135,7 @@ def test_data_that_changes_while_it_is_read_leaves_no_cache(data: Path) -> None:
 def test_a_strangers_file_is_left_alone(data: Path) -> None:
     stranger = data.with_suffix(".cache")
     stranger.write_bytes(b"precious")
-    with pytest.raises(DataError, match="is no cache of Hutch and is left alone"):
+    with pytest.raises(DataError, match="is not a Hutch cache and was left alone"):
         files(data)
     assert stranger.read_bytes() == b"precious"
 

@@ -181,7 +181,7 @@ def test_a_csv_file_of_many_chunks(tmp_path: Path) -> None:
         ('importance,b\n1,"a\nb"\n\n-1,2\n', "a.csv:5: importance: got -1, wanted a number ≥ 0"),
         ('a,b\n1,"x\n"\n\ninf,2\n', "a.csv:5: column 'a': got inf, wanted a number below"),
         ('a,b\n1,"2\n', "a.csv:2:3: got a quote that is never closed"),
-        ("a,a\n1,2\n", "a.csv:1: column 'a' is there twice, wanted names that differ"),
+        ("a,a\n1,2\n", "a.csv:1: column 'a' appears twice, wanted names that differ"),
         ("", "a.csv: is empty, wanted a header and records"),
         ("\n\n", "a.csv: is empty, wanted a header and records"),
         ("a,b\n1,1e39\n", "a.csv:2: column 'b': got inf, wanted a number below"),
@@ -199,7 +199,7 @@ def test_malformed_csv_is_named(tmp_path: Path, text: str, message: str) -> None
 
 def test_columns_that_are_not_in_the_header_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("clicked,x\n1,2\n")
-    with pytest.raises(ConfigError, match="columns.label: no column 'clickd'; did you mean 'clicked'?"):
+    with pytest.raises(ConfigError, match=r"a\.csv: columns.label: no column 'clickd'; did you mean 'clicked'?"):
         list(read_csv(str(tmp_path / "a.csv"), ParserOptions(), {"label": "clickd"}))
 
 
@@ -217,7 +217,7 @@ def test_parquet_is_its_table(tmp_path: Path) -> None:
 
 def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text("no")
-    with pytest.raises(DataError, match="a.parquet: no Parquet file"):
+    with pytest.raises(DataError, match="a.parquet: not a Parquet file"):
         list(read_parquet(str(tmp_path / "a.parquet"), ParserOptions()))
     with pytest.raises(DataError, match="b.parquet: cannot be read: No such file"):
         list(read_parquet(str(tmp_path / "b.parquet"), ParserOptions()))

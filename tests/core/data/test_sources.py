@@ -317,7 +317,7 @@ def test_what_cannot_be_used_is_named(examples: Any, columns: Any, options: Pars
         ({"label": "colour"}, "columns.label: no column 'colour'; did you mean 'color'?"),
         ({"lable": "y"}, "columns.lable: unknown key; did you mean 'label'?"),
         ({"namespaces": {"f": ["a", "a"]}}, "columns.namespaces.f: column 'a' is named twice"),
-        ({"namespaces": {"f": "*", "g": "*"}}, r"columns.namespaces: '\*' stands in two places, wanted one"),
+        ({"namespaces": {"f": "*", "g": "*"}}, r"columns.namespaces: '\*' appears in two places, wanted one"),
         ({"categorical": ["q"]}, "columns.categorical: no column 'q'"),
         ("label=y", "columns: got str, wanted a mapping"),
     ],

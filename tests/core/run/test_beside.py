@@ -105,11 +105,11 @@ def test_json_lines_hold_nested_namespaces_words_and_decisions() -> None:
     [
         ("[1]\n", r"bad.jsonl:1: got '?\[1\]'?, wanted an object"),
         ('{"label": 1, "a": 2}\n\n{"label": "x"}\n', "bad.jsonl:3: label: got 'x', wanted a number"),
-        ('{"label": 1, "a": NaN}\n', "bad.jsonl:1: is no JSON: NaN"),
+        ('{"label": 1, "a": NaN}\n', "bad.jsonl:1: is not JSON: NaN"),
         ('{"label": 1, "a": "\\ud800"}\n', "bad.jsonl:1:20: got half a surrogate pair"),
-        ('{"label": 1, "a": }\n', "bad.jsonl:1:19: is no JSON"),
+        ('{"label": 1, "a": }\n', "bad.jsonl:1:19: is not JSON"),
         ('{"a": 1e400}\n', "bad.jsonl:1: feature 1: got inf"),
-        ('{"a": %s}\n' % ("[" * 100_000), "bad.jsonl:1: is no JSON"),
+        ('{"a": %s}\n' % ("[" * 100_000), "bad.jsonl:1: is not JSON"),
         ('{"a": %s}\n' % ("9" * 5000), "bad.jsonl:1"),
     ],
 )

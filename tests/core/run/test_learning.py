@@ -8,6 +8,7 @@ import pytest
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
+from hutch.core.chain.apart import Apart
 from hutch.core.chain.outputs import Learned
 from hutch.core.errors import DataError
 from hutch.core.run.learning import Learners
@@ -52,6 +53,27 @@ def test_a_thread_has_four_sub_models_at_least(classes: int, threads: int, by: i
     learners = Learners(chain, threads)
     assert learned(chain, learners, LARGE * 2) == [by > 1]
     assert learners._apart is None if by == 1 else len(learners._apart._twins) == by  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("classes", "linear", "bounds"),
+    [
+        (10, {}, [0, 4, 10]),
+        (11, {}, [0, 4, 11]),
+        (16, {}, [0, 8, 16]),
+        (20, {}, [0, 12, 20]),
+        (33, {"adaptive": False, "normalized": False}, [0, 16, 33]),
+        (31, {"adaptive": False, "normalized": False}, None),
+    ],
+)
+def test_threads_divide_no_cache_line(classes: int, linear: dict[str, Any], bounds: list[int] | None) -> None:
+    layers = [{"one_against_all": {"classes": classes}}, {"linear": linear}]
+    learners = Learners(Chain.from_config({"weights": {"bits": 8}, "chain": layers}), 2)
+    assert (learners._count == 1) == (bounds is None)
+    if bounds is not None:
+        shares = Apart(learners._engine, 2, learners._together)._shares
+        assert [*shares["first"].tolist(), int(shares["last"][-1])] == bounds
+        assert shares["last"][:-1].tolist() == shares["first"][1:].tolist()
 
 
 @pytest.mark.parametrize("variable", ["1", "2"])

@@ -235,3 +235,9 @@ def test_a_header_that_comes_again_is_no_gold(tmp_path):
     path.write_text("task\tlabel\nt1\tcat\ntask\tlabel\n")
     with pytest.raises(DataError, match=r"gold.tsv:3:1: got the header once more \(task, label\)"):
         read_gold(path)
+
+
+def test_one_field_is_one_field(tmp_path):
+    (tmp_path / "labels.tsv").write_text("ann\n")
+    with pytest.raises(DataError, match=r"got 1 field, wanted 3"):
+        read_labels(tmp_path / "labels.tsv")

@@ -53,7 +53,7 @@ def test_workers():
     assert header == ["worker", "votes", "reliability", "low", "high", "side", "tie"]
     assert [row[:2] for row in rows] == [["ann", "10"], ["bob", "10"]]
     assert float(rows[0][6]) > float(rows[1][6])  # every tie is ann's
-    with pytest.raises(UsageError, match="davidson takes all workers for alike"):
+    with pytest.raises(UsageError, match="davidson treats all workers alike"):
         write_workers(file, Davidson(), state, tally)
 
 

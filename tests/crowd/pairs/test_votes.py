@@ -59,7 +59,7 @@ def test_a_name_of_a_player_goes_before_a_word():
         ("a\tx\ty\tz\nb\tx\tz\tz\n", "votes.tsv:1: the winner is 'z'"),
         ("a\tx\ty\n", "votes.tsv:1:1: got 3 fields, wanted 4"),
         ("worker\tleft\trihgt\twinner\n", "votes.tsv:1:1: the header names no right column"),
-        ("worker\tleft\tright\twinner\tleft\n", "column 'left' is there twice"),
+        ("worker\tleft\tright\twinner\tleft\n", "column 'left' appears twice"),
         ("a\tx\ty\tleft\nb\tx\ty\n", "votes.tsv:2:1: got 3 fields, wanted 4"),
         ("a\tx\t\tleft\n", "the right is empty"),
     ],

@@ -181,7 +181,7 @@ def test_importance_is_that_of_the_line():
 
 @pytest.mark.parametrize("name", ["explore_regcb", {"explore_squarecb": {"eliminate": True}}])
 def test_ranges_need_a_learner_that_has_them(name):
-    with pytest.raises(ConfigError, match="sensitivity, which 'pistol' lacks"):
+    with pytest.raises(ConfigError, match="needs sensitivity from the layers below it, which 'pistol' lacks"):
         Chain.from_config({"chain": [name, "contextual_bandit", "cost_sensitive_with_features", "pistol"]})
 
 
@@ -190,7 +190,7 @@ def test_ranges_need_a_learner_that_has_them(name):
     [
         (["explore_squarecb", {"contextual_bandit": {"type": "dr"}}], "needs contextual_bandit.type mtr"),
         ([{"explore_cover": {"policies": 2}}, {"contextual_bandit": {"type": "sm"}}], "mtr, dr or ips"),
-        (["explore_epsilon"], "asks of the layer below labels 'logged_action'"),
+        (["explore_epsilon"], "needs a layer below it that takes labels 'logged_action'"),
         (["ngrams", "contextual_bandit"], "reads single examples"),
     ],
 )

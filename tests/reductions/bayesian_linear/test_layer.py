@@ -305,7 +305,7 @@ def test_lines_without_the_row_learn_the_constant_and_the_first_row_still_sets_t
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1 |x 6:1", "bayesian_linear: example 1 of this run, namespace 'x': got a feature whose name is no number"),
+        ("1 |x 6:1", "bayesian_linear: example 1 of this run, namespace 'x': got a feature whose name is not a number"),
         ("1 |x word", "wanted one, a larger bayesian_linear.dimension, or features: hashed"),
     ],
 )
