@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
-THREADS, MARK = "\n## Threads\n", "<!-- written by benchmarks/threads.py -->"
+START, THREADS, MARK = "\n## Start-up\n", "\n## Threads\n", "<!-- written by benchmarks/threads.py -->"
 PEER = "vowpalwabbit==9.11.9"
 LOGISTIC, CLICKS = "--loss_function logistic -b 18", "--loss_function logistic -b 22"
 TOURNAMENT = "--ect 5 --loss_function hinge --holdout_off"
@@ -187,7 +187,7 @@ def about(load: str) -> str:
 
 
 def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
-    """The page of the documentation, up to what `threads.py` writes."""
+    """The page of the documentation, up to what `start/commands.py` and `threads.py` write."""
     measured = f"{about(load)}, --scale {options.scale:g}, {options.pairs} pairs of runs each"
     lines = [
         "# Speed beside Vowpal Wabbit",
@@ -242,8 +242,8 @@ def main() -> None:
         rows.append(row(task, found, start))
         print(rows[-1], flush=True)
     if not options.no_page and not options.only:
-        _, _, threads = PAGE.read_text(encoding="utf-8").partition(THREADS)
-        PAGE.write_text(page(rows, options, load) + THREADS + threads, encoding="utf-8")
+        _, _, others = PAGE.read_text(encoding="utf-8").partition(START)
+        PAGE.write_text(page(rows, options, load) + START + others, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Learners of dense rows: error after one pass, and time; the tables of docs/reductions/bayesian_linear.md.
 
-    python benchmarks/dense/learners.py [--seeds 10] [--peers] [--active] [--choice] [--speed]
+    python benchmarks/dense/learners.py [--seeds 10] [--peers] [--active] [--choice] [--curves]
+        [--floors] [--speed]
 
 Digits, breast cancer, wine and iris come with scikit-learn; "random features" are 256 of a Gaussian kernel on the
 digits. A seed is another order; the first rows are learned once, in order, and the rest is for the error. `--peers`
 adds River's logistic regression and the Bayesian generalised linear model of `bayesianbandits`, if these are there.
 `--active` measures labels on digits, odd or even, over splits into 80% train and 20% test; `--choice` what 200 of them
-are worth, by how they were chosen and by who learns them; `--speed` CPU time per row.
+are worth, by how they were chosen and by who learns them, `--curves` how many are enough,
+`--floors` what least probabilities cost and give; `--speed` CPU time per row.
 """
 
 import argparse
@@ -21,11 +23,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
-from hutch.active.drawing import choose
-from hutch.active.typical import typical
+from hutch.active.drawing import choose, smallest
+from hutch.active.estimate import LossSums, score_interval
+from hutch.active.rounds import typical, unlike
 from hutch.chain import Chain
+from hutch.core.batch import joined
 
 BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
+LABELS = (50, 100, 150, 200, 250, 300, 350, 400)
 BASE = {"bayesian_linear": {"dimension": 64}}
 
 
@@ -223,10 +228,11 @@ def streamed(budget, rule, seed):
     return error_of(chain, test), *found
 
 
-def pooled(rule, seed, batch, by_chance=False, total=200):
+def pooled(rule, seed, batch, by_chance=False, diverse=True, total=200):
     """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels.
 
-    With `margin` the first round is of typical rows, unless it is by chance.
+    With `margin` the first round is of typical rows, unless it is by chance, and the others are diverse, unless they
+    are the nearest as they are.
     """
     (rows, labels), (train, test) = odd_or_even(), divided(seed)
     chain = asking(seed, rule=rule, simulation=False)
@@ -238,8 +244,11 @@ def pooled(rule, seed, batch, by_chance=False, total=200):
         layer.trace(0)
         if rule == "margin" and bought == 0 and not by_chance:
             drawn = typical(rows[train].astype(float), batch, [seed, 0])
+        elif rule == "margin" and diverse:
+            others = joined(*chain.batches(rows[train[left]]))
+            drawn = np.sort(unlike(scores, *chain.layers[1].covariances(others), batch))
         elif rule == "margin":
-            drawn = np.argsort(scores, kind="stable")[:batch]
+            drawn = smallest(scores, batch)
         else:
             drawn = choose(layer.pool_probabilities(scores, batch), [seed, bought])
         chosen = train[left[drawn]]
@@ -297,25 +306,81 @@ def choice(options):
             )
         print(f"| stream, `{rule}` | | | | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
     rounds = (
-        ("budget", 10, False),
-        ("margin", 10, True),
-        ("margin", 10, False),
-        ("margin", 1, True),
-        ("random", 10, False),
+        ("budget", 10, False, True, ""),
+        ("margin", 10, True, False, ", the first by chance, the others the nearest"),
+        ("margin", 10, False, False, ", the first typical, the others the nearest"),
+        ("margin", 10, False, True, ", the first typical, the others diverse"),
+        ("margin", 1, True, True, ""),
+        ("random", 10, False, True, ""),
     )
-    for rule, size, by_chance in rounds:
-        runs = [pooled(rule, seed, size, by_chance) for seed in seeds]
+    for rule, size, by_chance, diverse, told_so in rounds:
+        runs = [pooled(rule, seed, size, by_chance, diverse) for seed in seeds]
         cells = [*np.mean([errors for errors, _ in runs], axis=0)]
         cells.append(np.mean([batch_error(places, tests[k]) for k, (_, places) in enumerate(runs)]))
         told = " | ".join(f"{cell:.4f}" for cell in cells)
-        name = f"pool, `{rule}`, rounds of {size}" + (", the first by chance" if by_chance and size > 1 else "")
-        print(f"| {name} | {told} | | |", flush=True)
+        print(f"| pool, `{rule}`, rounds of {size}{told_so} | {told} | | |", flush=True)
+
+
+def curves(options):
+    """Print errors by labels bought, and how many come within 2% of all labels for the first time and for good."""
+    seeds, last = range(options.seeds), LABELS[-1]
+    count = len(divided(0)[0])
+    bar = 1.02 * np.mean([passive(seed) for seed in seeds])
+    print(f"all labels: {bar / 1.02:.4f}; within 2%: {bar:.4f}\n")
+    print(f"| | {' | '.join(map(str, LABELS))} | first | stable |\n|---|" + "---|" * (len(LABELS) + 2))
+    pools = [("pool", *kind) for kind in (("budget", 10, True), ("margin", 10, False), ("margin", 10, True))]
+    for way, rule, size, diverse in (
+        *(("stream", rule, 0, True) for rule in ("budget", "margin", "random")),
+        *pools,
+        ("pool", "margin", 1, True),
+        ("pool", "random", 10, True),
+    ):
+        if way == "stream":
+            found = [[np.mean([streamed(n / count, rule, seed)[0] for seed in seeds]) for n in LABELS]]
+        else:
+            found = [pooled(rule, seed, size, False, diverse, last)[0] for seed in seeds]
+        errors = np.mean(found, axis=0)
+        passing = errors <= bar
+        first = LABELS[int(passing.argmax())] if passing.any() else "never"
+        stable = LABELS[int(len(LABELS) - np.logical_and.accumulate(passing[::-1]).sum())] if passing[-1] else "never"
+        cells = [f"{way}, `{rule}`", *(f"{error:.4f}" for error in errors), str(first), str(stable)]
+        cells[0] += f", rounds of {size}" if size else ""
+        cells[0] += "" if diverse else ", the nearest"
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def floors(options):
+    """Print, for least probabilities in a stream, errors by labels bought, and what the loss estimate is worth."""
+    seeds, count = range(options.seeds), len(divided(0)[0])
+    print("| floor | 100 | 200 | 300 | 400 | covers | bias (standard error) | half-width |\n|---|" + "---|" * 7)
+    for floor in (0.05, 0.1, 0.2, 0.4, 0.7):
+        cells, gaps, inside, widths = [], [], [], []
+        for labels in (100, 200, 300, 400):
+            budget, errors = labels / count, []
+            for seed in seeds:
+                (rows, kinds), (train, test) = odd_or_even(), divided(seed)
+                chain = asking(seed, budget=budget, horizon=count, floor=floor * budget)
+                layer = chain.layers[0]
+                trace = layer.trace(count)
+                chain.learn(rows[train], kinds[train])
+                low, estimate, high = score_interval(LossSums(*layer.loss_sums()))
+                truth = float(trace["error"].mean())
+                layer.trace(0)
+                errors.append(error_of(chain, test))
+                if labels == 200:
+                    gaps.append(estimate - truth)
+                    inside.append(low <= truth <= high)
+                    widths.append((high - low) / 2)
+            cells.append(f"{np.mean(errors):.4f}")
+        deviation = np.std(gaps, ddof=1) / np.sqrt(len(gaps))
+        cells += [f"{np.mean(inside):.3f}", f"{np.mean(gaps):+.4f} ({deviation:.4f})", f"{np.median(widths):.3f}"]
+        print(f"| {floor} b | {' | '.join(cells)} |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
-    for name in ("--peers", "--active", "--choice", "--speed"):
+    for name in ("--peers", "--active", "--choice", "--curves", "--floors", "--speed"):
         parser.add_argument(name, action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -323,6 +388,10 @@ def main():
         active(options)
     elif options.choice:
         choice(options)
+    elif options.curves:
+        curves(options)
+    elif options.floors:
+        floors(options)
     elif options.speed:
         speed()
     else:

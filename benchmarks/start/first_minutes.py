@@ -1,6 +1,6 @@
 """How long a new user waits for a first model: `hutch train` from a wheel, with an empty cache of kernels.
 
-    python benchmarks/first_minutes.py [--wheel WHEEL] [--runs 5] [--json FILE]
+    python benchmarks/start/first_minutes.py [--wheel WHEEL] [--runs 5] [--json FILE]
 
 Without --wheel one is built from this clone and machine code is put into it for this processor, as a release does
 (`.ci/ship_kernels --usual`: minutes). It is installed into a new environment. Every run has an empty cache and a home
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ROWS = 1000
 
 
