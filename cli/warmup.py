@@ -120,6 +120,7 @@ def warmup(
 
 _USUAL = (
     "hutch.core.",
+    "hutch.reductions.features.",
     "hutch.reductions.linear.",
     *(
         f"hutch.reductions.{name}:"
@@ -129,9 +130,6 @@ _USUAL = (
             "error_correcting_tournament",
             "filter_tree",
             "link",
-            "low_rank_quadratic",
-            "merge_namespaces",
-            "ngrams",
             "one_against_all",
         )
     ),

@@ -50,28 +50,28 @@ def tasks():
         yield name, StandardScaler().fit_transform(rows), labels, sizes
 
 
-def chain_of(base, classes, seed=0):
-    """A chain of one against all above a base learner."""
-    return Chain.from_config({"seed": seed, "chain": [{"one_against_all": {"classes": classes}}, base]})
+def chain_of(base, classes, seed=0, above="one_against_all"):
+    """A chain of a layer of classes above a base learner."""
+    return Chain.from_config({"seed": seed, "chain": [{above: {"classes": classes}}, base]})
 
 
-def of_chain(**parameters):
+def of_chain(above="one_against_all", **parameters):
     """A learner that is a chain: (rows, labels, rows to predict) -> classes."""
 
     def learn(rows, labels, others):
         base = {"bayesian_linear": {"dimension": rows.shape[1], **parameters}}
-        chain = chain_of(base, labels.max() + 1)
+        chain = chain_of(base, labels.max() + 1, above=above)
         chain.learn(rows, labels + 1)
         return chain.predict(others) - 1
 
     return learn
 
 
-def of_linear(passes):
+def of_linear(passes, above="one_against_all", loss="logistic"):
     """The linear layer."""
 
     def learn(rows, labels, others):
-        chain = chain_of({"linear": {"loss": "logistic"}}, labels.max() + 1)
+        chain = chain_of({"linear": {"loss": loss}}, labels.max() + 1, above=above)
         chain.learn(rows, labels + 1, passes=passes)
         return chain.predict(others) - 1
 
@@ -88,6 +88,16 @@ def river(rows, labels, others):
     from river import linear_model, multiclass, optim
 
     model = multiclass.OneVsRestClassifier(linear_model.LogisticRegression(optim.AdaGrad(0.5)))
+    for row, label in zip(rows, labels, strict=True):
+        model.learn_one(dict(enumerate(row.tolist())), int(label))
+    return np.array([model.predict_one(dict(enumerate(row.tolist()))) for row in others])
+
+
+def river_softmax(rows, labels, others):
+    """River: multinomial logistic regression, one row at a time."""
+    from river import linear_model, optim
+
+    model = linear_model.SoftmaxRegression(optim.AdaGrad(0.5))
     for row, label in zip(rows, labels, strict=True):
         model.learn_one(dict(enumerate(row.tolist())), int(label))
     return np.array([model.predict_one(dict(enumerate(row.tolist()))) for row in others])
@@ -115,11 +125,21 @@ def errors(options):
         "the same, `covariance: shared`": of_chain(covariance="shared"),
         "the same, `rank: 32`": of_chain(rank=32),
         "the same, `loss: probit`": of_chain(loss="probit"),
+        "`multinomial`, `bayesian_linear`": of_chain("multinomial", loss="squared"),
+        "`multinomial`, `bayesian_linear`, `covariance: shared`": of_chain(
+            "multinomial", loss="squared", covariance="shared"
+        ),
         "`linear`, 1 pass": of_linear(1),
         "`linear`, 20 passes": of_linear(20),
+        "`multinomial`, `linear`, 1 pass": of_linear(1, "multinomial", "squared"),
+        "`multinomial`, `linear`, 20 passes": of_linear(20, "multinomial", "squared"),
     }
     if options.peers:
-        learners |= {"River, logistic, AdaGrad": river, "bayesianbandits": bayesianbandits}
+        learners |= {
+            "River, logistic, AdaGrad": river,
+            "River, softmax, AdaGrad": river_softmax,
+            "bayesianbandits": bayesianbandits,
+        }
     found = {name: [] for name in learners}
     head = []
     for task, rows, labels, sizes in tasks():
@@ -144,26 +164,29 @@ def speed():
     """Print CPU time per row."""
     random = np.random.default_rng(0)
     print("| dimension | layers | learn, ms | predict, ms |\n|---|---|---|---|")
-    for dimension, classes, parameters in (
-        (64, 1, {}),
-        (384, 1, {}),
-        (384, 1, {"rank": 32}),
-        (1024, 1, {}),
-        (384, 10, {}),
-        (384, 10, {"covariance": "shared"}),
+    own, shared = {"loss": "squared"}, {"covariance": "shared"}
+    for dimension, classes, above, parameters in (
+        (64, 1, "", {}),
+        (384, 1, "", {}),
+        (384, 1, "", {"rank": 32}),
+        (1024, 1, "", {}),
+        (384, 10, "one_against_all", {}),
+        (384, 10, "one_against_all", shared),
+        (384, 10, "multinomial", own),
+        (384, 10, "multinomial", {**own, **shared}),
     ):
         rows = random.normal(size=(2200, dimension)).astype(np.float32)
         labels = np.where(rows[:, :9].sum(1) > 0, 1, -1) if classes == 1 else random.integers(1, classes + 1, 2200)
         base = {"bayesian_linear": {"dimension": dimension, **parameters}}
-        chain = Chain.from_config({"chain": [base]}) if classes == 1 else chain_of(base, classes)
+        chain = chain_of(base, classes, above=above) if above else Chain.from_config({"chain": [base]})
         chain.learn(rows[:200], labels[:200])
         start = time.process_time()
         chain.learn(rows[200:], labels[200:])
         middle = time.process_time()
         chain.predict(rows[200:])
         end = time.process_time()
-        told = ", ".join(f"{name}: {value}" for name, value in parameters.items())
-        layers = f"{classes} classes" if classes > 1 else "one"
+        told = ", ".join(f"{name}: {value}" for name, value in parameters.items() if name != "loss")
+        layers = f"{classes} classes, `{above}`" if above else "one"
         layers += f", `{told}`" if told else ""
         print(f"| {dimension} | {layers} | {(middle - start) / 2:.3f} | {(end - middle) / 2:.3f} |", flush=True)
 

@@ -18,6 +18,7 @@ _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("ful
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
 _LOG, _CHOICES, _SCHEMA, _LIMITS = "serve/log.py", "serve/choices.py", "serve/schema.py", "core/chain/limits.py"
 _REPLAYED = "reductions/active/layer.py"
+_SOFTMAX, _MULTINOMIAL = "core/loss/tilted_softmax.py", "reductions/multinomial.py"
 
 _LAYER = "tests/reductions/bayesian_linear/test_layer.py"
 TESTS: dict[str, list[str]] = {
@@ -42,6 +43,7 @@ TESTS: dict[str, list[str]] = {
     + [f"{_LAYER}::test_a_shared_covariance_of_squared_loss_is_that_of_each_sub_model", _LAYER],
     _LOW: [f"{_LAYER}::test_low_rank_learns_as_its_twin", _LAYER],
     _BAYES: [f"{_LAYER}::test_words_alone_are_ridge_regression_of_each", _LAYER],
+    "multinomial": ["tests/core/loss/test_tilted_softmax.py", "tests/reductions/test_multinomial.py"],
     "parameter-free": [
         *(f"tests/reductions/test_ftrl.py::test_{name}_by_its_formula" for name in ("ftrl", "pistol", "coin_betting")),
         "tests/reductions/test_ftrl.py",
@@ -204,6 +206,23 @@ FAULTS: tuple[Fault, ...] = (
           "spread -= along * along * (added / (1.0 + added * group.spread))", "spread -= 0.0"),
     Fault("bayesian", "rates of words never fall", _BAYES, "variance = 1.0 / (1.0 / s.sparse_variance + gained)",
           "variance = s.sparse_variance"),
+    Fault("multinomial", "a label of less importance teaches what a whole one does", _MULTINOMIAL,
+          "part = min(np.float64(importance), 1.0)", "part = 1.0"),
+    Fault("multinomial", "the target of squared loss is the mean after the label", _MULTINOMIAL,
+          "target = after[k] + (after[k] - scores[k]) / (variances[k] * added[k])", "target = after[k]"),
+    Fault("multinomial", "gradient learners get all of the importance", _MULTINOMIAL,
+          "0.5 * np.float64(importance), offset)", "np.float64(importance), offset)"),
+    Fault("multinomial", "soft labels are not scaled to sum 1", _MULTINOMIAL, "shares[k] /= total", "shares[k] /= 1.0"),
+    Fault("multinomial", "variances of rates between nodes are left out", _SOFTMAX,
+          "bend = mean - (square - mean * mean)", "bend = mean"),
+    Fault("multinomial", "the class named learns from its own rate", _SOFTMAX,
+          "if k == reference:\n                slope,", "if k == -1:\n                slope,"),
+    Fault("multinomial", "nodes count as if the importance were 1", _SOFTMAX,
+          "_LOG_WEIGHTS[i] + importance * (s - at_mode)", "_LOG_WEIGHTS[i] + (s - at_mode)"),
+    Fault("multinomial", "sure classes are left out of the weight of a node", _SOFTMAX, "log_weight -= rate",
+          "log_weight -= 0.0"),
+    Fault("multinomial", "h_min looks at the first other class only", _SOFTMAX, "best = max(best, score)",
+          "best = score if best == -math.inf else best"),
     Fault("parameter-free", "weights are not drawn to 0 by l1", _FTRL, "(state.l1 - z * sign)", "(-z * sign)"),
     Fault("parameter-free", "the greatest value of a feature is its last", _PISTOL,
           "most = max(weights[at + uint64(3)], abs(x))", "most = abs(x)"),

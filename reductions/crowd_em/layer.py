@@ -150,7 +150,9 @@ class CrowdEM(Reduction):
                 f"{below.name!r} has {below.score_count or 'none'}; wanted one such as 'one_against_all'"
             )
         if below.scores_are_probabilities:
-            raise ConfigError(f"crowd_em: asks of the layer below plain scores; leave out {below.name}.probabilities")
+            raise ConfigError(
+                f"crowd_em: asks of the layer below plain scores; wanted {below.name}.probabilities: false"
+            )
 
     @classmethod
     def width(cls, parameters: CrowdEMParameters) -> int:

@@ -145,7 +145,7 @@ def effective_weights(chain: Chain, indices: NDArray[np.uint32]) -> NDArray[np.f
     """What a linear chain's predictions multiply some features by, (sub-models, features).
 
     Args:
-        chain: `linear`, or `one_against_all` over it.
+        chain: `linear`, or `one_against_all` or `multinomial` over it.
         indices: of the features.
     """
     count, multiplier = chain.score_count or 1, int(chain.shared["multiplier"][0])

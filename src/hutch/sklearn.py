@@ -185,7 +185,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         """Weights of the columns, and last of the constant, (sub-models, columns + 1)."""
         check_is_fitted(self)
         chain, names = self.chain_, [layer.name for layer in self.chain_.layers]
-        linear = names in (["linear"], ["link", "linear"], ["one_against_all", "linear"])
+        linear = names in (["linear"], ["link", "linear"], ["one_against_all", "linear"], ["multinomial", "linear"])
         if not linear or chain.layers[-1].parameters.interactions:
             raise AttributeError(f"coef_: a chain of {', '.join(names)} is not linear in the columns; use explain(X)")
         try:
@@ -354,9 +354,12 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logistic function of the scores, over several classes divided by their sum, shape (rows, classes).
 
-        These are probabilities only if the base learner's loss makes them so: `logistic` does, `hinge` does not.
+        These are probabilities only if the base learner's loss makes them so: `logistic` does, `hinge` does not. Scores
+        that are probabilities already, as those of `multinomial`, stay as they are.
         """
         scores = self.decision_function(X)
+        if scores.ndim == 2 and self.chain_.layers[0].scores_are_probabilities:
+            return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float64)
         upper = 0.5 * (1.0 + np.tanh(0.5 * scores))
         if scores.ndim == 1:
             return np.column_stack([1.0 - upper, upper])

@@ -22,6 +22,9 @@ from hutch.plugins.manager import installed
 
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
 DYADIC: dict[str, Any] = {"dyadic": {"left": "rater", "right": "task", "rank": 2, "loss": "hinge"}}
+BAYESIAN: dict[str, Any] = {
+    "bayesian_linear": {"namespace": "task", "dimension": 4, "features": "hashed", "loss": "squared"}
+}
 CLASSES = {"classes": 4}
 PPCA: dict[str, Any] = {
     "namespace": "task", "dimension": 6, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4
@@ -43,6 +46,9 @@ CHAINS: dict[str, list[Any]] = {
     "dyadic": [DYADIC],
     "one_against_all over linear": [{"one_against_all": CLASSES}, LINEAR],
     "one_against_all over dyadic": [{"one_against_all": CLASSES}, DYADIC],
+    "multinomial over linear": [{"multinomial": CLASSES}, {"linear": {"loss": "squared"}}],
+    "multinomial over bayesian_linear": [{"multinomial": CLASSES}, BAYESIAN],
+    "active over multinomial over bayesian_linear": [{"active": {"budget": 0.5}}, {"multinomial": CLASSES}, BAYESIAN],
     "filter_tree over linear": [{"filter_tree": CLASSES}, LINEAR],
     "filter_tree over dyadic": [{"filter_tree": CLASSES}, DYADIC],
     "scoring_filter_tree over dyadic": [{"scoring_filter_tree": CLASSES}, DYADIC],
@@ -105,6 +111,11 @@ CHAINS: dict[str, list[Any]] = {
         {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
         {"one_against_all": CLASSES},
         LINEAR,
+    ],
+    "crowd_em over multinomial over linear": [
+        {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
+        {"multinomial": {**CLASSES, "probabilities": False}},
+        {"linear": {"loss": "squared"}},
     ],
     "nat_oem over crowd_em over ppca over one_against_all over linear": [
         {"nat_oem": {"boundary": "namespace", "namespace": "task"}},
@@ -190,6 +201,7 @@ ALONE = (
     "dyadic",
     "one_against_all over linear",
     "one_against_all over dyadic",
+    "multinomial over linear",
     "filter_tree over linear",
     "filter_tree over dyadic",
     "scoring_filter_tree over dyadic",

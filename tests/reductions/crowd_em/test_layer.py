@@ -268,7 +268,7 @@ def test_a_label_that_is_no_class_is_refused_and_not_read_when_predicting() -> N
     [
         ([{"filter_tree": {"classes": 3}}], "a score for each of 3 classes, 'filter_tree' has none"),
         ([{"one_against_all": {"classes": 4}}], "a score for each of 3 classes, 'one_against_all' has 4"),
-        ([{"one_against_all": {"classes": 3, "probabilities": True}}], "leave out one_against_all.probabilities"),
+        ([{"one_against_all": {"classes": 3, "probabilities": True}}], "wanted one_against_all.probabilities: false"),
     ],
 )
 def test_layers_below_that_do_not_fit(below: list[Any], message: str) -> None:

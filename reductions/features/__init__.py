@@ -1,0 +1,1 @@
+"""Layers that show the layers below other features than an example has."""

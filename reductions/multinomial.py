@@ -1,0 +1,338 @@
+"""Multinomial logistic regression: a score for each class, all learned at once by the softmax of all."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+
+from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    float64s_at,
+    importance_to_next,
+    kernel,
+    learn_next,
+    predict_next,
+    sensitivity_next,
+    state_of,
+    submodel,
+)
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.record import Record
+from hutch.core.loss.kinds import KIND_CLASSIC, KIND_SQUARED
+from hutch.core.loss.tilted_softmax import ROOM, importance_to_lead, nearest_rival, scores_after
+from hutch.core.parameters import Parameters, Within
+
+_0 = np.float32(0)
+_LARGEST, _SMALLEST = 3e38, 1e-300
+_MOST_SCALED = 16
+
+
+class MultinomialParameters(Parameters):
+    """Parameters of `multinomial`.
+
+    Attributes:
+        classes: how many.
+        first_class: the smallest label, 0 or 1; `detect`: labels count from 1 until a 0 comes before the largest label
+            does.
+        probabilities: scores are probabilities, the softmax of the predictions below; False: their log-odds, which are
+            the scores that `crowd_em` wants.
+    """
+
+    classes: Annotated[int, Within(ge=2, le=1 << 20)]
+    first_class: FirstClass = "detect"
+    probabilities: bool = True
+
+
+MULTINOMIAL = np.dtype(
+    [
+        ("numbers", "u8"),  # address of float64[5 + ROOM, classes]: see `_numbers`
+        ("classes", "i8"),
+        ("first", "i8"),  # the smallest label, or 2 while that is undecided
+        ("probabilities", "i8"),
+        ("scale", "f8"),  # a score is this times the prediction below
+    ]
+)
+own = state_of(MULTINOMIAL)
+
+
+@inlined
+def _numbers(s, row):
+    """Scratch per class; rows 0 to 4: scores, variances, shares of the label, scores after it, precisions added."""
+    count = uint64(s.classes)
+    return float64s_at(s.numbers + uint64(8 * row) * count, count)
+
+
+@inlined
+def _room(s):
+    count = uint64(s.classes)
+    return float64s_at(s.numbers + uint64(40) * count, uint64(ROOM) * count)
+
+
+@inlined
+def _winner(s):
+    """The class of the highest score, the first of equals."""
+    scores, best = _numbers(s, 0), 0
+    for k in range(s.classes):
+        if scores[k] > scores[best]:
+            best = k
+    return best
+
+
+@helper
+def _softmax(s, out, as_odds):
+    """Write the softmax of the scores, or its log-odds."""
+    scores, best, rest = _numbers(s, 0), _winner(s), 0.0
+    highest = scores[best]
+    for k in range(s.classes):
+        out[k] = math.exp(scores[k] - highest)
+        rest += out[k] if k != best else 0.0
+    for k in range(s.classes):
+        if as_odds:
+            others = rest if k == best else 1.0 + rest - out[k]
+            out[k] = scores[k] - highest - math.log(max(others, _SMALLEST))
+        else:
+            out[k] /= 1.0 + rest
+
+
+@helper
+def _judge(s, e, label, importance, first):
+    """The label of the highest score; writes what is wanted of scores, and the loss."""
+    best = _winner(s)
+    if e.scores != uint64(0) and int64(e.score_count) >= s.classes:
+        out, shown = float32s_at(e.scores, s.classes), _numbers(s, 3)
+        _softmax(s, shown, s.probabilities == 0)
+        for k in range(s.classes):
+            out[k] = shown[k]
+    prediction = np.float32(best) + np.float32(first)
+    e.loss = np.float64(importance) if label != UNLABELED and label != prediction else 0.0
+    return prediction
+
+
+@helper
+def _score(layer, example, importance, offset):
+    """Ask every sub-model for its score, before any clipping.
+
+    Of K classes the first label's curvature is about 1 / K. So above a posterior scores have K / 4 times the variance
+    of predictions below, and the prior weighs as much against a label whatever K; of two classes the difference of the
+    scores has the variance of one prediction. The factor ends at that of 16 classes.
+    """
+    s, e = own(layer), example_of(example)
+    scores = _numbers(s, 0)
+    for k in range(s.classes):
+        predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, k))
+        scores[k] = s.scale * e.raw
+
+
+@helper
+def _score_and_vary(layer, example, importance, offset):
+    """Ask every sub-model for its score and the score's variance; returns whether all are numbers."""
+    s, e = own(layer), example_of(example)
+    scores, variances, good = _numbers(s, 0), _numbers(s, 1), True
+    for k in range(s.classes):
+        variances[k] = sensitivity_next(layer, example, UNLABELED, importance, submodel(layer, offset, k))
+        scores[k] = s.scale * e.raw
+        variances[k] *= s.scale * s.scale
+        good &= math.isfinite(scores[k]) and 0.0 <= variances[k] < _LARGEST
+    return good
+
+
+@helper
+def _is_label(s, e, label, first):
+    """Write the label's share of each class; returns whether it has any."""
+    shares = _numbers(s, 2)
+    if e.targets != uint64(0):
+        targets, total = float32s_at(e.targets, s.classes), 0.0
+        for k in range(s.classes):
+            shares[k] = max(targets[k], _0)
+            total += shares[k]
+        for k in range(s.classes):
+            shares[k] /= total
+        return total > 0.0
+    shares[:] = 0.0
+    place = label - np.float32(first)
+    known = label != UNLABELED and _0 <= place < np.float32(s.classes) and place == math.floor(place)
+    if known:
+        shares[int64(place)] = 1.0
+    return known
+
+
+@inlined
+def _teach(layer, example, k, target, importance, offset):
+    """Teach one sub-model by squared loss, from the score it has given."""
+    s, e = own(layer), example_of(example)
+    target, share = target / s.scale, np.float32(min(s.scale * s.scale * importance, _LARGEST))
+    if math.isfinite(target) and share > _0:
+        e.is_predicted, e.predicted = uint64(1), np.float32(_numbers(s, 0)[k] / s.scale)
+        bounded = np.float32(min(max(target, -_LARGEST), _LARGEST))
+        learn_next(layer, example, bounded, share, submodel(layer, offset, k))
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """The class with the highest score."""
+    s, e = own(layer), example_of(example)
+    _score(layer, example, importance, offset)
+    return _judge(s, e, label, importance, smallest_label(s))
+
+
+@kernel
+def learn_posterior(layer, example, label, importance, offset):
+    """Move every score to its mean after the label, by a target of squared loss that adds the precision it should.
+
+    With the target z and the importance c / 2 a sub-model goes from p to (p / q + c z) / (1 / q + c).
+    """
+    s, e = own(layer), example_of(example)
+    good = _score_and_vary(layer, example, importance, offset)
+    prediction = _judge(s, e, label, importance, smallest_label(s))
+    loss = e.loss
+    detect(s, label)
+    if not (good and _is_label(s, e, label, smallest_label(s))):
+        return prediction
+    scores, variances, after, added = _numbers(s, 0), _numbers(s, 1), _numbers(s, 3), _numbers(s, 4)
+    scores_after(scores, variances, _numbers(s, 2), max(np.float64(importance), 1.0), after, added, _room(s))
+    part = min(np.float64(importance), 1.0)
+    for k in range(s.classes):
+        if variances[k] > 0.0 and added[k] > 0.0:
+            target = after[k] + (after[k] - scores[k]) / (variances[k] * added[k])
+            _teach(layer, example, k, target, 0.5 * part * added[k], offset)
+    e.is_predicted, e.loss = uint64(0), loss
+    return prediction
+
+
+@kernel
+def learn_gradient(layer, example, label, importance, offset):
+    """Teach every sub-model p + (y - softmax(p)) with half the importance: a parabola that touches the loss of all.
+
+    Its curvature is 1, that of the loss at most 1/2 (D. Böhning, "Multinomial logistic regression algorithm", 1992), so
+    that the parabola lies above the loss and no step goes beyond the least loss along the way.
+    """
+    s, e = own(layer), example_of(example)
+    _score(layer, example, importance, offset)
+    prediction = _judge(s, e, label, importance, smallest_label(s))
+    loss = e.loss
+    detect(s, label)
+    if not _is_label(s, e, label, smallest_label(s)):
+        return prediction
+    scores, shares, expected = _numbers(s, 0), _numbers(s, 2), _numbers(s, 3)
+    _softmax(s, expected, False)
+    for k in range(s.classes):
+        _teach(layer, example, k, scores[k] + (shares[k] - expected[k]), 0.5 * np.float64(importance), offset)
+    e.is_predicted, e.loss = uint64(0), loss
+    return prediction
+
+
+@kernel
+def importance_to_posterior(layer, example, label, target, offset):
+    """The importance with which the nearest rival's label, learned, makes it the class predicted."""
+    s = own(layer)
+    good = _score_and_vary(layer, example, np.float32(1), offset)
+    _judge(s, example_of(example), UNLABELED, _0, smallest_label(s))
+    if not good:
+        return np.float32(math.inf)
+    scores, variances = _numbers(s, 0), _numbers(s, 1)
+    rival, guess = nearest_rival(scores, variances, _winner(s))
+    found = importance_to_lead(
+        scores, variances, rival, guess, _numbers(s, 2), _numbers(s, 3), _numbers(s, 4), _room(s)
+    )
+    return np.float32(found)
+
+
+@inlined
+def _rate(layer, example, k, way, offset):
+    """How fast a score moves with the importance of squared loss, from that which carries it half way to a target."""
+    score = _numbers(own(layer), 0)[k]
+    end, middle = np.float32(score + way), np.float32(score + 0.5 * way)
+    return 0.5 * math.log(2.0) / importance_to_next(layer, example, end, middle, submodel(layer, offset, k))
+
+
+@kernel
+def importance_to_gradient(layer, example, label, target, offset):
+    """The importance with which the runner-up's label, spent in small portions, makes it the class predicted.
+
+    The scores meet where the implicit step t = p + h q (y - softmax(t)) makes them equal, q their rates.
+    """
+    s, e = own(layer), example_of(example)
+    _score(layer, example, np.float32(1), offset)
+    _judge(s, e, UNLABELED, _0, smallest_label(s))
+    scores, expected = _numbers(s, 0), _numbers(s, 3)
+    winner = _winner(s)
+    rival = 1 if winner == 0 else 0
+    for k in range(s.classes):
+        if k != winner and scores[k] > scores[rival]:
+            rival = k
+    _softmax(s, expected, False)
+    rises = _rate(layer, example, rival, 1.0 - expected[rival], offset)
+    falls = _rate(layer, example, winner, -expected[winner], offset)
+    rate = 0.5 * (rises + falls)
+    found = (scores[winner] - scores[rival]) / rate if rate > 0.0 else math.inf
+    return np.float32(found)
+
+
+class Multinomial(Detecting):
+    """A sub-model for each class, all learned at once by multinomial logistic loss."""
+
+    name: ClassVar[str] = "multinomial"
+    Parameters: ClassVar[type[Parameters]] = MultinomialParameters
+    takes = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    asks = (Labels.SIMPLE, Predictions.SCALAR)
+
+    def __init__(self, parameters: MultinomialParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        below, kind = context.below, self.loss_kind
+        if below is not None and kind is not None and kind not in (KIND_SQUARED, KIND_CLASSIC):
+            told = self.loss_choice.name if self.loss_choice else "another"
+            raise ConfigError(
+                f"multinomial: got {told} loss below, wanted `loss: squared`: it has the multinomial logistic loss "
+                "itself, and teaches the layer below numbers"
+            )
+        self._has_variances = bool(below and below.declared("one_pass") and below.lacking("sensitivity") is None)
+        self.calls = ("sensitivity",) if self._has_variances else ()
+        self.state = Record(
+            MULTINOMIAL,
+            classes=parameters.classes,
+            first=first_of(parameters.first_class),
+            probabilities=parameters.probabilities,
+            scale=math.sqrt(min(parameters.classes, _MOST_SCALED) / 4.0) if self._has_variances else 1.0,
+            numbers=np.zeros((5 + ROOM) * parameters.classes),
+        )
+
+    @classmethod
+    def width(cls, parameters: MultinomialParameters) -> int:
+        """One sub-model per class."""
+        return parameters.classes
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions: one set for layers that know the variance of a prediction, one for others."""
+        if self._has_variances:
+            return Kernels(learn_posterior, predict, importance_to_posterior)
+        return Kernels(learn_gradient, predict, importance_to_gradient)
+
+    def lacking(self, name: str) -> "Reduction | None":
+        """As of other layers; with variances below nothing more is asked of it for h_min."""
+        return None if name == "importance_to" and self._has_variances else super().lacking(name)
+
+    @property
+    def score_count(self) -> int:
+        """One score per class."""
+        return int(self.parameters.classes)
+
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """Unless its parameters ask for plain scores."""
+        return bool(self.parameters.probabilities)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register multinomial logistic regression."""
+    register(Multinomial)
