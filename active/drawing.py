@@ -175,17 +175,6 @@ class Scores:
                 file.write(np.delete(block, without[low:high] - first).data)
         return self._mapped("left", np.float64)
 
-    def lines_of(self, numbers: NDArray[np.int64], without: NDArray[np.int64]) -> list[str]:
-        """The lines of some examples, in the order of the pool.
-
-        Args:
-            numbers: of the examples, among all but some, ascending.
-            without: the places of those, ascending.
-        """
-        places = places_among(numbers, without)
-        wanted = set(places.tolist())
-        return [entry.line for place, _, entry, _ in self.named(distinct(self.key[places])) if place in wanted]
-
     def places_of(self, keys: NDArray[np.uint64]) -> Iterator[int]:
         """The places of all examples with one of some keys, ascending."""
         for first in range(0, len(self.key), _ROWS):
@@ -236,19 +225,6 @@ class Scores:
                 raise DataError(at(source, entry.number, 1, text))
             found.append(place)
         return np.array(found, np.int64)
-
-
-def places_among(numbers: NDArray[np.int64], without: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of examples in a pool, from their numbers among all of it but some.
-
-    Args:
-        numbers: from 0.
-        without: the places of those, ascending.
-
-    >>> places_among(np.array([0, 1, 2]), np.array([1, 3]))
-    array([0, 2, 4])
-    """
-    return numbers + np.searchsorted(without - np.arange(len(without)), numbers, "right")
 
 
 def _at(entries: Iterator[tuple[int, Entry]], place: int) -> Entry | None:

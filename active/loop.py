@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hutch.active.drawing import Scores, choose, distinct, places_among, smallest
+from hutch.active.drawing import Scores, choose, distinct, smallest
 from hutch.active.entries import Event, Round
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
 from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
-from hutch.active.rounds import diverse_round, first_round
 from hutch.active.store import Store
+from hutch.active.typical import first_round
 from hutch.active.undo import taken_back
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, UsageError, at
@@ -132,19 +132,15 @@ def ask(
             return []
         if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
             seed = [chain.config.seed, len(store.rounds())]
-            if not layer.declared("one_pass"):
-                drawn = smallest(left, count)
-            elif int(layer.progress["bought"][0]) == 0:
-                drawn = first_round(chain, scores, asked, count, seed)
-            else:
-                drawn = diverse_round(chain, scores, left, asked, count)
+            knows = int(layer.progress["bought"][0]) > 0 or not layer.declared("one_pass")
+            drawn = smallest(left, count) if knows else first_round(chain, scores, asked, count, seed)
             examples = count
             chances = np.ones(count)
         else:
             layer.pool_probabilities(left, count, out=left)
             drawn, examples = choose(left, [chain.config.seed, len(store.rounds())]), len(left)
             chances = left[drawn]
-        places = places_among(drawn, asked)
+        places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
         chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
         requests, seen = [], {}
         for place, id, entry, _ in scores.named(distinct(scores.key[places])):

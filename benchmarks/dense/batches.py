@@ -8,8 +8,7 @@ and random projections and features of them; a seed is another split into 80% po
 ten classes are twice as great. All learn by `bayesian_linear`, under `one_against_all` where there are more than two
 classes.
 
-Rules: `random`; `margin`, the least distance to the threshold or of the two highest scores; `diverse`, the same of two
-classes with a variance that falls with each row chosen, which `hutch active ask` takes; `entropy` of the class
+Rules: `random`; `margin`, the least distance to the threshold or of the two highest scores; `entropy` of the class
 probabilities (of two classes, that is margin); `budget`, as `hutch active ask` draws; `BADGE` (J. Ash and others, "Deep
 batch active learning by diverse, uncertain gradient lower bounds", 2020), k-means++ on the gradients (p - y) x of the
 predicted label y. First batches: `random`; `k-means++` on the rows; `typical`, the row nearest to the centre of each
@@ -27,9 +26,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import StandardScaler
 
 from hutch.active.drawing import choose, smallest
-from hutch.active.rounds import unlike
 from hutch.chain import Chain
-from hutch.core.batch import joined
 
 STRATEGIES = (
     ("random", "random"),
@@ -38,7 +35,6 @@ STRATEGIES = (
     ("random", "budget"),
     ("random", "BADGE"),
     ("typical", "margin"),
-    ("typical", "diverse"),
     ("typical", "budget"),
     ("typical", "BADGE"),
     ("k-means++", "margin"),
@@ -123,8 +119,6 @@ def batch_of(rule, chain, rows, count, classes, random):
         scores = chain.predict(rows, np.ones(len(rows))).astype(float)
         if rule in ("margin", "entropy"):
             return smallest(np.abs(scores), count)
-        if rule == "diverse":
-            return np.sort(unlike(np.abs(scores), *chain.layers[-1].covariances(joined(*chain.batches(rows))), count))
         return spread([1 / (1 + np.exp(np.abs(scores)))[:, None], rows], count, random)
     scores = chain.scores(rows, np.ones(len(rows))).astype(float)
     if rule == "margin":
@@ -187,7 +181,7 @@ def main():
         total = min(options.labels, int(0.4 * len(labels)) // batch * batch)
         chance = None
         for start, rule in STRATEGIES:
-            if rule not in ("random", *options.rules) or rule == ("entropy" if labels.max() == 1 else "diverse"):
+            if (rule == "entropy" and labels.max() == 1) or rule not in ("random", *options.rules):
                 continue
             began = time.process_time()
             found = np.array([errors(task, start, rule, seed, batch, total) for seed in range(options.seeds)])

@@ -25,9 +25,8 @@ from sklearn.preprocessing import StandardScaler
 
 from hutch.active.drawing import choose, smallest
 from hutch.active.estimate import LossSums, score_interval
-from hutch.active.rounds import typical, unlike
+from hutch.active.typical import typical
 from hutch.chain import Chain
-from hutch.core.batch import joined
 
 BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
 LABELS = (50, 100, 150, 200, 250, 300, 350, 400)
@@ -228,11 +227,10 @@ def streamed(budget, rule, seed):
     return error_of(chain, test), *found
 
 
-def pooled(rule, seed, batch, by_chance=False, diverse=True, total=200):
+def pooled(rule, seed, batch, by_chance=False, total=200):
     """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels.
 
-    With `margin` the first round is of typical rows, unless it is by chance, and the others are diverse, unless they
-    are the nearest as they are.
+    With `margin` the first round is of typical rows, unless it is by chance.
     """
     (rows, labels), (train, test) = odd_or_even(), divided(seed)
     chain = asking(seed, rule=rule, simulation=False)
@@ -244,9 +242,6 @@ def pooled(rule, seed, batch, by_chance=False, diverse=True, total=200):
         layer.trace(0)
         if rule == "margin" and bought == 0 and not by_chance:
             drawn = typical(rows[train].astype(float), batch, [seed, 0])
-        elif rule == "margin" and diverse:
-            others = joined(*chain.batches(rows[train[left]]))
-            drawn = np.sort(unlike(scores, *chain.layers[1].covariances(others), batch))
         elif rule == "margin":
             drawn = smallest(scores, batch)
         else:
@@ -306,15 +301,14 @@ def choice(options):
             )
         print(f"| stream, `{rule}` | | | | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
     rounds = (
-        ("budget", 10, False, True, ""),
-        ("margin", 10, True, False, ", the first by chance, the others the nearest"),
-        ("margin", 10, False, False, ", the first typical, the others the nearest"),
-        ("margin", 10, False, True, ", the first typical, the others diverse"),
-        ("margin", 1, True, True, ""),
-        ("random", 10, False, True, ""),
+        ("budget", 10, False, ""),
+        ("margin", 10, True, ", the first by chance"),
+        ("margin", 10, False, ", the first typical"),
+        ("margin", 1, True, ""),
+        ("random", 10, False, ""),
     )
-    for rule, size, by_chance, diverse, told_so in rounds:
-        runs = [pooled(rule, seed, size, by_chance, diverse) for seed in seeds]
+    for rule, size, by_chance, told_so in rounds:
+        runs = [pooled(rule, seed, size, by_chance) for seed in seeds]
         cells = [*np.mean([errors for errors, _ in runs], axis=0)]
         cells.append(np.mean([batch_error(places, tests[k]) for k, (_, places) in enumerate(runs)]))
         told = " | ".join(f"{cell:.4f}" for cell in cells)
@@ -328,24 +322,19 @@ def curves(options):
     bar = 1.02 * np.mean([passive(seed) for seed in seeds])
     print(f"all labels: {bar / 1.02:.4f}; within 2%: {bar:.4f}\n")
     print(f"| | {' | '.join(map(str, LABELS))} | first | stable |\n|---|" + "---|" * (len(LABELS) + 2))
-    pools = [("pool", *kind) for kind in (("budget", 10, True), ("margin", 10, False), ("margin", 10, True))]
-    for way, rule, size, diverse in (
-        *(("stream", rule, 0, True) for rule in ("budget", "margin", "random")),
-        *pools,
-        ("pool", "margin", 1, True),
-        ("pool", "random", 10, True),
-    ):
-        if way == "stream":
+    ways = [(size, rule) for size in (0, 10) for rule in ("budget", "margin", "random")]
+    for size, rule in [*ways, (1, "margin")]:
+        way = "pool" if size else "stream"
+        if not size:
             found = [[np.mean([streamed(n / count, rule, seed)[0] for seed in seeds]) for n in LABELS]]
         else:
-            found = [pooled(rule, seed, size, False, diverse, last)[0] for seed in seeds]
+            found = [pooled(rule, seed, size, total=last)[0] for seed in seeds]
         errors = np.mean(found, axis=0)
         passing = errors <= bar
         first = LABELS[int(passing.argmax())] if passing.any() else "never"
         stable = LABELS[int(len(LABELS) - np.logical_and.accumulate(passing[::-1]).sum())] if passing[-1] else "never"
         cells = [f"{way}, `{rule}`", *(f"{error:.4f}" for error in errors), str(first), str(stable)]
         cells[0] += f", rounds of {size}" if size else ""
-        cells[0] += "" if diverse else ", the nearest"
         print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -287,18 +287,6 @@ class Reduction(ABC):
         """Address of an int64 that grows whenever its predictions may change by learning; 0 if there is none."""
         return 0
 
-    def covariances(self, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Of a base learner with a posterior, what the covariances of its predictions follow from; None: it has none.
-
-        Args:
-            batch: the examples.
-
-        Returns:
-            float64 (examples, n) both: the covariance of the predictions of examples i and j is the inner product of
-            row i of the first and row j of the second.
-        """
-        return None
-
     def declared(self, attribute: str) -> Any:
         """Its `takes` or `predicts`, or that of the nearest layer below that says it."""
         own = getattr(self, attribute)

@@ -32,7 +32,7 @@ from hutch.reductions.bayesian_linear.kernels import (
     sensitivity_full,
     sensitivity_low_rank,
 )
-from hutch.reductions.bayesian_linear.low_rank import check_low_rank, low_rank_size, products_low_rank, workspace_size
+from hutch.reductions.bayesian_linear.low_rank import check_low_rank, low_rank_size, workspace_size
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
 from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.layer import Linear
@@ -40,7 +40,6 @@ from hutch.reductions.linear.layer import Linear
 _FULL = 512
 _RANK = 32
 _MOST_BYTES = 1 << 33
-_MOST_NUMBERS = 1 << 24
 
 Positive = Annotated[float, Within(gt=0)]
 
@@ -177,28 +176,6 @@ class BayesianLinear(Reduction):
     def means(self) -> NDArray[np.float64]:
         """The posterior means, float64 (sub-models, dimension + 1), the constant's last; a copy."""
         return self._means.copy()
-
-    def covariances(self, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """What the covariances of predictions follow from: that of examples i and j is rows[i] · products[j].
-
-        Args:
-            batch: examples that were predicted before; of namespaces beside the dense one nothing is told.
-
-        Returns:
-            float64 (examples, dimension + 1): the rows, the constant last; and the first sub-model's covariance times
-            each of them. None if that would take more than 128 MB each.
-        """
-        if len(batch) * self._means.shape[1] > _MOST_NUMBERS:
-            return None
-        rows, group = self._dense.rows(batch), self._groups[0]
-        if self._rank is None:
-            products = rows @ self._matrices[0].reshape(rows.shape[1], -1)
-        else:
-            products = products_low_rank(self._matrices[0], self._rank, rows)
-        if group["learners"]:
-            added, along = group["added"] / group["learners"], self._directions[0]
-            products -= np.outer(rows @ along, along) * (added / (1.0 + added * group["spread"]))
-        return rows, products
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""

@@ -60,21 +60,6 @@ def workspace_size(size: int, rank: int) -> int:
     return 64 + size + 2 * rows + 2 * rows * rows + 3 * rows + rank * size
 
 
-def products_low_rank(numbers: NDArray[np.float64], rank: int, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A covariance, without what waits, times each of some rows; the twin of `multiply_low_rank` for many.
-
-    Args:
-        numbers: of the covariance.
-        rank: of what a compression keeps.
-        rows: float64 (rows, size).
-    """
-    size, count = rows.shape[1], int(numbers[-1])
-    diagonal, outer = numbers[:size], numbers[size : size * (1 + 2 * rank)].reshape(2 * rank, size)[:count]
-    found: NDArray[np.float64] = rows / diagonal
-    scaled = outer / diagonal
-    return found - np.linalg.solve(np.eye(count) + scaled @ outer.T, outer @ found.T).T @ scaled
-
-
 @inlined
 def _parts(s, number):
     """a, V, L, and the count of V's rows."""

@@ -2,9 +2,8 @@
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
-from hutch.core.batch import CONSTANT_NAMESPACE, Batch
+from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.kernel.abi import float32s_at, int64s_at, uint32s_at
@@ -99,27 +98,6 @@ class DenseNamespace:
         self.id = namespace_id(namespace, parser.namespaces)
         self.first = hash_namespace(namespace, parser.hash_seed, parser.hash) & self._mask
         self._met = 0
-
-    def rows(self, batch: Batch) -> NDArray[np.float64]:
-        """The rows of examples that `check` has accepted, as `read_dense` reads them, each with its constant.
-
-        Args:
-            batch: the examples.
-
-        Returns:
-            float64 (examples, dimension + 1): the constant comes last.
-        """
-        found = np.zeros((len(batch), self._dimension + 1))
-        low, high = int(batch.row_namespaces[0]), int(batch.row_namespaces[-1])
-        ids = np.repeat(batch.namespace_id[low:high], np.diff(batch.namespace_ptr[low : high + 1]))
-        features = slice(int(batch.row_ptr[0]), int(batch.row_ptr[-1]))
-        indices, values = batch.indices[features].astype(np.int64), batch.values[features]
-        numbers = np.repeat(np.arange(len(batch)), np.diff(batch.row_ptr))
-        places = indices % self._dimension if self._hashed else (indices - self.first) & self._mask
-        places = np.where(ids == CONSTANT_NAMESPACE, self._dimension, places)
-        read = (ids == self.id) | (ids == CONSTANT_NAMESPACE)
-        np.add.at(found, (numbers[read], places[read]), values[read])
-        return found
 
     def check(self, batch: Batch) -> None:
         """Refuse features without a place and values that are not finite.

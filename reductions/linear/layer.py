@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, Batch
-from hutch.core.chain.limits import POSITIVE, Limits
+from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -248,8 +248,8 @@ class Linear(Reduction):
         }
 
     def limits(self) -> Mapping[str, Limits]:
-        """All are sums or factors."""
-        return dict.fromkeys(self.saved(), POSITIVE)
+        """All are sums or factors; labels that a loss is not made for may draw weights away from 0, as in VW."""
+        return dict.fromkeys(self.saved(), POSITIVE) | {"regularization": FINITE}
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Forget what was gathered for an example of the batch before."""
