@@ -26,6 +26,7 @@ from hutch.plugins.manager import installed
 
 _MEMORY, _SECONDS = 900 << 20, 150
 _C = {"classes": 3}
+_WORDS = {"namespace": "w", "dimension": 8, "features": "hashed"}
 _ROW: dict[str, Any] = {
     "namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6
 }  # fmt: skip
@@ -37,7 +38,7 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
         {"rule": "vw", "mellowness": 1.0},
         {"rule": "margin", "budget": 0.5, "memory": 0.02},
     ],
-    "bayesian_linear": [{"namespace": "w", "dimension": 8, "features": "hashed", "loss": "logistic", "rank": 2}],
+    "bayesian_linear": [{**_WORDS, "loss": "logistic", "rank": 2}, {**_WORDS, "loss": "squared"}],
     "boost": [{"learners": 2}],
     "class_bandit": [{**_C, "type": "ips"}, {**_C, "type": "dr"}, _C],
     "crowd_em": [{**_C, "worker": "u", "slots": 4}, {**_C, "worker": "u", "slots": 8, "passes": 2}],
@@ -55,6 +56,7 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
     "link": [{"function": "logistic"}, {}],
     "low_rank_quadratic": [{"pairs": [{"namespaces": ["w", "u"], "rank": 2}]}],
     "merge_namespaces": [{"names": {"u": "w"}}],
+    "multinomial": [_C, {**_C, "probabilities": False}],
     "nat_oem": [{"mode": "step"}, {"boundary": "label"}, {"boundary": "drift"}],
     "ngrams": [{"size": 2}, {"size": 3, "skips": 1}],
     "one_against_all": [_C, {**_C, "probabilities": True}],

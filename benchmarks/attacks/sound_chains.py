@@ -26,7 +26,9 @@ _CSOAA: list[Any] = [{"cost_sensitive_one_against_all": {"classes": 3}}, "linear
 _CLASS_BANDIT = [{"class_bandit": {"classes": 3}}, *_CSOAA]
 _CROWD = {"classes": 3, "worker": "u", "slots": 4}
 _ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
-_BAYESIAN = {"bayesian_linear": {"namespace": "w", "dimension": 8, "features": "hashed", "loss": "logistic"}}
+_MULTINOMIAL = {"multinomial": {"classes": 3}}
+_ROW_OF_WORDS = {"namespace": "w", "dimension": 8, "features": "hashed"}
+_BAYESIAN = {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "logistic"}}
 _PAIRS = [{"namespaces": ["w", "u"], "rank": 2}]
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
@@ -44,6 +46,8 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
     "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
     "one_against_all": ([{"one_against_all": {"classes": 3}}, "linear"], CLASSES),
+    "multinomial": ([_MULTINOMIAL, {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "squared"}}], CLASSES),
+    "multinomial over linear": ([_MULTINOMIAL, "linear"], CLASSES),
     "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
     "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": _PAIRS}}, "linear"], PLAIN),

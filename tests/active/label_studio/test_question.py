@@ -25,7 +25,7 @@ def test_an_alias_is_the_choice():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("<View", "is no XML"),
+        ("<View", "is not XML"),
         ("<View/>", "has no <Choices>"),
         ('<View><Choices name="q" choice="multiple"/></View>', "takes several choices"),
         ('<View><Choices name="q"><Choice value="1"/></Choices></View>', "no choice for -1, got 1"),
