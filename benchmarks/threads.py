@@ -23,7 +23,6 @@ from pathlib import Path
 from speed import CLICKS, LOGISTIC, MARK, PAGE, ROOT, about, data
 
 CLASSES = 20
-FEW = 10
 CROWDS = ("two_level", "dawid_skene", "nominal")
 
 
@@ -147,29 +146,20 @@ def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runne
     words = data(folder, "words", round(500_000 * scale))
     clicks = data(folder, "clicks", round(500_000 * scale))
     classes = f"{LOGISTIC} --oaa {CLASSES}"
-    few = f"{LOGISTIC} --oaa {FEW}"
     items = round(200_000 * scale)
     found: dict[str, tuple[str, Callable[[], Runner]]] = {
         "machine": ("the machine itself: SHA-256 of 512 MiB", hashing),
-        "words": ("predict a bag of words from text", lambda: prediction(words, LOGISTIC, folder)),
-        "cache": ("the same from the cache", lambda: prediction(words, LOGISTIC, folder, cached=True)),
+        "cache": ("predict a bag of words from the cache", lambda: prediction(words, LOGISTIC, folder, cached=True)),
         "classes": (
             f"predict {CLASSES} classes, one against all, from text",
             lambda: prediction(of_classes(words, CLASSES), classes, folder),
         ),
         "clicks-q": ("predict ad clicks with -q ic, from text", lambda: prediction(clicks, f"{CLICKS} -q ic", folder)),
     }
-    for name, options, count, cached in (
-        ("learn-few", few, FEW, False),
-        ("learn-few-cache", few, FEW, True),
-        ("learn", classes, CLASSES, False),
-        ("learn-cache", classes, CLASSES, True),
-    ):
+    for name, cached in (("learn", False), ("learn-cache", True)):
         found[name] = (
-            f"learn {count} classes, one against all, from {'the cache' if cached else 'text'}",
-            lambda options=options, count=count, cached=cached: learning(
-                of_classes(words, count), options, folder, cached
-            ),
+            f"learn {CLASSES} classes, one against all, from {'the cache' if cached else 'text'}",
+            lambda cached=cached: learning(of_classes(words, CLASSES), classes, folder, cached),
         )
     for model in CROWDS:
         found[model] = (f"batch EM of {items * 5:,} labels, {model}", lambda model=model: crowd(model, items))

@@ -149,7 +149,8 @@ def test_learning_goes_on_exactly() -> None:
 def test_one_example_may_be_predicted_while_a_row_is_reported() -> None:
     chain, found, lines = Chain.from_config(CLASSES), [], lines_of(60, 9)
     progress = Progress(chain, Schedule(), [lambda event: found.append(float(chain.predict(lines[0])[0]))])
-    with patch("hutch.core.run.learning.WORTH", 0):
+    here = "hutch.core.run.learning"
+    with patch(f"{here}.WORTH", 0), patch(f"{here}.FEWEST", 1):
         run_passes(chain, Data(chain, lines), progress, threads=2)
     assert len(found) > 3 and set(found) <= set(range(1, 10))
     np.testing.assert_array_equal(chain.arrays()["weights"], story(CLASSES, lines, 1)[0]["weights"])
@@ -187,6 +188,7 @@ def test_losses_of_a_plugin_count_their_failures_in_one_chain() -> None:
 def test_files_teach_the_same(tmp_path: Path, passes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path, found = tmp_path / "data.vw", []
     path.write_text("".join(f"{line}\n" for line in lines_of(4_000, 9)))
+    monkeypatch.setattr("hutch.core.run.learning.FEWEST", 1)
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("HUTCH_THREADS", threads)
         with patch.object(Apart, "learn", autospec=True, side_effect=Apart.learn) as learn:

@@ -25,7 +25,7 @@ def batches(chain: Chain, *texts: str, fails: bool = False) -> Iterator[Batch]:
         raise DataError("no more of it")
 
 
-def made(classes: int = 10) -> Chain:
+def made(classes: int = 16) -> Chain:
     return Chain.from_config({"weights": {"bits": 8}, "chain": [{"one_against_all": {"classes": classes}}, "linear"]})
 
 
@@ -47,8 +47,8 @@ def test_small_batches_are_one_threads() -> None:
     assert chain.statistics.examples == 3 * 1700 + 2
 
 
-@pytest.mark.parametrize(("classes", "threads", "by"), [(7, 2, 1), (8, 2, 2), (8, 5, 2), (12, 5, 3), (10, 1, 1)])
-def test_a_thread_has_four_sub_models_at_least(classes: int, threads: int, by: int) -> None:
+@pytest.mark.parametrize(("classes", "threads", "by"), [(15, 2, 1), (16, 2, 2), (16, 5, 2), (24, 5, 3), (16, 1, 1)])
+def test_a_thread_has_eight_sub_models_at_least(classes: int, threads: int, by: int) -> None:
     chain = made(classes)
     learners = Learners(chain, threads)
     assert learned(chain, learners, LARGE * 2) == [by > 1]
@@ -58,8 +58,8 @@ def test_a_thread_has_four_sub_models_at_least(classes: int, threads: int, by: i
 @pytest.mark.parametrize(
     ("classes", "linear", "bounds"),
     [
-        (10, {}, [0, 4, 10]),
-        (11, {}, [0, 4, 11]),
+        (15, {}, None),
+        (19, {}, [0, 8, 19]),
         (16, {}, [0, 8, 16]),
         (20, {}, [0, 12, 20]),
         (33, {"adaptive": False, "normalized": False}, [0, 16, 33]),
