@@ -132,6 +132,23 @@ def test_what_is_strange_is_left_to_typer_or_read_as_typer_reads_it(line: tuple[
     assert found is None or found[1] == as_typer_reads(name)(words)
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "found"),
+    [
+        ("serve", ["model", "--port", "65535"], {"port": 65535}),
+        ("serve", ["model", "--port", "65536"], None),
+        ("serve", ["model", "--port", "-1"], None),
+        ("evaluate", ["log.vw", "-C", "chain.yaml", "--confidence", "1"], None),
+        ("predict", ["-i", "model", "--", "--json", "-"], {"data": ["--json", "-"], "json": False}),
+        ("predict", ["-i", "model", "---", "data.vw"], None),
+    ],
+)
+def test_ranges_and_what_stands_behind_two_dashes(name: str, words: list[str], found: dict[str, Any] | None) -> None:
+    read = understood(ALL[name], words)
+    assert (None if read is None else read[1].items() >= (found or {}).items()) is (None if found is None else True)
+    assert (as_typer_reads(name)(words) is None) is (found is None)
+
+
 def test_a_value_in_the_environment_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["--store", "labels.db"]
     for wanted in (True, False):
