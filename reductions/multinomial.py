@@ -284,6 +284,7 @@ class Multinomial(Detecting):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    learns_any_label = False
 
     def __init__(self, parameters: MultinomialParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -167,6 +167,7 @@ class Reduction(ABC):
             a second observation: layers above do not show it one twice of their own accord; None: as the layer below.
         predicts_alone: True if a prediction depends only on its example and on what has been learned, not on examples
             or counters before it, so that several threads may predict parts of the data. It may be a property.
+        learns_any_label: False if nothing is learned from a label that is not one of its classes.
         teaches_by_labels: True if the examples alone say which sub-models of the layer below it asks and teaches, in
             which order and what, never a prediction, so that several threads may each teach some of them; none is
             called more than three times for an example, and once more for each of its costs.
@@ -202,6 +203,7 @@ class Reduction(ABC):
     exact_updates: ClassVar[bool] = False
     one_pass: ClassVar[bool | None] = None
     predicts_alone: bool = False
+    learns_any_label: ClassVar[bool] = True
     teaches_by_labels: ClassVar[bool] = False
     learns_apart: tuple[str, ...] | None = None
     statistics: ClassVar[tuple[str, ...]] = ()
@@ -300,7 +302,7 @@ class Reduction(ABC):
         return self.context.below.first_class if self.context.below else 1
 
     def accepts(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Which labels it is made for, bool (labels); it learns from the others all the same."""
+        """Which labels it is made for, bool (labels); see `learns_any_label` for the others."""
         takes, below = self.declared("takes"), self.context.below
         if takes is Labels.MULTICLASS and self.classes is not None:
             return (labels >= self.first_class % 2) & (labels <= self.classes - (self.first_class == 0))

@@ -76,7 +76,9 @@ class Unexpected:
             self._told = True
             such = f"label {self.first:g}" if self.labels == 1 else f"{self.labels} labels such as {self.first:g}"
             them = "it" if self.labels == 1 else "them"
-            what = f"this chain is not made for {them}, but learned from {them} all the same"
+            learned = all(layer.learns_any_label for layer in self._engine.layers)
+            done = f"but learned from {them} all the same" if learned else f"and learned nothing from {them}"
+            what = f"this chain is not made for {them}, {done}"
             yield f"{such} (example {self._example}): {what}{self._wanted()}"
         if np.isnan(self._engine.statistics.sum_loss) and not self._told_loss:
             self._told_loss = True
@@ -100,7 +102,7 @@ class Unexpected:
 
     def _wanted(self) -> str:
         """Which classes are wanted, if labels are classes."""
-        first, classes = self._engine.layers[0].first_class % 2, self._engine.layers[0].classes
+        first, classes = min(self._engine.layers[0].first_class, 1), self._engine.layers[0].classes
         if self._engine.takes is not Labels.MULTICLASS or classes is None:
             return ""
         return f", wanted classes from {first} to {first + classes - 1}"

@@ -231,3 +231,12 @@ def test_is_a_classifier_of_scikit_learn():
     linear = HutchClassifier([{"multinomial": {}}, "linear"]).fit(rows, names)
     scores = rows @ linear.coef_.T + linear.intercept_
     np.testing.assert_allclose(softmax(scores), linear.predict_proba(rows), rtol=1e-3, atol=1e-5)
+
+
+def test_a_label_that_is_not_a_class_is_said_to_teach_nothing():
+    chain = Chain.from_config({"chain": [{"multinomial": {"classes": 3}}, "linear"]})
+    with pytest.warns(
+        UserWarning, match=r"label 4 .*not made for it, and learned nothing from it, wanted classes from 1"
+    ):
+        chain.learn(["1 | a", "4 | b"])
+    assert chain.scores(["| b"])[0, 0] == pytest.approx(chain.scores(["| c"])[0, 0])
