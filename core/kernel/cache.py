@@ -1,8 +1,9 @@
 """Where compiled kernels live on disk, and the decorators that put them there.
 
 Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. The
-directory's name therefore carries a hash of every source that a kernel can reach: the files of Hutch that its own file
-imports, directly or not, and for a plugin's kernel all of the plugin's package too.
+directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of every source that a
+kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its imports in any way,
+so the key of its kernels covers all of its package and all that `hutch.plugin` hands on.
 """
 
 import ctypes
@@ -26,10 +27,11 @@ from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, nu
 from hutch.core.kernel.decorators import Deferred
 from hutch.core.kernel.turns import turn
 from hutch.core.moved import current
+from hutch.core.version import version
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: begins with plain letters
-_HANDED_ON = re.compile(r"from hutch\.([\w.]+) import (\w+)")
+_MODULES = re.compile(r"import (?:[\w., ]+, *)?hutch\.([\w.]+)")
 _OWN_FILE = os.path.realpath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
@@ -62,28 +64,22 @@ def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
     if path == _OWN_FILE:  # what this file imports keeps code and does not make it
         return digest, ()
     found = []
-    for dotted, names in _IMPORTS.findall(content.decode("utf-8")):
+    text = content.decode("utf-8")
+    for dotted, names in _IMPORTS.findall(text):
         found += _files_of(dotted, re.findall(r"\w+", names))
+    for dotted in _MODULES.findall(text):
+        found += _files_of(dotted, [])
     return digest, tuple(filter(_is_file, found))
 
 
 def _files_of(dotted: str, names: list[str]) -> list[str]:
     """The files that some names of a module of Hutch may come from."""
-    if dotted == "plugin":  # it only re-exports what others define
-        return [file for name in names for file in _files_of(_handed_on().get(name, ""), [])]
+    if dotted == "plugin":
+        return [_plugin_source()]
     place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
     if _is_file(f"{place}.py"):
         return [f"{place}.py"]
     return [f"{place}{os.sep}{name}.py" for name in ("__init__", *names)]  # a package: its names may be modules
-
-
-@cache
-def _handed_on() -> dict[str, str]:
-    """The module of Hutch, without `hutch.`, that defines each name of `hutch.plugin`."""
-    spec = find_spec("hutch.plugin")  # read, not imported
-    assert spec is not None and spec.origin is not None
-    with open(spec.origin, encoding="utf-8") as file:
-        return {name: dotted for dotted, name in _HANDED_ON.findall(file.read())}
 
 
 _is_file = cache(os.path.isfile)
@@ -113,11 +109,28 @@ def source_digest(source: str) -> str:
 
 
 @cache
-def _package_digest(root: Path) -> str:
+def _digest_of_all(root: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(source_digest(str(path)).encode())
     return digest.hexdigest()[:16]
+
+
+@cache
+def _of_every_kernel() -> str:
+    """What the machine code of any kernel depends on: Hutch's version, and the sources of this room."""
+    digest = hashlib.sha256(version().encode())
+    for path in sorted(Path(_OWN_FILE).parent.glob("*.py")):
+        digest.update(_source(str(path))[0])
+    return digest.hexdigest()[:8]
+
+
+@cache
+def _plugin_source() -> str:
+    """The file of `hutch.plugin`, which only re-exports what others define."""
+    spec = find_spec("hutch.plugin")  # read, not imported
+    assert spec is not None and spec.origin is not None
+    return os.path.realpath(spec.origin)
 
 
 @cache
@@ -159,10 +172,13 @@ def _directory(file: str, module: str) -> Path | None:
 
 
 def _key(source: str, module: str) -> str:
-    key = f"{module}-{source_digest(source)}"
+    key = f"{module}-{_of_every_kernel()}-{source_digest(source)}"
     top = module.split(".")[0]
+    if top == "hutch":
+        return key
     init = Path(getattr(sys.modules.get(top), "__file__", None) or source).resolve()
-    return key if top == "hutch" or init.name != "__init__.py" else f"{key}-{_package_digest(init.parent)}"
+    package = _digest_of_all(init.parent) if init.name == "__init__.py" else ""
+    return f"{key}-{hashlib.sha256(f'{source_digest(_plugin_source())} {package}'.encode()).hexdigest()[:16]}"
 
 
 def _dispatcher(function: Callable[..., Any], directory: Path | None, **options: Any) -> Any:

@@ -89,12 +89,52 @@ def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
     assert not {"read.py", "object_store.py", "atomic.py"} & reached
 
 
-def test_what_a_plugin_imports_from_one_place_is_found_where_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("from hutch.plugin import compiled, example_of", ""),
+        ("import hutch.plugin as h", "h."),
+        ("import hutch.plugin", "hutch.plugin."),
+        ("import os, hutch.plugin as h", "h."),
+        ("from hutch import plugin", "plugin."),
+        ("from importlib import import_module; h = import_module('hutch.' + 'plugin')", "h."),
+        ("import hutch.core.kernel.abi as abi, hutch.core.kernel.cache as h; h.example_of = abi.example_of", "h."),
+    ],
+)
+def test_a_plugin_is_compiled_again_when_the_records_change_however_it_imports(
+    tmp_path: Path, line: str, place: str
+) -> None:
+    root = Path(kernel_cache.__file__).parents[2]
+    shutil.copytree(root / "core", tmp_path / "hutch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("__init__.py", "plugin.py"):
+        shutil.copy(root / "src" / "hutch" / name, tmp_path / "hutch")
+    kernel = (
+        f"example_of = {place}example_of\n\n@{place}compiled\ndef length(at):\n    return example_of(at[0]).length\n"
+    )
+    (tmp_path / "theirs.py").write_text(f"{line}\n{kernel}")
+    program = """
+import numpy as np
+from hutch.core.kernel.abi import EXAMPLE
+from hutch.core.kernel.cache import compilations
+from theirs import length
+example = np.zeros(1, EXAMPLE)
+example["length"], example["values"] = 4, 5
+print(length(np.array([example.ctypes.data], np.uint64)), compilations())
+"""
+    for expected in ("4 1", "4 0"):
+        assert " ".join(run(tmp_path, tmp_path / "cache", program)[:2]) == expected
+    abi = tmp_path / "hutch" / "core" / "kernel" / "abi.py"
+    abi.write_text(
+        abi.read_text().replace("EXAMPLE = np.dtype(\n    [\n", "EXAMPLE = np.dtype(\n    [\n('new', 'u8'),\n")
+    )
+    assert " ".join(run(tmp_path, tmp_path / "cache", program)[:2]) == "4 1"
+
+
+def test_a_plugin_is_compiled_again_when_anything_handed_on_to_it_changes(tmp_path: Path) -> None:
     source = tmp_path / "theirs.py"
-    source.write_text("from hutch.plugin import (\n    Record,\n    helper,\n    kernel,\n)\n")
+    source.write_text("import hutch.plugin as h\nimport hutch.reductions.linear.kernels as kernels\n")
     reached = {Path(path).name for path in kernel_cache._reached(os.path.realpath(source))}
-    assert {"theirs.py", "abi.py", "decorators.py", "record.py"} <= reached
-    assert not {"losses.py", "reduction.py", "plugin.py"} & reached
+    assert {"theirs.py", "plugin.py", "abi.py", "losses.py", "hashing.py", "probabilities.py", "kernels.py"} <= reached
 
 
 def test_a_function_without_a_file_is_compiled_and_not_kept() -> None:
