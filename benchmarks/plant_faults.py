@@ -105,7 +105,7 @@ def plant(fault: Fault, folder: Path) -> bytes:
 
 def environment_of(folder: Path) -> dict[str, str]:
     """The variables of a run that imports the copy."""
-    return {**os.environ, "PYTHONPATH": str(folder / "typings"), "HUTCH_CACHE_DIR": str(folder.parent / "cache")}
+    return {**os.environ, "PYTHONPATH": str(folder / "src"), "HUTCH_CACHE_DIR": str(folder.parent / "cache")}
 
 
 def run_tests(tests: list[str], folder: Path, seed: int) -> tuple[str, str] | None:

@@ -93,12 +93,12 @@ def own_environment(folder: Path) -> Path:
     """An environment with Hutch as its users install it, installed anew when a source has changed."""
     settings = ROOT / "pyproject.toml"
     folders = tomllib.loads(settings.read_text(encoding="utf-8"))["tool"]["setuptools"]["package-dir"].values()
-    files = [settings, *sorted(path for each in folders for path in (ROOT / each).iterdir() if path.is_file())]
+    files = [settings, *sorted(path for each in folders for path in (ROOT / each).rglob("*.py"))]
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
     mark = folder / "sources.sha256"
     with tempfile.TemporaryDirectory() as copy:  # a build leaves files beside the sources, and takes up what it finds
         others = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "docs", "tests", "examples")
-        source = shutil.copytree(ROOT, Path(copy) / "hutch", ignore=others)
+        source = shutil.copytree(ROOT, Path(copy) / "hutch", symlinks=True, ignore=others)
         python = environment(folder, str(source))
         if not mark.exists() or mark.read_text() != digest:
             subprocess.run([python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", source], check=True)

@@ -39,10 +39,11 @@ def modules() -> dict[str, Path]:
 
 
 def room_of(module: str) -> str:
-    """The room of a module, as the path of its folder; a reduction in one file is a room of its own."""
-    path = modules()[module].relative_to(ROOT)
-    in_one_file = path.parent == Path("reductions") and path.stem != "__init__"
-    return str(path.with_suffix("") if in_one_file else path.parent)
+    """The room of a module, as its folder below the package; a reduction in one file is a room of its own."""
+    words = module.split(".")[1:]
+    in_one_file = words[:1] == ["reductions"] and len(words) == 2
+    is_folder = modules()[module].name == "__init__.py"
+    return "/".join(words if in_one_file or is_folder else words[:-1]) or "hutch"
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -164,7 +164,7 @@ def test_a_third_party_is_type_checked(tmp_path: Path) -> None:
         "[mypy-hutch.*]\nfollow_imports = silent\n"
         "[mypy-sklearn.*]\nignore_missing_imports = True\n"
     )
-    paths = f"{ROOT / 'typings'}"
+    paths = f"{ROOT / 'src'}"
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "theirs.py"],
         cwd=tmp_path,

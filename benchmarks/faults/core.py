@@ -4,22 +4,22 @@ from fault import Fault
 
 _LABEL, _NUMBERS, _HASHING = "core/text/label.py", "core/text/numbers.py", "core/text/hashing.py"
 _LEVELS, _TABLES, _COIN = (
-    "crowd/models/two_level_kernels.py",
-    "crowd/models/confusion_kernels.py",
-    "crowd/models/one_coin.py",
+    "src/hutch/crowd/models/two_level_kernels.py",
+    "src/hutch/crowd/models/confusion_kernels.py",
+    "src/hutch/crowd/models/one_coin.py",
 )
 _NATURAL, _INNER, _SCHEDULE, _DRIFT = (
-    "em/constrained/natural_kernel.py",
-    "em/base/inner.py",
-    "em/base/schedule.py",
-    "em/constrained/drift.py",
+    "src/hutch/em/constrained/natural_kernel.py",
+    "src/hutch/em/base/inner.py",
+    "src/hutch/em/base/schedule.py",
+    "src/hutch/em/constrained/drift.py",
 )
 _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/probabilities.py",
     "reductions/bandits/cost_ranges.py",
     "reductions/bandits/contextual_bandit.py",
 )
-_LOG = "serve/log.py"
+_LOG = "src/hutch/serve/log.py"
 
 _T = "tests/core/text/test_"
 _PARSER = [f"{_T}{name}.py" for name in ("parser", "parser_reference", "actions", "hashing", "eight")]

@@ -6,24 +6,25 @@ _SVMLIGHT, _CSV, _CELLS, _RECORDS, _CHUNKS = (
     f"core/data/{name}.py" for name in ("svmlight", "csv", "cells", "records", "chunks")
 )
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
-_STORE, _UNDO, _LOOP = (f"active/{name}.py" for name in ("store", "undo", "loop"))
-_METRICS, _GUARD, _SERVED, _LINES = "serve/metrics.py", "serve/guard.py", "serve/served.py", "core/net/lines.py"
-_PIECES, _PREDICTIONS = "distributed/pieces.py", "distributed/predictions.py"
+_STORE, _UNDO, _LOOP = (f"src/hutch/active/{name}.py" for name in ("store", "undo", "loop"))
+_METRICS, _GUARD, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "guard", "served"))
+_LINES = "core/net/lines.py"
+_PIECES, _PREDICTIONS = "src/hutch/distributed/pieces.py", "src/hutch/distributed/predictions.py"
 _JUDGES, _ALT_TEST, _SPAM, _AGREEMENT = (
-    "crowd/judges.py",
-    "crowd/alt_test.py",
-    "crowd/spam.py",
-    "crowd/quality/agreement.py",
+    "src/hutch/crowd/judges.py",
+    "src/hutch/crowd/alt_test.py",
+    "src/hutch/crowd/spam.py",
+    "src/hutch/crowd/quality/agreement.py",
 )
-_ORDINAL, _MIXED_STREAM = "crowd/models/ordinal_kernels.py", "crowd/mixed/stream_kernels.py"
+_ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream_kernels.py"
 _ALL_PAIRS, _EPSILON, _SAMPLE = (
     f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
 )
 _CLASS_BANDIT, _BAYESIAN = "reductions/class_bandits/class_bandit.py", "reductions/bayesian_linear/layer.py"
-_IN_THREADS, _PARTS, _ENGINE = "core/run/in_threads.py", "crowd/models/parts.py", "core/chain/engine.py"
+_IN_THREADS, _PARTS, _ENGINE = "core/run/in_threads.py", "src/hutch/crowd/models/parts.py", "core/chain/engine.py"
 _APART, _LEARNING = "core/chain/apart.py", "core/run/learning.py"
-_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "vw/json/kernel.py", "cli/em.py"
-_WORDS = "cli/shell/parse.py"
+_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
+_WORDS = "src/hutch/cli/shell/parse.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"

@@ -26,8 +26,12 @@ _RANK, _MERGE = "reductions/features/low_rank_quadratic.py", "reductions/feature
 _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py"
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
 _BLOCK, _ANCHOR = "reductions/crowd_em/block.py", "reductions/crowd_em/anchor.py"
-_NOMINAL, _STREAM = "crowd/models/nominal_stream.py", "crowd/models/two_level_stream.py"
-_BOUNDARY, _ENGINE, _REDUCTION = "em/constrained/boundary.py", "core/chain/engine.py", "core/chain/reduction.py"
+_NOMINAL, _STREAM = "src/hutch/crowd/models/nominal_stream.py", "src/hutch/crowd/models/two_level_stream.py"
+_BOUNDARY, _ENGINE, _REDUCTION = (
+    "src/hutch/em/constrained/boundary.py",
+    "core/chain/engine.py",
+    "core/chain/reduction.py",
+)
 
 FAULTS: tuple[Fault, ...] = (
     Fault("active", "the budget rule squares instead of taking the fourth power", _RULES,

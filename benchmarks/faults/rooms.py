@@ -6,17 +6,40 @@ _PEER = "tests/vw/test_bandit_peer.py"
 _EXPLORERS, _OFF = "reductions/bandits/explore_", "core/run/off_policy.py"
 _POSTERIOR, _COUNTS = f"{_EXPLORERS}posterior.py", "core/run/passes.py"
 _STUDIO, _TOLOKA, _PRODIGY, _TURK = (
-    f"crowd/exports/{name}.py" for name in ("label_studio", "toloka", "prodigy", "mturk")
+    f"src/hutch/crowd/exports/{name}.py" for name in ("label_studio", "toloka", "prodigy", "mturk")
 )
-_MIXED, _FORECAST, _GUARD, _PANEL = (f"crowd/mixed/{name}.py" for name in ("kernels", "forecast", "model", "panel"))
-_PAIRS, _SURE, _ORDERED = "crowd/pairs/kernels.py", "crowd/pairs/intervals.py", "crowd/models/ordered.py"
-_MEANS, _STACK, _QUESTIONS = "estimate/means.py", "estimate/stack.py", "estimate/questions.py"
-_MERGING, _ROUNDS, _SHARDS = "core/chain/merging.py", "distributed/rounds.py", "distributed/crowds.py"
-_STOPPING, _LOSS, _RULES = "active/stopping.py", "active/estimate.py", "reductions/active/rules.py"
-_FISHER, _KERNEL, _MISSING = "em/ppca/fisher.py", "em/constrained/fisher_kernel.py", "em/ppca/missing.py"
+_MIXED, _FORECAST, _GUARD, _PANEL = (
+    f"src/hutch/crowd/mixed/{name}.py" for name in ("kernels", "forecast", "model", "panel")
+)
+_PAIRS, _SURE, _ORDERED = (
+    "src/hutch/crowd/pairs/kernels.py",
+    "src/hutch/crowd/pairs/intervals.py",
+    "src/hutch/crowd/models/ordered.py",
+)
+_MEANS, _STACK, _QUESTIONS = (
+    "src/hutch/estimate/means.py",
+    "src/hutch/estimate/stack.py",
+    "src/hutch/estimate/questions.py",
+)
+_MERGING, _ROUNDS, _SHARDS = (
+    "core/chain/merging.py",
+    "src/hutch/distributed/rounds.py",
+    "src/hutch/distributed/crowds.py",
+)
+_STOPPING, _LOSS, _RULES = "src/hutch/active/stopping.py", "src/hutch/active/estimate.py", "reductions/active/rules.py"
+_FISHER, _KERNEL, _MISSING = (
+    "src/hutch/em/ppca/fisher.py",
+    "src/hutch/em/constrained/fisher_kernel.py",
+    "src/hutch/em/ppca/missing.py",
+)
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
-_LOG, _CHOICES, _SCHEMA, _LIMITS = "serve/log.py", "serve/choices.py", "serve/schema.py", "core/chain/limits.py"
+_LOG, _CHOICES, _SCHEMA, _LIMITS = (
+    "src/hutch/serve/log.py",
+    "src/hutch/serve/choices.py",
+    "src/hutch/serve/schema.py",
+    "core/chain/limits.py",
+)
 _REPLAYED = "reductions/active/layer.py"
 _SOFTMAX, _MULTINOMIAL = "core/loss/tilted_softmax.py", "reductions/multinomial.py"
 

@@ -1,9 +1,9 @@
 """Where compiled kernels live on disk, and the decorators that put them there.
 
 Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. The
-directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of every source that a
-kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its imports in any way,
-so the key of its kernels covers all of its package and all that `hutch.plugin` hands on.
+directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of every
+source that a kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its
+imports in any way, so the key of its kernels covers all of its package and all that `hutch.plugin` hands on.
 """
 
 import ctypes
@@ -34,6 +34,7 @@ _IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: be
 _MODULES = re.compile(r"import (?:[\w., ]+, *)?hutch\.([\w.]+)")
 _OWN_FILE = os.path.realpath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
+_ROOTS = (_ROOT, os.path.join(_ROOT, "src", "hutch"))  # in the repository some rooms of the package stand in the second
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
 _C_TYPES: dict[str, Any] = {
     **{name: getattr(ctypes, f"c_{name}") for name in ("int32", "int64", "uint32", "uint64")},
@@ -76,10 +77,10 @@ def _files_of(dotted: str, names: list[str]) -> list[str]:
     """The files that some names of a module of Hutch may come from."""
     if dotted == "plugin":
         return [_plugin_source()]
-    place = f"{_ROOT}{os.sep}{current(f'hutch.{dotted}')[6:].replace('.', os.sep)}"
-    if _is_file(f"{place}.py"):
-        return [f"{place}.py"]
-    return [f"{place}{os.sep}{name}.py" for name in ("__init__", *names)]  # a package: its names may be modules
+    path = current(f"hutch.{dotted}")[6:].replace(".", os.sep)
+    places = [f"{root}{os.sep}{path}" for root in _ROOTS]
+    inside = [f"{place}{os.sep}{name}" for place in places for name in ("__init__", *names)]  # names may be modules
+    return [f"{place}.py" for place in places + inside]
 
 
 _is_file = cache(os.path.isfile)

@@ -1,1 +1,0 @@
-../../src/hutch/__init__.py

@@ -1,1 +1,0 @@
-../../src/hutch/crowd_aggregator.py

@@ -1,1 +1,0 @@
-../../src/hutch/estimator_layers.py

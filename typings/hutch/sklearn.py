@@ -1,1 +1,0 @@
-../../src/hutch/sklearn.py
