@@ -1,8 +1,8 @@
 """Where compiled kernels live on disk, and the decorators that put them there.
 
 Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. A
-directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of every
-source that a kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its
+directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of all
+sources that a kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its
 imports in any way, so the key of its kernels covers all of its package and all that `hutch.plugin` hands on.
 """
 
