@@ -3,7 +3,7 @@
     python benchmarks/threads.py [--folder DIR] [--scale X] [--repeats N] [--threads N ...]
                                 [--only NAME ...] [--no-page]
 
-Predictions and learning are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of
+Predictions are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of
 labels in memory, in a process of its own. Numbers of threads alternate, the least time of each counts, and what comes
 out must be the same to the bit. Wall times say something on a machine that does nothing else.
 The first row is what the machine itself gains, with threads that have nothing in common.
@@ -81,25 +81,6 @@ def prediction(path: Path, options: str, folder: Path, cached: bool = False) -> 
     return run
 
 
-def learning(path: Path, options: str, folder: Path, cached: bool = False) -> Runner:
-    """Learns a file, by text or from the cache."""
-    name = hashlib.sha256(f"learn {path.name} {options}".encode()).hexdigest()[:12]
-    model, out = folder / f"{name}.model", folder / f"{name}.predictions"
-    cache = ["--cache_file", str(folder / f"{name}.cache")] if cached else []
-
-    def run(threads: int) -> Took:
-        from hutch.chain import Chain
-
-        command = ["vw", "-d", str(path), *options.split(), *cache, "-f", str(model), "-p", str(out), "--quiet"]
-        wall, cpu = hutch(*command, threads=threads)
-        digest = hashlib.sha256(out.read_bytes())
-        for array in Chain.load(model).arrays().values():
-            digest.update(array.tobytes())
-        return Took(wall, cpu, digest.hexdigest())
-
-    return run
-
-
 def hashing() -> Runner:
     """What threads of this machine gain where nothing stands between them: SHA-256 of eight pieces of memory."""
     pieces = [bytes([k]) * (1 << 26) for k in range(8)]
@@ -156,11 +137,6 @@ def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runne
         ),
         "clicks-q": ("predict ad clicks with -q ic, from text", lambda: prediction(clicks, f"{CLICKS} -q ic", folder)),
     }
-    for name, cached in (("learn", False), ("learn-cache", True)):
-        found[name] = (
-            f"learn {CLASSES} classes, one against all, from {'the cache' if cached else 'text'}",
-            lambda cached=cached: learning(of_classes(words, CLASSES), classes, folder, cached),
-        )
     for model in CROWDS:
         found[model] = (f"batch EM of {items * 5:,} labels, {model}", lambda model=model: crowd(model, items))
     return found
@@ -189,7 +165,7 @@ def section(rows: list[str], options: argparse.Namespace, load: str) -> str:
         MARK,
         "",
         "Written by `python benchmarks/threads.py`: whole processes of `hutch vw`, batch EM of labels in memory,",
-        f"the least of {options.repeats} runs each, in alternation. Predictions, models, posteriors and counts of",
+        f"the least of {options.repeats} runs each, in alternation. Predictions, posteriors and counts of",
         f"workers are the same to the bit. Measured on: {about(load)}, --scale {options.scale:g}.",
         "",
         f"| | {' | '.join(heads)} |",

@@ -121,7 +121,6 @@ class CostSensitiveOneAgainstAll(Detecting):
     Parameters: ClassVar[type[Parameters]] = CostSensitiveParameters
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS
-    teaches_by_labels = True
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
     def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:

@@ -86,7 +86,6 @@ class Link(Reduction):
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     predicts_alone = True
-    teaches_by_labels = True
 
     def __init__(self, parameters: LinkParameters, context: Context) -> None:
         super().__init__(parameters, context)

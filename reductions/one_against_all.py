@@ -203,7 +203,6 @@ class OneAgainstAll(Detecting):
     Parameters: ClassVar[type[Parameters]] = OneAgainstAllParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
-    teaches_by_labels = True
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
     def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:

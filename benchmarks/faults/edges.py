@@ -22,7 +22,6 @@ _ALL_PAIRS, _EPSILON, _SAMPLE = (
 )
 _CLASS_BANDIT, _BAYESIAN = "reductions/class_bandits/class_bandit.py", "reductions/bayesian_linear/layer.py"
 _IN_THREADS, _PARTS, _ENGINE = "core/run/in_threads.py", "src/hutch/crowd/models/parts.py", "core/chain/engine.py"
-_APART, _LEARNING = "core/chain/apart.py", "core/run/learning.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 _WORDS = "src/hutch/cli/shell/parse.py"
 
@@ -30,8 +29,6 @@ _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
     "threads": ["tests/core/run/test_in_threads.py", "tests/crowd/models/test_parts.py"],
-    _APART: ["tests/core/chain/test_apart.py"],
-    _LEARNING: ["tests/core/chain/test_apart.py", "tests/core/run/test_learning.py"],
     _SVMLIGHT: [f"{_DATA}readers.py", f"{_DATA}places.py", f"{_DATA}sources.py"],
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
     _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
@@ -152,17 +149,6 @@ FAULTS: tuple[Fault, ...] = (
           "for text in ():"),
     Fault("threads", "a twin begins without what layers learned", _ENGINE, "                array[...] = arrays[name]",
           "                pass"),
-    Fault("threads", "labels of other threads' classes do not widen the range", _APART,
-          "    widen(shared_of(example_of(example).shared), label)\n    return _0\n\n\n@kernel\ndef predict_own",
-          "    return _0\n\n\n@kernel\ndef predict_own"),
-    Fault("threads", "what is told of a class is the last one's again", _APART, "share.count += uint64(1)",
-          "share.count += uint64(0)"),
-    Fault("threads", "threads learn examples held out", _APART, "self._twins[0].run_batch(batch, holdout=holdout",
-          "self._twins[0].run_batch(batch"),
-    Fault("threads", "norms that threads learned are lost", _APART, "                own[name][taught] =",
-          "                arrays[name][taught] ="),
-    Fault("threads", "twins go on from where they were", _APART, "            twin.follow(self._engine)\n", ""),
-    Fault("threads", "every batch counts as the first of the holdout", _LEARNING, "seen += len(batch)", "seen += 0"),
     Fault("threads", "the first workers are left out", _PARTS, "for part in range(parts)]",
           "for part in range(1, parts)]"),
     Fault("threads", "parts count alike whatever their size", _PARTS, "mean * size for", "mean for"),

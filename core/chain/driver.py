@@ -36,8 +36,7 @@ RUN = np.dtype(
         ("size", "u8"),  # examples in the batch
         ("learning", "i8"),  # 0 predicts only
         ("ahead", "u8"),  # 1: the base learner looks ahead itself
-        ("fetch_first", "u8"),  # bytes of a feature's rows that are fetched ahead: from the first, up to the last
-        ("fetch_last", "u8"),
+        ("fetched", "u8"),  # bytes of a feature's rows that are fetched ahead
         ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
         ("period", "i8"),  # examples of the pass whose number is divisible by this are only tested; 0: none
         ("after", "i8"),  # those that come after this number are only tested; 0: none
@@ -142,7 +141,7 @@ def _fetch(r, shared, i):
     row_ptr, size = int64s_at(r.row_ptr, uint64(0)), shared.stride * uint64(4)
     first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
     indices, block, mask = uint32s_at(r.indices, last), shared.multiplier * size, shared.mask * size
-    for line in range(r.fetch_first, r.fetch_last, CACHE_LINE):
+    for line in range(uint64(0), r.fetched, CACHE_LINE):
         for k in range(first, last):
             prefetch(weights + (uint64(indices[k]) * block & mask) + line)
 

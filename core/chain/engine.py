@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.contract import kernels_of, limits_of, made, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
-from hutch.core.chain.driver import CACHE_LINE, FETCHED, RUN, TALLY, drive, make_scratch, recount, show_costs
+from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, recount, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.limits import SHARED_LIMITS, Limits, check_arrays
 from hutch.core.chain.neighbours import check_calls, check_neighbours
-from hutch.core.chain.outputs import Learned, Predicted, outputs_in
 from hutch.core.chain.outputs import Outputs as Outputs
+from hutch.core.chain.outputs import Predicted, outputs_in
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.statistics import Statistics
@@ -142,7 +142,7 @@ class Engine:
         kind = _KINDS.get(self.takes)
         self._decisions = None if kind is None else DecisionDriver(self._run, kind)
         self.submodels = total
-        self.fetch_ahead(0, total)
+        self._run["fetched"] = min(4 * total * base.stride, FETCHED)
         self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
@@ -168,18 +168,6 @@ class Engine:
                 address_of(layer.state),
                 layer.context.step,
             )
-
-    def fetch_ahead(self, first: int, last: int) -> None:
-        """Let the driver fetch the rows of these sub-models, the last exclusive, before an example's turn comes."""
-        size, line = 4 * self.layers[-1].stride, int(CACHE_LINE)
-        start = first * size // line * line
-        self._run["fetch_first"], self._run["fetch_last"] = start, min(last * size, start + int(FETCHED))
-
-    @property
-    def base_link(self) -> NDArray[np.uint64]:
-        """By which address the layers above call the base learner, as a live array of length 1."""
-        found: NDArray[np.uint64] = self._records["next"][-3:-2]
-        return found
 
     def _report_missing(self) -> None:
         """Say which layer has called a kernel that does not exist.
@@ -237,7 +225,6 @@ class Engine:
         holdout: tuple[int, int, int] = (0, 0, 0),
         scores: bool = False,
         reuse: bool = False,
-        walk: Callable[[int, int], int] = drive,
     ) -> tuple[Outputs, float]:
         """Predict, and learn unless told otherwise, example by example.
 
@@ -249,7 +236,6 @@ class Engine:
             holdout: (period, after, examples of this pass before the batch); see `hutch.core.chain.driver.drive`.
             scores: also return the scores of all classes.
             reuse: the outputs may be overwritten by the next call that reuses them, so that nothing is allocated.
-            walk: goes over the examples, unless they are decisions.
 
         Returns:
             The outputs, and the sum of importance at which the next row is due.
@@ -271,7 +257,7 @@ class Engine:
             layer.begin_batch(batch, learn)
         self._run["learning"], self._run["classes"] = learn, classes
         living = self._describe(batch, outputs, holdout)
-        at = self._run.ctypes.data
+        at, walk = self._run.ctypes.data, drive
         if self._decisions is not None:
             outputs.ranked = np.zeros(n * max(classes, 1), np.uint32)
             self._decisions.prepare(batch, outputs.ranked, classes)
@@ -298,13 +284,6 @@ class Engine:
     def may_have_twins(self) -> bool:
         """Whether twins may predict for it."""
         return self._has_plain_losses and all(layer.predicts_alone for layer in self.layers)
-
-    @property
-    def may_learn_apart(self) -> bool:
-        """Whether twins may each teach some of the base learner's sub-models."""
-        *above, base = self.layers
-        by_labels = all(layer.teaches_by_labels and not layer.calls for layer in above)
-        return self._has_plain_losses and by_labels and base.learns_apart is not None
 
     @property
     def _has_plain_losses(self) -> bool:
@@ -374,7 +353,7 @@ class Engine:
 
     def run(
         self,
-        batches: Iterable[Batch | Predicted | Learned],
+        batches: Iterable[Batch | Predicted],
         *,
         learn: bool = True,
         sink: Callable[[Batch, Outputs], None] | None = None,
@@ -386,7 +365,7 @@ class Engine:
     ) -> float:
         """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
 
-        What twins have predicted or learned ahead is not predicted or learned again.
+        What twins have predicted ahead is not predicted again.
 
         Returns:
             The sum of importance at which the next row of the progress table is due.
@@ -398,11 +377,8 @@ class Engine:
                 batch, outputs, _ = batch
             else:
                 holdout = (holdout_period, holdout_after, seen)
-                walk: Callable[[int, int], int] = drive
-                if isinstance(batch, Learned):
-                    batch, walk = batch
                 outputs, row_at = self.run_batch(
-                    batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True, walk=walk
+                    batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
                 )
             seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:

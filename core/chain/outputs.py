@@ -1,6 +1,5 @@
-"""What a chain says of a batch, and what its twins have done for it."""
+"""What a chain says of a batch, and what its twins have predicted for it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,18 +44,6 @@ class Predicted(NamedTuple):
     batch: Batch
     outputs: Outputs
     tallies: NDArray[Any]
-
-
-class Learned(NamedTuple):
-    """A batch that twins of the chain have learned.
-
-    Attributes:
-        batch: the examples.
-        walk: goes over them for the chain in place of `drive`.
-    """
-
-    batch: Batch
-    walk: Callable[[int, int], int]
 
 
 def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:

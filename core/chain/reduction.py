@@ -168,12 +168,6 @@ class Reduction(ABC):
         predicts_alone: True if a prediction depends only on its example and on what has been learned, not on examples
             or counters before it, so that several threads may predict parts of the data. It may be a property.
         learns_any_label: False if nothing is learned from a label that is not one of its classes.
-        teaches_by_labels: True if the examples alone say which sub-models of the layer below it asks and teaches, in
-            which order and what, never a prediction, so that several threads may each teach some of them; none is
-            called more than three times for an example, and once more for each of its costs.
-        learns_apart: of a base learner, if learning in one sub-model changes nothing that others see or that is saved,
-            but the range of labels and entries of its own: the names of the arrays of `saved` that have an entry for
-            each sub-model; None: it changes more. It may be a property.
         statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
         merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
             (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
@@ -204,8 +198,6 @@ class Reduction(ABC):
     one_pass: ClassVar[bool | None] = None
     predicts_alone: bool = False
     learns_any_label: ClassVar[bool] = True
-    teaches_by_labels: ClassVar[bool] = False
-    learns_apart: tuple[str, ...] | None = None
     statistics: ClassVar[tuple[str, ...]] = ()
     known_failures: ClassVar[Mapping[str, str]] = {}
     evaluates_policy: ClassVar[bool] = False

@@ -12,7 +12,6 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import Predicted
 from hutch.core.chain.statistics import Statistics
-from hutch.core.run.learning import Learners
 from hutch.core.run.progress import Progress
 
 
@@ -76,7 +75,6 @@ def run_passes(
     sink: Callable[[Batch, Outputs], None] | None = None,
     scores: bool = False,
     stopped: Callable[[], bool] = lambda: False,
-    threads: int | None = None,
 ) -> PassesDone:
     """Run all passes; with a holdout the chain ends as it was after the pass that did best on it (see `Holdout`).
 
@@ -90,19 +88,14 @@ def run_passes(
         sink: sees every batch with its outputs.
         scores: let the outputs hold the scores of all classes.
         stopped: whether the batches ended before their time; no pass follows then.
-        threads: how many learn, where it makes no difference to what is learned; None: `thread_count`.
     """
     holdout = holdout or Holdout()
-    learners = Learners(engine, threads if learn else 1)
     best, best_loss, waited, number, early = None, math.nan, 0, 0, False
     row_at = progress.row_at
     for number in range(1, passes + 1):
         progress.pass_number = number
         before = progress.statistics
-        with (  # whoever works ahead of an error ends with it
-            closing(batch for batch in batches) as read,
-            closing(learners.learned(read, 0 if holdout.after else holdout.period, holdout.after)) as one_pass,
-        ):
+        with closing(batch for batch in batches) as one_pass:  # whoever works ahead of an error ends with it
             row_at = engine.run(
                 one_pass,
                 learn=learn,

@@ -106,7 +106,6 @@ class MergeNamespaces(Reduction):
     merging = {}
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
     predicts_alone = True
-    teaches_by_labels = True
 
     def __init__(self, parameters: MergeNamespacesParameters, context: Context) -> None:
         super().__init__(parameters, context)

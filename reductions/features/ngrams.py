@@ -130,7 +130,6 @@ class Ngrams(Reduction):
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
     reads_features = True
     predicts_alone = True
-    teaches_by_labels = True
     known_failures = {"shuffled_features": "its grams are made of neighbours"}
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:

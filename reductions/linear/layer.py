@@ -205,12 +205,6 @@ class Linear(Reduction):
         return int(self.state["updates"].ctypes.data)
 
     @property
-    def learns_apart(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """Norms, unless sub-models share what is pending of l1 and l2, or the multiplier that `sparse_l2` uses."""
-        p = self.parameters
-        return None if p.l1 or p.l2 or p.sparse_l2 else ("norms",)
-
-    @property
     def stride(self) -> int:
         """4 for (w, G, N, rate), 1 for w alone."""
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1

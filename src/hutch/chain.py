@@ -266,7 +266,6 @@ class Chain(OneByOne, Engine):
     ) -> NDArray[np.float32]:
         """Predictions or scores of the last pass."""
         progress = Progress(self, Schedule() if views else NO_ROWS, views)
-        threads = 1 if views else None  # whoever sees a row may look at the chain as it is then
         found = [np.zeros((0, self.score_count) if scores else 0, np.float32)]
 
         def see(batch: Batch, outputs: Outputs) -> None:
@@ -278,7 +277,7 @@ class Chain(OneByOne, Engine):
 
         if not learn and isinstance(batches, InputFiles):
             batches = predicted(self, batches, scores)
-        run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores, threads=threads)
+        run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores)
         return np.concatenate(found)
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:

@@ -138,7 +138,6 @@ _USUAL = (
 
 _EVERY_RUN = (
     "hutch.chain",
-    "hutch.core.chain.apart",
     "hutch.core.chain.decisions",
     "hutch.core.run.one",
     "hutch.core.run.predictions",
