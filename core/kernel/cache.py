@@ -31,10 +31,9 @@ from hutch.core.version import version
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: begins with plain letters
-_MODULES = re.compile(r"import (?:[\w., ]+, *)?hutch\.([\w.]+)")
+_MODULES = re.compile(r"\nimport (?:[\w., ]+, *)?hutch\.([\w.]+)")
 _OWN_FILE = os.path.realpath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
-_ROOTS = (_ROOT, os.path.join(_ROOT, "src", "hutch"))  # in the repository some rooms of the package stand in the second
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
 _C_TYPES: dict[str, Any] = {
     **{name: getattr(ctypes, f"c_{name}") for name in ("int32", "int64", "uint32", "uint64")},
@@ -68,7 +67,7 @@ def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
     text = content.decode("utf-8")
     for dotted, names in _IMPORTS.findall(text):
         found += _files_of(dotted, re.findall(r"\w+", names))
-    for dotted in _MODULES.findall(text):
+    for dotted in _MODULES.findall(f"\n{text}"):
         found += _files_of(dotted, [])
     return digest, tuple(filter(_is_file, found))
 
@@ -77,10 +76,18 @@ def _files_of(dotted: str, names: list[str]) -> list[str]:
     """The files that some names of a module of Hutch may come from."""
     if dotted == "plugin":
         return [_plugin_source()]
-    path = current(f"hutch.{dotted}")[6:].replace(".", os.sep)
-    places = [f"{root}{os.sep}{path}" for root in _ROOTS]
-    inside = [f"{place}{os.sep}{name}" for place in places for name in ("__init__", *names)]  # names may be modules
-    return [f"{place}.py" for place in places + inside]
+    top, *below = current(f"hutch.{dotted}").split(".")[1:]
+    place = os.sep.join((_home_of(top), *below))
+    if _is_file(f"{place}.py"):
+        return [f"{place}.py"]
+    return [f"{place}{os.sep}{name}.py" for name in ("__init__", *names)]  # a package: its names may be modules
+
+
+@cache
+def _home_of(name: str) -> str:
+    """The place of a module or package of Hutch; in the repository few of them stand at the top."""
+    place = os.path.join(_ROOT, name)
+    return place if os.path.exists(place) else os.path.join(_ROOT, "src", "hutch", name)
 
 
 _is_file = cache(os.path.isfile)

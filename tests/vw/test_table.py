@@ -26,7 +26,8 @@ print("  --mirror" in help_text(), "| `--mirror` |" in page(), "`--mirror`" in p
 
 def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
     for folder in ("core", "vw"):
-        shutil.copytree(ROOT / folder, tmp_path / "hutch" / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        source, ignored = ROOT / "src" / "hutch" / folder, shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, tmp_path / "hutch" / folder, ignore=ignored)
     for path in ("__init__.py", "chain.py"):
         shutil.copy(ROOT / "src" / "hutch" / path, tmp_path / "hutch")
     table = tmp_path / "hutch" / "vw" / "table.py"

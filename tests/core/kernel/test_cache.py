@@ -104,7 +104,7 @@ def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
 def test_a_plugin_is_compiled_again_when_the_records_change_however_it_imports(
     tmp_path: Path, line: str, place: str
 ) -> None:
-    root = Path(kernel_cache.__file__).parents[2]
+    root = Path(kernel_cache.__file__).resolve().parents[2]
     shutil.copytree(root / "core", tmp_path / "hutch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("__init__.py", "plugin.py"):
         shutil.copy(root / "src" / "hutch" / name, tmp_path / "hutch")
@@ -160,7 +160,7 @@ with ThreadPoolExecutor(3) as threads:
 
 
 def test_a_helper_in_a_folder_of_hutch_is_followed(tmp_path: Path) -> None:
-    root = Path(kernel_cache.__file__).parents[2]
+    root = Path(kernel_cache.__file__).resolve().parents[2]
     shutil.copytree(root / "core", tmp_path / "hutch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(root / "src" / "hutch" / "__init__.py", tmp_path / "hutch")
     room = tmp_path / "hutch" / "core" / "room"
