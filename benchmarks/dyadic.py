@@ -24,8 +24,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
+from hutch.core import dyad
 from hutch.core.text.parser import TextParser
-from hutch.reductions.dyadic import dyad
 from hutch.reproduce.dyadic_evaluation import RATING_LEARNERS, build, rating_error, rating_lines, split
 
 HUTCH = [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())"]

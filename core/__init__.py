@@ -1,5 +1,1 @@
 """The foundation of everything else; it does not depend on any reduction."""
-
-from hutch.core.moved import install
-
-install()

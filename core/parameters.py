@@ -7,7 +7,7 @@ Nothing here imports pydantic. It checks values against the annotations where so
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, dataclass_transform, get_type_hints
 
 
@@ -118,21 +118,9 @@ def parameters_of(kind: type[Any]) -> list[Parameter]:
     """The parameters that a class declares, in order.
 
     Args:
-        kind: a dataclass, or a pydantic model (until version 0.2).
+        kind: a dataclass.
     """
     told = meanings(kind)
-    if not is_dataclass(kind):
-        return [
-            Parameter(
-                name,
-                field.annotation,
-                field.is_required(),
-                None if field.is_required() else field.get_default(call_default_factory=True),
-                field.description or told.get(name, ""),
-                tuple(field.examples or ()),
-            )
-            for name, field in kind.model_fields.items()
-        ]
     plain, full = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     found = []
     for field in fields(kind):
@@ -155,9 +143,7 @@ def parameters_of(kind: type[Any]) -> list[Parameter]:
 
 def values_of(parameters: Any) -> dict[str, Any]:
     """The values of a layer's parameters by name."""
-    if is_dataclass(parameters):
-        return {field.name: getattr(parameters, field.name) for field in fields(parameters)}
-    return dict(vars(parameters))
+    return {field.name: getattr(parameters, field.name) for field in fields(parameters)}
 
 
 def meanings(kind: type[Any]) -> dict[str, str]:

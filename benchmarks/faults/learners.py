@@ -7,7 +7,7 @@ TESTS: dict[str, list[str]] = {
     "chain": ["tests/core/chain", "tests/core/kernel/test_record.py"],
     "crowd": ["tests/crowd/models"],
     "crowd_em": ["tests/reductions/crowd_em"],
-    "dyadic": ["tests/reductions/dyadic"],
+    "dyadic": ["tests/core/dyad", "tests/reductions/dyadic"],
     "em": ["tests/reductions/test_nat_oem.py"],
     "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
@@ -15,7 +15,7 @@ TESTS: dict[str, list[str]] = {
 }
 """Areas, and the tests that are to notice a fault in them."""
 
-_STEP, _RATES, _DYADIC = "reductions/dyadic/step.py", "reductions/dyadic/rates.py", "reductions/dyadic/kernels.py"
+_STEP, _RATES, _DYADIC = "core/dyad/step.py", "reductions/dyadic/rates.py", "reductions/dyadic/kernels.py"
 _TREE, _SCORING = "reductions/filter_tree.py", "reductions/scoring_filter_tree.py"
 _LINEAR, _SIZES, _LOSSES = "reductions/linear/kernels.py", "reductions/linear/rates.py", "core/loss/kernels.py"
 _DEFAULTS = "reductions/linear/default_rates.py"

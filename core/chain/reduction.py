@@ -25,7 +25,6 @@ from hutch.core.kernel.rewriting import (
     rewritten_sensitivity,
 )
 from hutch.core.loss.losses import Loss, LossChoice
-from hutch.core.moved import DefinedIn as DefinedIn
 from hutch.core.parameters import Parameters as Parameters
 from hutch.core.text.parser import ParserOptions
 

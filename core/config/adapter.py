@@ -1,10 +1,12 @@
 """All that Hutch uses of pydantic: one adapter for each class that values are checked against."""
 
-import warnings
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
+
+from hutch.core.errors import PluginError
 
 _ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
 
@@ -13,15 +15,15 @@ def adapter(kind: type[Any]) -> TypeAdapter[Any]:
     """What checks and writes the values of a class.
 
     Args:
-        kind: a dataclass such as a layer's `Parameters`, or a pydantic model, which is deprecated.
+        kind: a dataclass such as a layer's `Parameters`.
+
+    Raises:
+        PluginError: it is another class.
     """
     if kind not in _ADAPTERS:
-        if issubclass(kind, BaseModel):
+        if not is_dataclass(kind):
             name = f"{kind.__module__}.{kind.__qualname__}"
-            text = (
-                f"{name} is a pydantic model; from version 0.2 on, parameters are a subclass of hutch.plugin.Parameters"
-            )
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            raise PluginError(f"{name}: not a dataclass; wanted a subclass of hutch.plugin.Parameters")
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]
 

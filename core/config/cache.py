@@ -27,7 +27,7 @@ from hutch.core.config.override import layer_name
 from hutch.core.config.sections import Frame
 from hutch.core.errors import HutchError
 from hutch.core.kernel.cache import source_digest
-from hutch.core.kernel.home import cache_directory, make, why_not
+from hutch.core.kernel.home import cache_directory, distrust_reason, make
 from hutch.core.kernel.object_store import version_source
 from hutch.core.loss.losses import LossChoice
 
@@ -121,7 +121,7 @@ def kept_in(place: Path) -> bytes | None:
         digest, _, kept = place.read_bytes().partition(b"\n")
     except OSError:
         return None
-    return None if digest != _digest(kept) or why_not(place) else kept
+    return None if digest != _digest(kept) or distrust_reason(place) else kept
 
 
 def keep(place: Path, kept: bytes) -> None:

@@ -122,4 +122,4 @@ def _names(kind: type[Any], path: tuple[str | int, ...]) -> list[str]:
 
 
 def _has_parameters(kind: Any) -> bool:
-    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "model_fields"))
+    return isinstance(kind, type) and is_dataclass(kind)

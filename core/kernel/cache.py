@@ -24,9 +24,8 @@ from typing import Any
 from hutch.core.errors import PluginError, at
 from hutch.core.kernel import home, object_store, shipped
 from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, numba_type, result_of, text_of
+from hutch.core.kernel.build_lock import build_lock
 from hutch.core.kernel.decorators import Deferred
-from hutch.core.kernel.turns import turn
-from hutch.core.moved import current
 from hutch.core.version import version
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -76,11 +75,12 @@ def _files_of(dotted: str, names: list[str]) -> list[str]:
     """The files that some names of a module of Hutch may come from."""
     if dotted == "plugin":
         return [_plugin_source()]
-    top, *below = current(f"hutch.{dotted}").split(".")[1:]
+    top, *below = dotted.split(".")
     place = os.sep.join((_home_of(top), *below))
     if _is_file(f"{place}.py"):
         return [f"{place}.py"]
-    return [f"{place}{os.sep}{name}.py" for name in ("__init__", *names)]  # a package: its names may be modules
+    ends = ["__init__", *names, *(f"{name}{os.sep}__init__" for name in names)]  # a package: its names may be modules
+    return [f"{place}{os.sep}{end}.py" for end in ends]
 
 
 @cache
@@ -269,7 +269,7 @@ class _Specialisation:
             if code is None and place and not known:
                 code = shipped.load(place.parent.name, self.name, self.signature)
             if code is None and place and not known and _usable(place.parent):
-                with turn(place.with_suffix(".lock")):
+                with build_lock(place.with_suffix(".lock")):
                     code, known = object_store.load(place)  # another process may have compiled it meanwhile
                     return code or self._compile(None if known else place)
             return code or self._compile(None if known else place)

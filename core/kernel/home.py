@@ -45,11 +45,11 @@ def make(directory: Path) -> None:
     for missing in reversed([directory, *directory.parents]):
         if not missing.exists():
             missing.mkdir(mode=0o700, exist_ok=True)
-    if why := why_not(directory):
+    if why := distrust_reason(directory):
         raise PermissionError(0, why, str(directory))
 
 
-def why_not(path: Path) -> str | None:
+def distrust_reason(path: Path) -> str | None:
     """Why a file or directory must not be used; None if it may be, or does not exist.
 
     Args:
@@ -71,7 +71,7 @@ def why_not(path: Path) -> str | None:
 
 def _trusted(directory: Path) -> Path | None:
     """The directory, if it may be used; else reports once why not."""
-    why = why_not(directory)
+    why = distrust_reason(directory)
     if why is None:
         return directory
     if not _said:

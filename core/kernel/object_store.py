@@ -21,7 +21,7 @@ from hutch.core.atomic import write_bytes
 from hutch.core.errors import HutchError
 from hutch.core.kernel.arguments import UNFIT
 from hutch.core.kernel.elf import ElfObject
-from hutch.core.kernel.home import why_not
+from hutch.core.kernel.home import distrust_reason
 
 _FORMAT = b"hutch object 2"
 _SETTINGS = Path(".numba_config.yaml")
@@ -115,7 +115,7 @@ def load(path: Path, *, ours: bool = False) -> tuple[Code | None, bool]:
     Returns:
         Its code or None, and whether the file is there and whole.
     """
-    found = None if not ours and why_not(path) else _parts(path)
+    found = None if not ours and distrust_reason(path) else _parts(path)
     if found is None:
         return None, False
     description, code = found

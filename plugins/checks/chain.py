@@ -264,7 +264,7 @@ def _value(name: str, annotation: Any) -> Any:
         return _value(name, inner[0])
     if origin in (tuple, list):
         return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]
-    if isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "model_fields")):
+    if isinstance(annotation, type) and is_dataclass(annotation):
         return plausible(annotation)
     if annotation in (int, float):
         return CLASSES if annotation is int else 0.5

@@ -1,6 +1,6 @@
 """The four kernels of the dyadic learner.
 
-One example sees the model through U, V, X and w·x (see `core.dyad_curve`). With rates alpha and beta for the sides and
+One example sees the model through U, V, X and w·x (see `core.dyad.curve`). With rates alpha and beta for the sides and
 rates for the linear weights, a' = -alpha F b, b' = -beta F a: q a and b / q with q = (beta / alpha)^(1/4) move at the
 common rate r = √(alpha beta), so the closed forms hold for t = r s with X / r in place of X. Several dyads whose r
 differ learn at the geometric mean of theirs.
@@ -15,10 +15,11 @@ import math
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.dyad.linear import loss_slope
+from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
-from hutch.reductions.dyadic.dyad_linear import loss_slope
 from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic.plain_posterior import train_posterior_plainly
 from hutch.reductions.dyadic.rates import factor_rate, rate_of
@@ -44,7 +45,6 @@ from hutch.reductions.dyadic.state import (
     touch_sides,
     unit_of,
 )
-from hutch.reductions.dyadic.step import importance_to_
 from hutch.reductions.linear.features import features_of, gather, scratch_of
 
 _0, _1, _NOTHING = np.float32(0), np.float32(1), np.uint64(0)

@@ -8,14 +8,9 @@ import math
 
 import numpy as np
 
-from hutch.core.kernel.abi import kernel, loss_of
-from hutch.core.kernel.cache import AddressKernel
-from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC, KIND_QUANTILE
-from hutch.reductions.dyadic.curve import PRECISE, ROUGH, growth_
-from hutch.reductions.dyadic.dyad_linear import loss_slope
-from hutch.reductions.dyadic.state import dyadic_of
-from hutch.reductions.dyadic.step import (
+from hutch.core.dyad.curve import PRECISE, ROUGH, growth_
+from hutch.core.dyad.linear import loss_slope
+from hutch.core.dyad.step import (
     TOLERANCE_EXACT,
     TOLERANCE_FAST,
     step_generic,
@@ -23,6 +18,11 @@ from hutch.reductions.dyadic.step import (
     step_smooth_fast,
     step_straight,
 )
+from hutch.core.kernel.abi import kernel, loss_of
+from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.decorators import helper
+from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC, KIND_QUANTILE
+from hutch.reductions.dyadic.state import dyadic_of
 
 _0 = np.float32(0)
 

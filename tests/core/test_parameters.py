@@ -1,19 +1,18 @@
-"""Parameters are plain dataclasses until somebody checks values, and what plugins wrote before still works."""
+"""Parameters are plain dataclasses until somebody checks values."""
 
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError
 
 from hutch.core.chain.reduction import Kernels, Reduction
 from hutch.core.chain.registry import Registry
-from hutch.core.config.adapter import adapter, checked
-from hutch.core.config.read import load_chain, to_yaml
-from hutch.core.config.schema import schema
-from hutch.core.errors import ConfigError
+from hutch.core.config.adapter import checked
+from hutch.core.config.read import load_chain
+from hutch.core.errors import PluginError
 from hutch.core.parameters import ExampleValue, Parameters, Within, parameters_of, values_of
 from hutch.plugins.checks.chain import plausible
 from hutch.plugins.manager import Plugins
@@ -120,77 +119,19 @@ def test_every_parameter_of_a_layer_is_explained(name: str) -> None:
         assert parameter.meaning, parameter.name
 
 
-class Old(BaseModel, extra="forbid", frozen=True):
-    """What a plugin of version 0.1 could give."""
+class Foreign(BaseModel):
+    """A class of pydantic's own."""
 
-    rate: float = Field(0.5, gt=0, description="step of the update")
-    kind: Literal["a", "b"] = "a"
-    classes: Annotated[int, Field(ge=2, examples=[5])]
+    classes: int = 2
 
 
-class OldLayer(Reduction):
-    name = "old"
+class Layer(Reduction):
+    name = "layer"
     is_base = True
-    Parameters = Old  # type: ignore[assignment]
+    Parameters = Foreign  # type: ignore[assignment]
     kernels: Kernels
 
 
-def test_a_pydantic_model_still_works_and_is_said_to_be_old() -> None:
-    registry = Registry(reductions={"old": OldLayer})
-    with pytest.warns(DeprecationWarning, match=r"Old is a pydantic model; from version 0\.2 on"):
-        config = load_chain({"chain": [{"old": {"classes": 3}}]}, registry)
-    [layer] = config.chain
-    assert layer.parameters == Old(classes=3) and values_of(layer.parameters) == {
-        "rate": 0.5,
-        "kind": "a",
-        "classes": 3,
-    }
-    assert to_yaml(config, defaults=False) == "chain:\n- old: {classes: 3}\n" and "rate: 0.5" in to_yaml(config)
-    assert schema(registry)["$defs"]["Old"]["properties"]["rate"]["description"] == "step of the update"
-    found = {parameter.name: parameter for parameter in parameters_of(Old)}
-    assert found["rate"].default == 0.5 and found["classes"].required and found["rate"].meaning == "step of the update"
-    assert plausible(Old) == {"classes": 5}
-    for given, message in [
-        ({"clases": 3}, r"chain\[0\]\.old\.clases: unknown key; did you mean 'classes'\?"),
-        ({"classes": 1}, r"chain\[0\]\.old\.classes: got 1, wanted at least 2"),
-    ]:
-        with pytest.raises(ConfigError, match=message):
-            load_chain({"chain": [{"old": given}]}, registry)
-
-
-class WithFields(Parameters):
-    """As plugins of version 0.1 wrote parameters: with pydantic's words under Hutch's base.
-
-    Attributes:
-        models: how many.
-    """
-
-    models: Annotated[int, Field(ge=1, le=256)] = 10
-    share: float = Field(0.5, ge=0, le=1)
-
-    @model_validator(mode="after")
-    def _check(self) -> "WithFields":
-        if self.models == 13:
-            raise ValueError("models: got 13, wanted another number")
-        return self
-
-
-def test_fields_of_pydantic_below_the_base_still_work() -> None:
-    assert values_of(checked(WithFields, {})) == {"models": 10, "share": 0.5}
-    for given in ({"models": 0}, {"share": 2}, {"models": 13}, {"model": 1}):
-        with pytest.raises(ValidationError):
-            checked(WithFields, given)
-    assert adapter(WithFields).json_schema()["properties"]["models"]["maximum"] == 256
-
-
-def test_a_class_in_another_module_can_still_be_named() -> None:
-    from hutch.core.chain.reduction import DefinedIn
-
-    with pytest.warns(DeprecationWarning, match="DefinedIn goes in version 0.2"):
-
-        class Elsewhere(Reduction):
-            name = "elsewhere"
-            Parameters = DefinedIn(f"{__name__}:Pair")  # type: ignore[assignment]
-            kernels: Kernels
-
-    assert Elsewhere.Parameters is Pair
+def test_parameters_are_a_dataclass_of_hutch() -> None:
+    with pytest.raises(PluginError, match=r"Foreign: not a dataclass; wanted a subclass of hutch\.plugin\.Parameters"):
+        load_chain({"chain": ["layer"]}, Registry(reductions={"layer": Layer}))

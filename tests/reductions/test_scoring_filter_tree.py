@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+from hutch.core import dyad
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.dyad.curve import growth_, moved_
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.dyadic import dyad
-from hutch.reductions.dyadic.curve import growth_, moved_
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.filter_tree import FilterTreeParameters
 from hutch.reductions.linear.layer import Linear, LinearParameters

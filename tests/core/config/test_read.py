@@ -9,7 +9,6 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
 
 from hutch.core.chain.reduction import Kernels, Parameters, Reduction
 from hutch.core.chain.registry import Registry
@@ -20,9 +19,12 @@ from hutch.core.config.read import ChainConfig, blocked_plugins, load_chain, pla
 from hutch.core.config.schema import schema
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
+from hutch.core.parameters import Within
 
 
-class Shape(BaseModel, extra="forbid", frozen=True):
+class Shape(Parameters):
+    """The shape of a tree."""
+
     kind: Literal["balanced", "chain"] = "balanced"
 
 
@@ -33,7 +35,7 @@ class Tree(Reduction):
     class Parameters(Parameters):
         """A tree."""
 
-        classes: Annotated[int, Field(ge=2, le=100)]
+        classes: Annotated[int, Within(ge=2, le=100)]
         shape: Shape = Shape()
 
 
@@ -45,7 +47,7 @@ class Base(Reduction):
     class Parameters(Parameters):
         """A base learner."""
 
-        learning_rate: Annotated[float, Field(gt=0)] = 0.5
+        learning_rate: Annotated[float, Within(gt=0)] = 0.5
         names: tuple[str, ...] = ()
         either: int | tuple[float, float] = 3
         text: str = ""

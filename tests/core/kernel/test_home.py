@@ -119,12 +119,12 @@ def test_what_is_kept_is_open_to_nobody_else_whatever_the_umask(tmp_path: Path) 
 
 
 def test_what_is_not_there_may_be_made(tmp_path: Path) -> None:
-    assert home.why_not(tmp_path / "nothing") is None
+    assert home.distrust_reason(tmp_path / "nothing") is None
     home.make(tmp_path / "a" / "b")
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
     if os.getgid() == os.getuid():
         (tmp_path / "a" / "b").chmod(0o770)
-        assert home.why_not(tmp_path / "a" / "b") is None
+        assert home.distrust_reason(tmp_path / "a" / "b") is None
     (tmp_path / "a" / "b").chmod(0o777)
     with pytest.raises(PermissionError, match="everybody can write to it"):
         home.make(tmp_path / "a" / "b")

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hutch.core import dyad
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.dyadic.state import normal_of
 from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters

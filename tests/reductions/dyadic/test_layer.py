@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hutch.core import dyad
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import LayerConfig
@@ -14,7 +15,6 @@ from hutch.core.config.adapter import checked
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import BUILTIN_LOSSES, Loss, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.dyadic import dyad
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
 from hutch.reductions.dyadic.rates import COUNT, COUNT_BEFORE, HEADS, PRECISION, PRECISION_BEFORE
 from hutch.reductions.dyadic.state import WEIGHT, normal_of

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
+from hutch.core import dyad
+from hutch.core.dyad.curve import growth_, moved_
 from hutch.core.errors import ConfigError
-from hutch.reductions.dyadic import dyad
-from hutch.reductions.dyadic.curve import growth_, moved_
 
 shared = Path(__file__).parents[3].parent / "shared"
 golden = pytest.mark.skipif(not shared.is_dir(), reason="the golden values lie outside the repository")

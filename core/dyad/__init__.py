@@ -1,8 +1,8 @@
 """The arithmetic of the dyadic importance-aware learner, on scalars and arrays.
 
 The model predicts p = a·b + w·x; its state, as one example sees it, is four numbers: U = |a + b|², V = |a - b|²,
-X = x·x and wx = w·x. `core.dyad_curve` derives the formulas; kernels use the scalar functions there and in
-`core.dyad_step`. Everything here is float64 and broadcasts; scalars in give a scalar out.
+X = x·x and wx = w·x. `core.dyad.curve` derives the formulas; kernels use the scalar functions there and in
+`core.dyad.step`. Everything here is float64 and broadcasts; scalars in give a scalar out.
 
 Losses, by name: "hinge" max(0, 1 - yp), "logistic" ln(1 + e^-yp), "squared" (p - y)² / 2, "quantile" (tau (y - p) where
 p < y, (1 - tau)(p - y) else), "expectile" (tau / 2 (p - y)² where p < y, (1 - tau) / 2 (p - y)² else), "poisson"
@@ -18,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hutch.core.dyad.curve import inverse_, prediction_
+from hutch.core.dyad.step import importance_to_, step_exact, step_fast
 from hutch.core.errors import ConfigError, did_you_mean
 from hutch.core.kernel.abi import LOSS_SIGNATURE
 from hutch.core.kernel.cache import compiled
@@ -31,8 +33,6 @@ from hutch.core.loss.kinds import (
     KIND_QUANTILE,
     KIND_SQUARED,
 )
-from hutch.reductions.dyadic.curve import inverse_, prediction_
-from hutch.reductions.dyadic.step import importance_to_, step_exact, step_fast
 
 _KINDS = {
     "hinge": KIND_HINGE,

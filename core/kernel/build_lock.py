@@ -9,7 +9,7 @@ PATIENCE = 120.0
 
 
 @contextmanager
-def turn(path: Path, patience: float = PATIENCE) -> Iterator[None]:
+def build_lock(path: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Be the only process inside, among those that name the same file.
 
     A process that ends, however it ends, gives up its turn. Where there are no such locks, or the file cannot be

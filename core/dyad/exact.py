@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hutch.core.dyad.curve import PRECISE, curve_, distance_
+from hutch.core.dyad.linear import loss_slope
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
-from hutch.reductions.dyadic.curve import PRECISE, curve_, distance_
-from hutch.reductions.dyadic.dyad_linear import loss_slope
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PANELS = 200

@@ -2,11 +2,14 @@
 
 A loss is given by its kind, its parameter tau and `loss`: the addresses of its derivative kernel and of its LOSS
 record, which are used if the kind is KIND_GENERIC and may else be 0. Squared error is (p - y)² / 2. E is the learning
-rate times the importance. A step is the s by which a, b and w move (see `dyad_curve`); it is always finite.
+rate times the importance. A step is the s by which a, b and w move (see `curve`); it is always finite.
 """
 
 from math import exp, expm1, inf, isfinite, log, log1p, sqrt
 
+from hutch.core.dyad.curve import PRECISE, ROUGH, distance_, fall_, inverse_, inverse_to_
+from hutch.core.dyad.exact import budget_for_step, path_from, step_for_budget, way_to_, way_to_zero_
+from hutch.core.dyad.linear import linear_distance_, linear_effort_, loss_slope
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import (
     KIND_CLASSIC,
@@ -18,9 +21,6 @@ from hutch.core.loss.kinds import (
     KIND_QUANTILE,
     KIND_SQUARED,
 )
-from hutch.reductions.dyadic.curve import PRECISE, ROUGH, distance_, fall_, inverse_, inverse_to_
-from hutch.reductions.dyadic.dyad_linear import linear_distance_, linear_effort_, loss_slope
-from hutch.reductions.dyadic.exact import budget_for_step, path_from, step_for_budget, way_to_, way_to_zero_
 
 DELTA = 0.1
 """Longest substep of `step_fast` in s: the metric changes by at most e^2s over it."""
