@@ -28,7 +28,7 @@ from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import run
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.crowd.table import ALIKE
+from hutch.crowd.table import EXCHANGEABLE
 
 SLOTS = 1 << 16
 PEERS = ("MajorityVote", "DawidSkene", "OneCoinDawidSkene", "GLAD", "MACE", "Wawa")
@@ -80,7 +80,7 @@ def own_methods() -> dict[str, Callable[[Labels], np.ndarray]]:
     def online(kind: type, passes: int) -> Callable[[Labels], np.ndarray]:
         return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, passes).posterior
 
-    methods = {f"hutch {kind.name}": batch(kind) for kind in ALIKE}
+    methods = {f"hutch {kind.name}": batch(kind) for kind in EXCHANGEABLE}
     for kind in (TwoLevel, Nominal):
         for passes in (1, 5):
             methods[f"hutch {kind.name} online, {passes} pass{'es' if passes > 1 else ''}"] = online(kind, passes)

@@ -15,7 +15,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles, told_of
+from hutch.core.data.roles import Roles, column_errors_at
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
@@ -188,7 +188,7 @@ def read_csv(
     reader: CsvReader | None = None
     for records in read_records(path, delimiter, options.longest_line):
         if reader is None:
-            with told_of(records.source):
+            with column_errors_at(records.source):
                 reader = CsvReader(names_of(records), options, columns, records.source)
             records = records.after(1)
         if len(records):

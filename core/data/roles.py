@@ -152,7 +152,7 @@ class _Optional(Roles):
 
 
 @contextmanager
-def told_of(source: str) -> Iterator[None]:
+def column_errors_at(source: str) -> Iterator[None]:
     """Let errors about columns begin with the source that has, or lacks, them."""
     try:
         yield

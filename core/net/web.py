@@ -80,11 +80,11 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"{host}, port {port}: {error.strerror}; port 0 takes any free one") from None
 
 
-def _impatient(limits: Limits) -> Any:
+def _with_header_timeout(limits: Limits) -> Any:
     """uvicorn's protocol, which ends connections whose request does not come to the end of its headers in time."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    class HeaderTimeout(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         _timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
@@ -115,7 +115,7 @@ def _impatient(limits: Limits) -> Any:
             self._timer = None
             self.transport.abort()
 
-    return Impatient
+    return HeaderTimeout
 
 
 async def run(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Limits, stopping: asyncio.Event) -> None:
@@ -127,7 +127,7 @@ async def run(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Li
         log_level="error",  # a hostile client could fill the disk with warnings
         access_log=False,
         lifespan="off",
-        http=_impatient(limits),
+        http=_with_header_timeout(limits),
         ws="none",
         server_header=False,
         limit_concurrency=limits.connections,

@@ -25,7 +25,7 @@ from hutch.core.run.run import Reporter, Run
 Columns = dict[str, NDArray[Any]]
 
 
-class Beside(Reporter):
+class ColumnsWithPredictions(Reporter):
     """Writes the columns of the data, and behind them the prediction, and the probability of each label.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.fullness import advice
+from hutch.core.chain.occupancy import advice
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ConfigError
 from hutch.core.run.output import (
@@ -158,9 +158,9 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
 
         chances = Probabilities(engine, names)
     if options.beside is not None:
-        from hutch.core.run.beside import Beside
+        from hutch.core.run.beside import ColumnsWithPredictions
 
-        found.append(Beside(options.beside, options.data, engine, chances, names))
+        found.append(ColumnsWithPredictions(options.beside, options.data, engine, chances, names))
     if options.predictions is not None and chances is not None:
         found.append(LinesTo(options.predictions, chances.lines, scores=chances.of_classes))
     elif options.predictions is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from hutch.core.atomic import check_apart, check_writable
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.fullness import share_used
+from hutch.core.chain.occupancy import share_used
 from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.fullness import share_used
+from hutch.core.chain.occupancy import share_used
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.loss.losses import LossChoice

@@ -5,9 +5,9 @@ from hutch.core.errors import ModelError, UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
-from hutch.crowd.table import ALIKE, create
+from hutch.crowd.table import EXCHANGEABLE, create
 
-MODELS = {model.name: model for model in ALIKE}
+MODELS = {model.name: model for model in EXCHANGEABLE}
 RUNS = [(name, "batch") for name in MODELS] + [("two_level", "online"), ("nominal", "online")]
 
 

@@ -14,7 +14,7 @@ from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models import online
 from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.table import ALIKE
+from hutch.crowd.table import EXCHANGEABLE
 
 
 def many(classes, workers=50):
@@ -51,7 +51,7 @@ def test_as_many_classes_as_are_said_to_fit_do_fit(monkeypatch):
     assert len(aggregate(many(12)).probability) == 12
 
 
-@pytest.mark.parametrize("model", [*ALIKE, Mixed])
+@pytest.mark.parametrize("model", [*EXCHANGEABLE, Mixed])
 def test_the_room_of_a_model_is_what_it_takes(model):
     labels = from_triples((f"w{i % 12}", f"t{i // 3}", f"c{i % 60}") for i in range(180))
     made = model(reference=("w0", "w1"), iterations=7) if model is Mixed else model(iterations=7)

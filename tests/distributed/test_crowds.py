@@ -13,12 +13,12 @@ from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.parts import cuts
 from hutch.crowd.simulate import simulate
-from hutch.crowd.table import ALIKE
+from hutch.crowd.table import EXCHANGEABLE
 from hutch.distributed.crowds import Sharded, crowd, cut
 from hutch.distributed.engine import Here
 from hutch.distributed.processes import Processes
 
-MODELS = [*(model() for model in ALIKE), Mixed(reference=("w1*",))]
+MODELS = [*(model() for model in EXCHANGEABLE), Mixed(reference=("w1*",))]
 
 
 @pytest.fixture(scope="module")

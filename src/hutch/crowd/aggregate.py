@@ -16,7 +16,7 @@ from hutch.core.parameters import values_of
 from hutch.core.threads import one_thread
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.calibration import calibrate
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, State, Whole
+from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.ordered import ratings, scale_of
 from hutch.crowd.room import check_room
@@ -121,7 +121,7 @@ def aggregate(
     history: State | None = None,
     report: Callable[[Labels, Progress], None] | None = None,
     reference: Sequence[str] = (),
-    over: Over = Whole,
+    over: Over = InProcess,
 ) -> Aggregate:
     """Infer the class of every item and the confusions of every worker.
 
@@ -177,7 +177,7 @@ def aggregate(
         if options.test and history:
             fit = model.infer(labels, history)
         else:
-            fit = model.fit(labels, history) if over is Whole else model.fit(labels, history, over)
+            fit = model.fit(labels, history) if over is InProcess else model.fit(labels, history, over)
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(model.others, labels, fit.state, not options.test)

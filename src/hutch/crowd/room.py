@@ -56,9 +56,9 @@ def check_room(model: CrowdModel, labels: Labels, fresh: bool = True) -> None:
         f"{classes} classes of {workers} workers and {items} tasks need {needed / _GIB:.1f} GiB with the model "
         f"{model.name}; in the {memory / _GIB:.1f} GiB that are free it can hold {most}"
     )
-    from hutch.crowd.table import ALIKE  # not at the top: it imports all models
+    from hutch.crowd.table import EXCHANGEABLE  # not at the top: it imports all models
 
-    rival = min(reversed(ALIKE), key=lambda each: bytes_needed(each, workers, items, classes))
+    rival = min(reversed(EXCHANGEABLE), key=lambda each: bytes_needed(each, workers, items, classes))
     if bytes_needed(rival, workers, items, classes) < needed:
         text += f"; --model {rival.name} ({rival.summary}) can hold {most_classes(rival, workers, items, memory)}"
     raise UsageError(f"{text}. Every worker has a table of classes by classes: join those that are rare")

@@ -13,9 +13,9 @@ from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 
-ALIKE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, Ordinal, OneCoin, Nominal)
-"""Models to which all workers are alike."""
-BUILT_IN: tuple[type[CrowdModel], ...] = (*ALIKE, Mixed)
+EXCHANGEABLE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, Ordinal, OneCoin, Nominal)
+"""Models under which workers are exchangeable: none is declared a person or a judge."""
+BUILT_IN: tuple[type[CrowdModel], ...] = (*EXCHANGEABLE, Mixed)
 DEFAULT = TwoLevel.name
 
 

@@ -154,11 +154,11 @@ def slots_curve(
 
 def model_table(crowd: SimulatedCrowd) -> list[tuple[str, float, float]]:
     """Name, accuracy and log-loss of the vote share and of every built-in model, batch and online."""
-    from hutch.crowd.table import ALIKE
+    from hutch.crowd.table import EXCHANGEABLE
 
     labels = crowd.labels
     posteriors = {"vote share": labels.vote_share()}
-    for kind in ALIKE:
+    for kind in EXCHANGEABLE:
         posteriors[kind.name] = kind().fit(labels).posterior
     for model in (TwoLevel(), Nominal()):
         stream = model.stream(labels.classes, DEFAULT_SLOTS)

@@ -9,9 +9,9 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.simulate import simulate
-from hutch.crowd.table import ALIKE, BUILT_IN, create, hutch_register_crowd_models
+from hutch.crowd.table import BUILT_IN, EXCHANGEABLE, create, hutch_register_crowd_models
 
-every_model = pytest.mark.parametrize("model", [model() for model in ALIKE], ids=lambda model: model.name)
+every_model = pytest.mark.parametrize("model", [model() for model in EXCHANGEABLE], ids=lambda model: model.name)
 
 
 def easy(workers=6, items=30, classes=3, errors=0.1, seed=0):
@@ -146,7 +146,7 @@ def test_inference_changes_nothing(model):
     assert all(np.array_equal(before[name], array) for name, array in (history.workers | history.shared).items())
 
 
-@pytest.mark.parametrize("model", ALIKE, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", EXCHANGEABLE, ids=lambda model: model.name)
 def test_a_given_class_prior_is_used(model):
     labels = from_triples([("a", "t", "x"), ("b", "t", "y")])
     fit = model(class_prior=(1, 9)).fit(labels)
@@ -155,7 +155,7 @@ def test_a_given_class_prior_is_used(model):
         model(class_prior=(1, 1, 1)).fit(labels)
 
 
-@pytest.mark.parametrize("model", ALIKE, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", EXCHANGEABLE, ids=lambda model: model.name)
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -219,7 +219,7 @@ def test_tables_equal_plain_numpy(name, parameters, tables):
     assert fit.objective == pytest.approx(likelihood.mean())
 
 
-@pytest.mark.parametrize("model", ALIKE, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", EXCHANGEABLE, ids=lambda model: model.name)
 def test_the_objective_rises(model):
     labels = simulate(300, 30, 3, 4, seed=6).labels
     few, many = (model(iterations=n, tolerance=0).fit(labels).objective for n in (2, 10))

@@ -43,7 +43,7 @@ def as_app(target: Declared | DeclaredGroup, name: str, cls: type[Command] = Com
     """
     if not isinstance(target, DeclaredGroup):
         app = new_app()
-        app.command(name, cls=cls, **options)(_in_typer_s_words(target))
+        app.command(name, cls=cls, **options)(_to_typer(target))
         return app
     default = target.commands.get(target.default)
     app = new_app(no_args_is_help=default is None, invoke_without_command=default is not None, help=target.help)
@@ -54,11 +54,11 @@ def as_app(target: Declared | DeclaredGroup, name: str, cls: type[Command] = Com
             context.exit(default(**{each.name: each.default for each in parameters_of(default)}) or 0)
 
     for each, function in target.commands.items():
-        app.command(each, cls=cls, **options)(_in_typer_s_words(function))
+        app.command(each, cls=cls, **options)(_to_typer(function))
     return app
 
 
-def _in_typer_s_words(function: Declared) -> Any:
+def _to_typer(function: Declared) -> Any:
     """A function with the annotations that Typer understands, which ends with the status of ours."""
     parameters = [_parameter(each) for each in parameters_of(function)]
 

@@ -14,7 +14,18 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed import forecast, kernels, panel
 from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 from hutch.crowd.models.confusion_kernels import add_labels
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown, without_own
+from hutch.crowd.models.model import (
+    Array,
+    CrowdModel,
+    Fit,
+    InProcess,
+    Over,
+    Parameters,
+    State,
+    Sums,
+    grown,
+    without_own,
+)
 from hutch.crowd.models.ordered import whole_numbers
 from hutch.crowd.models.parts import ItemPtr, over_items
 
@@ -120,7 +131,7 @@ class Mixed(CrowdModel):
 
         return MixedStream(self, classes, slots, history)
 
-    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = Whole) -> Fit:
+    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
         """As of every model; then what each worker is expected to say under the last posteriors."""
         fit = super().improve(labels, state, done, over)
         if fit.iterations > done:

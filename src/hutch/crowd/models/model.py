@@ -105,7 +105,7 @@ class Steps(Protocol):
         ...
 
 
-class Whole:
+class InProcess:
     """`Steps` over labels in one piece, in this process.
 
     Args:
@@ -134,7 +134,7 @@ class Whole:
 
 
 Over = Callable[["CrowdModel", Labels, State], Steps]
-"""Makes the steps of a run: `Whole`, or one that divides the items among processes or machines."""
+"""Makes the steps of a run: `InProcess`, or one that divides the items among processes or machines."""
 
 
 class CrowdModel(ABC):
@@ -269,7 +269,7 @@ class CrowdModel(ABC):
         likelihood = self.confusions(state)[labels.workers, :, labels.labels]
         return without_own(labels, self.posterior(state), likelihood)
 
-    def fit(self, labels: Labels, history: State | None = None, over: Over = Whole) -> Fit:
+    def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
         """Batch EM.
 
         Args:
@@ -279,7 +279,7 @@ class CrowdModel(ABC):
         """
         return self.improve(labels, self.start(labels, history), over=over)
 
-    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = Whole) -> Fit:
+    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
         """Iterate until nothing changes any more, or the limit is reached.
 
         Args:

@@ -11,7 +11,7 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Over, Parameters, State, Sums, Whole, grown
+from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, Parameters, State, Sums, grown
 from hutch.crowd.models.parts import ItemPtr, over_items, over_workers, sum_over_items
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TwoLevel(CrowdModel):
         state.scratch["counted_shares"] = state.scratch["shares"].copy()
         return state
 
-    def fit(self, labels: Labels, history: State | None = None, over: Over = Whole) -> Fit:
+    def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
         """Batch EM, after a choice of `clarity` and start unless clarity is given or the iterations are too few.
 
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
@@ -117,7 +117,7 @@ class TwoLevel(CrowdModel):
         return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
     def _try(
-        self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = Whole
+        self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = InProcess
     ) -> tuple[float, State]:
         """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
         model = TwoLevel.of(replace(self.parameters, clarity=clarity, iterations=iterations, tolerance=0.0))
