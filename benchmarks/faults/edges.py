@@ -7,7 +7,8 @@ _SVMLIGHT, _CSV, _CELLS, _RECORDS, _CHUNKS = (
 )
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
 _STORE, _UNDO, _LOOP = (f"src/hutch/active/{name}.py" for name in ("store", "undo", "loop"))
-_METRICS, _GUARD, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "guard", "served"))
+_METRICS, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "served"))
+_APPLICATION = "core/net/application.py"
 _LINES = "core/net/lines.py"
 _PIECES, _PREDICTIONS = "src/hutch/distributed/pieces.py", "src/hutch/distributed/predictions.py"
 _JUDGES, _ALT_TEST, _SPAM, _AGREEMENT = (
@@ -46,7 +47,7 @@ TESTS: dict[str, list[str]] = {
     _UNDO: ["tests/active/test_undo.py"],
     _LOOP: ["tests/active/test_loop.py"],
     _METRICS: ["tests/serve/test_http.py::test_figures_and_documentation"],
-    _GUARD: ["tests/serve/test_http.py::test_foreign_pages_teach_nothing"],
+    _APPLICATION: ["tests/serve/test_http.py::test_foreign_pages_teach_nothing"],
     _SERVED: ["tests/serve/test_http.py", "tests/serve/test_decisions.py"],
     _LINES: ["tests/vw/test_daemon.py", "tests/serve/test_lines.py"],
     _PIECES: ["tests/distributed/test_pieces.py", "tests/distributed/test_rounds.py"],
@@ -96,8 +97,8 @@ FAULTS: tuple[Fault, ...] = (
           "(request.importance if weighted else 1.0) / wanted)", "(request.importance if weighted else 1.0))"),
     Fault("servers", "drift has the wrong sign", _METRICS, "lambda s: s.recent_loss - _mean_loss(s)",
           "lambda s: _mean_loss(s) - s.recent_loss"),
-    Fault("servers", "pages of a neighbour may ask", _GUARD, 'not in (b"none", b"same-origin")',
-          'not in (b"none", b"same-origin", b"same-site")'),
+    Fault("servers", "pages of a neighbour may ask", _APPLICATION, 'not in ("none", "same-origin")',
+          'not in ("none", "same-origin", "same-site")'),
     Fault("servers", "every piece of a large body begins at its first row", _SERVED, "                start = stop\n",
           ""),
     Fault("servers", "one connection too many", _LINES, "if len(self._server.connections) >= self",

@@ -36,6 +36,7 @@ def read_parquet(
             with column_errors_at(path):
                 reader = table_reader(file.schema_arrow, options, columns, path)
             for record_batch in file.iter_batches():
+                record_batch.validate(full=True)
                 yield from reader.batches(record_batch)
     except OSError as reason:
         raise DataError(

@@ -3,27 +3,12 @@
 import asyncio
 import contextlib
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hutch.core.errors import UsageError
+from hutch.core.net.application import Application
 from hutch.core.net.limits import Limits
 from hutch.core.net.signals import Ready, stopped_by_signals
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp
-
-
-class Refused(Exception):
-    """A request that is answered with an error.
-
-    Attributes:
-        status: of the answer.
-    """
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def require_web(what: str) -> None:
@@ -37,34 +22,9 @@ def require_web(what: str) -> None:
     """
     try:
         import prometheus_client  # noqa: F401
-        import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise UsageError(f"{what} needs {error.name}: pip install 'hutch[web]'") from None
-
-
-async def read_body(request: "Request", limits: Limits) -> bytes:
-    """The body of a request, which is read no further than the limits allow.
-
-    Raises:
-        Refused: it is too long, or does not arrive in time.
-    """
-    length = request.headers.get("content-length", "0")
-    if not (length.isascii() and length.isdigit() and len(length) < 18):
-        raise Refused(400, "content-length: wanted a number")
-    if int(length) > limits.body:
-        raise Refused(413, f"got a body of {length} bytes, wanted at most {limits.body}")
-    pieces, total = [], 0
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for piece in request.stream():
-                pieces.append(piece)
-                total += len(piece)
-                if total > limits.body:
-                    raise Refused(413, f"got a body beyond {limits.body} bytes")
-    except TimeoutError:
-        raise Refused(408, f"got no whole body in {limits.body_seconds:g} s") from None
-    return b"".join(pieces)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -118,7 +78,9 @@ def _with_header_timeout(limits: Limits) -> Any:
     return HeaderTimeout
 
 
-async def run(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Limits, stopping: asyncio.Event) -> None:
+async def run(
+    app: Application, listening: socket.socket, ready: Ready, limits: Limits, stopping: asyncio.Event
+) -> None:
     """Serve until `stopping` is set or a signal tells to stop; requests under way are answered first."""
     import uvicorn
 
@@ -152,7 +114,7 @@ async def run(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Li
             await watching
 
 
-def run_app(app: "ASGIApp", listening: socket.socket, ready: Ready, limits: Limits | None = None) -> None:
+def run_app(app: Application, listening: socket.socket, ready: Ready, limits: Limits | None = None) -> None:
     """Serve one application until interrupted; `ready` says where."""
 
     async def main() -> None:

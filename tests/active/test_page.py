@@ -119,7 +119,7 @@ def test_the_address_stays_the_same(store):
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "starlette", None)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UsageError, match=r"pip install 'hutch\[web\]'"):
         require_web()
 

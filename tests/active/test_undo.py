@@ -9,7 +9,7 @@ from hutch.active.store import Store
 from hutch.active.undo import answers_of, find_answer, retract
 from hutch.chain import Chain
 
-pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
 
 
 @pytest.fixture

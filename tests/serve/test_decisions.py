@@ -13,6 +13,8 @@ import pytest
 from hutch import Chain
 from hutch.core.batch import shared_rows
 from hutch.core.chain.reduction import Labels
+from hutch.serve import choices
+from hutch.serve.bodies import TEXT as PLAIN
 from hutch.serve.bodies import batches_of
 from hutch.serve.choices import Choice, with_choice
 
@@ -108,6 +110,20 @@ def test_rewards_late_repeated_and_unknown(bandit: Path, in_service: Any) -> Non
         assert service.first.chain.statistics.examples == examples + 150 + 3
         [[probability]] = service.log._rows("SELECT probability FROM serve_decisions WHERE id = 'a'")
         assert probability == first["probability"]
+
+    in_service([bandit], use)
+
+
+def test_the_nearest_of_the_newest_decisions_is_named(
+    bandit: Path, in_service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "_NEIGHBOURS", 2)
+
+    async def use(service: Any) -> None:
+        for id in ("visit-70", "other", "visit-99"):
+            await service.post(f"/v1/rank?id={id}", json.dumps(DECISION), JSON)
+        found = await service.post("/v1/reward", '{"id": "visit-7", "cost": 1}', JSON)
+        assert found.json()["error"].endswith("did you mean 'visit-99'?")
 
     in_service([bandit], use)
 
@@ -256,10 +272,10 @@ def test_what_is_refused(bandit: Path, saved_model: Any, in_service: Any) -> Non
 @pytest.mark.parametrize("action", [0, 1])
 def test_a_label_put_into_a_batch_is_that_of_the_text(shared: str, action: int) -> None:
     chain, lines = Chain.from_config(CONFIG), ["|article food\n", "|article sports\n"]
-    [batch] = batches_of(chain, "text", (shared + "".join(lines)).encode())
+    [batch] = batches_of(chain, PLAIN, (shared + "".join(lines)).encode())
     found = with_choice(batch, Labels.LOGGED_ACTION, Choice(action, 0.5, 0.25))
     lines[action] = f"{action}:0.5:0.25 " + lines[action]
-    [wanted] = batches_of(chain, "text", (shared + "".join(lines)).encode())
+    [wanted] = batches_of(chain, PLAIN, (shared + "".join(lines)).encode())
     for name in ("cost_ptr", "cost_classes", "costs", "probabilities"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
     assert shared_rows(found).tolist() == shared_rows(wanted).tolist()

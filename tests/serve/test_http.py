@@ -2,6 +2,11 @@
 
 import asyncio
 import json
+import pickle
+import random
+import subprocess
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,9 @@ import pyarrow as pa
 import pytest
 
 from hutch import Chain
+from hutch.core.errors import DataError
 from hutch.core.net.limits import Limits
+from hutch.serve.bodies import check_id, check_labels
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -78,7 +85,19 @@ REFUSED: list[tuple[str, Any, str, int, str]] = [
     ("learn", b"\xff\xfe{}", JSON, 422, "not "),
     ("learn", b"no arrow", ARROW, 422, "not an Arrow stream"),
     ("learn", "1 |f a", "text/csv", 415, "content-type: got 'text/csv'"),
+    ("learn", "1 |f a", "text/plain; charset=utf-16", 415, "got charset 'utf-16', wanted utf-8"),
+    ("learn", b"1 |f a\n1 |f b\xff", "text/plain", 422, "<body>:2:7: not UTF-8"),
+    ("learn", "1 |f a".encode("utf-16"), "text/plain", 422, "<body>:1:1: not UTF-8"),
+    ("predict", '{"examples": ["|f x0:1"]}', JSON, 422, "got an object with the list 'examples', wanted a record"),
+    ("predict", '{"instances": [{"f": "a"}]}', JSON, 422, "got an object with the list 'instances', wanted a record"),
+    ("predict", '{"mine": ["good", "|f x0:1"]}', JSON, 422, "got an object with the list 'mine', wanted a record"),
     ("learn?model=other", "1 |f a", "text/plain", 404, "there is no 'other'; did you mean|valid: model"),
+    ("learn?modle=other", "1 |f a", "text/plain", 400, "unknown query parameter 'modle'; did you mean 'model'?"),
+    ("learn?model=model&model=model", "1 |f a", "text/plain", 400, "got the query parameter 'model' twice"),
+    ("learn?model=%ff", "1 |f a", "text/plain", 400, "the query of the address is malformed"),
+    ("labels?model=model", "{}", JSON, 400, "unknown query parameter 'model'; wanted none"),
+    ("learn?scores=1", "1 |f a", "text/plain", 400, "scores: got '1', wanted true or false"),
+    ("learn?scores=true", "1 |f a", "text/plain", 422, "scores: the top layer of 'model' has none"),
     ("predict?scores=true", "|f a", "text/plain", 422, "scores: the top layer of 'model' has none"),
     ("labels", '{"id": "7", "worker": "ada", "label": 1}', JSON, 422, "there is no request '7'"),
     ("labels", '{"id": "7", "worker": ["ada"], "label": 1}', JSON, 422, "worker: got"),
@@ -103,6 +122,55 @@ def test_what_is_refused_changes_nothing(
         same(service.first.chain, twin)
 
     in_service([model], use)
+
+
+def damaged_arrow(count: int) -> list[bytes]:
+    """Bodies with some bits or bytes changed, and the one that once ended a server, where it is at hand."""
+    columns = {"label": [1.0, -1.0] * 20, "a": [f"word {k}" * 3 for k in range(40)]}
+    good, dice = arrow(columns), random.Random(3)
+    killer = Path(__file__).parents[3] / "shared" / "attack" / "arrow_two_bits.bin"
+    found = [killer.read_bytes()] if killer.exists() else []
+    for _ in range(count):
+        body = bytearray(good)
+        for _ in range(dice.choice([1, 2, 4])):
+            body[dice.randrange(len(body))] ^= 1 << dice.randrange(8)
+        found.append(bytes(body))
+    return found
+
+
+READ = """
+import pickle, sys
+from hutch import Chain
+from hutch.core.errors import DataError
+from hutch.serve.bodies import ARROW, batches_of
+chain, refused = Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}), 0
+for body in pickle.load(sys.stdin.buffer):
+    try:
+        batches_of(chain, ARROW, body)
+    except DataError:
+        refused += 1
+print(refused)
+"""
+
+
+def test_a_damaged_arrow_body_ends_no_server() -> None:
+    bodies = damaged_arrow(300)
+    done = subprocess.run([sys.executable, "-c", READ], input=pickle.dumps(bodies), capture_output=True, timeout=120)
+    assert done.returncode == 0, done
+    assert 20 < int(done.stdout) < 301
+
+
+def test_places_of_later_parts_of_a_body_count_from_its_start(model: Path) -> None:
+    chain = Chain.load(model)
+    parts = [*chain.batches(["1 |f a"] * 3), *chain.batches(["1 |f a", "|f b"])]
+    with pytest.raises(DataError, match=r"<body>:5:1: got no label"):
+        check_labels(chain, parts)
+
+
+@pytest.mark.parametrize(("length", "good"), [(200, True), (201, False)])
+def test_ids_have_up_to_200_characters(length: int, good: bool) -> None:
+    with nullcontext() if good else pytest.raises(DataError, match="got 201 characters, wanted at most 200"):
+        assert check_id("x" * length, "id") == "x" * length
 
 
 def test_ids_make_a_request_count_once(model: Path, in_service: Any) -> None:
@@ -209,6 +277,8 @@ def test_predictions_do_not_wait_for_a_save(model: Path, monkeypatch: pytest.Mon
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"sec-fetch-site": "same-site"}, 403),
         ({"sec-fetch-site": "same-origin"}, 200),
+        ({"content-encoding": "gzip"}, 415),
+        ({"content-encoding": "identity"}, 200),
         ({"content-length": "-3"}, 400),
         ({"content-length": "99999999999"}, 413),
     ],
@@ -226,7 +296,10 @@ def test_a_token(model: Path, in_service: Any) -> None:
     async def use(service: Any) -> None:
         assert (await service.post("/v1/predict", "|f a")).status_code == 401
         assert (await service.post("/v1/predict", "|f a", authorization="Bearer wrong")).status_code == 401
-        assert (await service.post("/v1/predict", "|f a", authorization="Bearer right")).status_code == 200
+        for scheme in ("Bearer", "bearer", "BEARER "):
+            assert (await service.post("/v1/predict", "|f a", authorization=f"{scheme} right")).status_code == 200
+        for wrong in ("Basic right", "right", "Bearer right left", "Bearer "):
+            assert (await service.post("/v1/predict", "|f a", authorization=wrong)).status_code == 401
         assert (await service.client.get("/metrics")).status_code == 401
         assert (await service.client.get("/healthz")).status_code == 200
 
@@ -256,9 +329,10 @@ def test_figures_and_documentation(model: Path, in_service: Any) -> None:
         await service.post("/v1/learn", "x y z")
         figures = (await service.client.get("/metrics")).text
         for wanted in (
-            'hutch_requests_total{path="/v1/learn",status="200"} 1.0',
-            'hutch_requests_total{path="/v1/learn",status="422"} 1.0',
-            'hutch_request_seconds_count{path="/v1/learn"} 2.0',
+            'http_server_request_duration_seconds_count{http_request_method="POST",http_response_status_code="200",'
+            'http_route="/v1/learn"} 1.0',
+            'http_server_request_duration_seconds_count{http_request_method="POST",http_response_status_code="422",'
+            'http_route="/v1/learn"} 1.0',
             'hutch_examples_total{model="model"} 3015.0',
             'hutch_log_entries_to_save{model="model"} 1.0',
         ):

@@ -123,10 +123,8 @@ from pathlib import Path
 import asyncio
 from hutch.core.net.limits import Limits
 from hutch.core.net.web import listen, run_app
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
-app = Starlette(routes=[Route("/", lambda request: PlainTextResponse("here"))])
+from hutch.core.net.application import Application, Reply, Route
+app = Application([Route("GET", "/", lambda asked: Reply(b"here", "text/plain"))], {})
 with listen("127.0.0.1", 0) as listening:
     run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), Limits(header_seconds=0.5))
 """

@@ -88,6 +88,7 @@ def read_documents(path: str) -> Iterator[Document]:
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches():
+                    batch.validate(full=True)
                     yield from batch.to_pylist()
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(at(path, None, None, f"cannot be read: {error}")) from None

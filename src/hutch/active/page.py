@@ -6,28 +6,23 @@ answer is on disk before the page hears that it was accepted.
 
 import base64
 import hashlib
-import json
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hutch.active.records import Request, check_worker, make_answer
 from hutch.active.store import Store
 from hutch.active.undo import answers_of, retract
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net import web
+from hutch.core.net.application import JSON, Application, Asked, Field, Refused, Reply, Route
 from hutch.core.net.limits import Limits
 from hutch.core.net.signals import Ready
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request as WebRequest
-    from starlette.responses import Response
 
 HOST = "127.0.0.1"
 LIMITS = Limits(body=1 << 16)
@@ -104,77 +99,53 @@ class _Page:
         fields = [[name, "" if document[name] is None else str(document[name])] for name in names]
         return {"id": asked.id, "fields": fields}
 
-    def home(self, request: "WebRequest") -> "Response":
-        from starlette.responses import HTMLResponse
+    def home(self, asked: Asked) -> Reply:
+        """GET /."""
+        return Reply(page().encode(), "text/html; charset=utf-8")
 
-        return HTMLResponse(page(), headers=security_headers())
-
-    def next(self, request: "WebRequest") -> "Response":
+    def next(self, asked: Asked) -> Any:
+        """GET /next: a request for a worker, and how far the labelling has come."""
         try:
-            worker = check_worker(request.query_params.get("worker", ""))
+            worker = check_worker(asked.query.get("worker", ""))
         except DataError as error:
-            return _json({"error": str(error)}, 400)
-        try:
-            asked, counts = self.store.lease(worker, self.lease_seconds), self.store.counts()
-        except HutchError as error:
-            return _json({"error": str(error)}, 503)
+            raise Refused(400, str(error)) from None
+        request, counts = self.store.lease(worker, self.lease_seconds), self.store.counts()
         allowed, names = self.store.labels_allowed, self.look.names
         ordered = dict.fromkeys([*(label for label in names if label in allowed), *allowed])
-        labels = [{"value": label, "name": names.get(label, label)} for label in ordered]
-        item = self.item(asked) if asked else None
-        progress = {"requests": counts.requests, "open": counts.open}
-        content = {"request": item, "labels": labels, "progress": progress, "instructions": self.look.instructions}
-        return _json(content)
+        return {
+            "request": self.item(request) if request else None,
+            "labels": [{"value": label, "name": names.get(label, label)} for label in ordered],
+            "progress": {"requests": counts.requests, "open": counts.open},
+            "instructions": self.look.instructions,
+            "given": min(len(answers_of(self.store, worker, UNDO)), UNDO - self.undone[worker]),
+        }
 
-    async def answer(self, request: "WebRequest") -> "Response":
-        def accept(found: Any) -> dict[str, Any]:
-            id, label = found["id"], found["label"]
-            if not isinstance(id, str | int):
-                raise TypeError
-            answer = make_answer(str(id), check_worker(found["worker"]), label)
-            accepted = self.store.answer([answer])
-            self.undone[answer.worker] = max(self.undone[answer.worker] - accepted.new, 0)
-            return {"new": accepted.new, "repeated": accepted.repeated}
+    def answer(self, asked: Asked) -> Any:
+        """POST /answer."""
+        found = self._found(asked, "id", "worker", "label")
+        place = ("", None, None)
+        answer = make_answer(str(found["id"]), check_worker(found["worker"]), found["label"], place=place)
+        accepted = self.store.answer([answer])
+        self.undone[answer.worker] = max(self.undone[answer.worker] - accepted.new, 0)
+        return {"new": accepted.new, "repeated": accepted.repeated}
 
-        return await self.post(request, accept)
+    def undo(self, asked: Asked) -> Any:
+        """POST /undo: take back the last answer of a worker, who sees its request again."""
+        worker = check_worker(self._found(asked, "worker")["worker"])
+        given = answers_of(self.store, worker, 1)
+        if not given or self.undone[worker] >= UNDO:
+            raise DataError("nothing to take back" if not given else f"only the last {UNDO} answers are taken back")
+        retract(self.store, given[0].id, self.lease_seconds)
+        self.undone[worker] += 1
+        return {"request": given[0].request, "label": given[0].label}
 
-    async def undo(self, request: "WebRequest") -> "Response":
-        """Take back the last answer of a worker, who sees its request again."""
-
-        def take_back(found: Any) -> dict[str, Any]:
-            worker = check_worker(found["worker"])
-            given = answers_of(self.store, worker, 1)
-            if not given or self.undone[worker] >= UNDO:
-                raise DataError("nothing to take back" if not given else f"only the last {UNDO} answers are taken back")
-            retract(self.store, given[0].id, self.lease_seconds)
-            self.undone[worker] += 1
-            return {"request": given[0].request, "label": given[0].label}
-
-        return await self.post(request, take_back)
-
-    async def post(self, request: "WebRequest", handle: Callable[[Any], dict[str, Any]]) -> "Response":
-        """Handle a body of JSON."""
-        from starlette.concurrency import run_in_threadpool
-
-        if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            return _json({"error": "got no JSON, wanted an answer"}, 415)
-        try:
-            content = await run_in_threadpool(handle, json.loads(await web.read_body(request, LIMITS)))
-        except web.Refused as error:
-            return _json({"error": str(error)}, error.status)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return _json({"error": "got no answer, wanted an object with id, worker and label"}, 400)
-        except DataError as error:
-            return _json({"error": str(error).removeprefix("<answer>: ")}, 409)
-        except HutchError as error:
-            return _json({"error": str(error)}, 503)
-        return _json(content)
-
-
-def _json(content: dict[str, Any], status: int = 200) -> "Response":
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(content, status, headers=security_headers())
+    @staticmethod
+    def _found(asked: Asked, *keys: str) -> dict[str, Any]:
+        wanted = "an object with " + ", ".join(keys).replace(", label", " and label")
+        found = asked.json(wanted)
+        if found.keys() != set(keys) or not isinstance(found.get("id", ""), str | int):
+            raise Refused(400, f"got no answer, wanted {wanted}")
+        return found
 
 
 def create_app(
@@ -185,7 +156,7 @@ def create_app(
     lease_seconds: float = LEASE_SECONDS,
     look: Look | None = None,
     host: str = HOST,
-) -> "Starlette":
+) -> Application:
     """The page as an application; without the token in the address everything is 404.
 
     Args:
@@ -197,22 +168,25 @@ def create_app(
         host: the address that the page is served on; beyond this machine it may be called by any name.
 
     Raises:
-        UsageError: Starlette is not installed.
+        UsageError: what a server needs is not installed.
     """
     require_web()
-    from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
-    from starlette.routing import Mount, Route
-
     handlers = _Page(store, look or Look(names or {}), lease_seconds)
-    routes = [Route("/", handlers.home), Route("/next", handlers.next)]
-    routes.append(Route("/answer", handlers.answer, methods=["POST"]))
-    routes.append(Route("/undo", handlers.undo, methods=["POST"]))
-    # a foreign page must not reach this server under a name of its own that resolves to this machine
-    known = [HOST, "localhost"] if host == HOST else ["*"]
-    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=known)
-    return Starlette(routes=[Mount(f"/{token}", routes=routes)], middleware=[hosts])
+    body: dict[str, Any] = {JSON: {}}
+    return Application(
+        [
+            Route("GET", "/", handlers.home),
+            Route("GET", "/next", handlers.next, fields=(Field("worker", "who is to answer"),)),
+            Route("POST", "/answer", handlers.answer, bodies=body),
+            Route("POST", "/undo", handlers.undo, bodies=body),
+        ],
+        {DataError: 409, HutchError: 503},
+        limits=LIMITS,
+        secret=token,
+        # a foreign page must not reach this server under a name of its own that resolves to this machine
+        hosts=(HOST, "localhost") if host == HOST else (),
+        headers=security_headers(),
+    )
 
 
 def listen(port: int, host: str = HOST) -> socket.socket:
@@ -224,6 +198,6 @@ def listen(port: int, host: str = HOST) -> socket.socket:
     return web.listen(host, port)
 
 
-def serve(app: "Starlette", listening: socket.socket, ready: Ready) -> None:
+def serve(app: Application, listening: socket.socket, ready: Ready) -> None:
     """Serve until interrupted; `ready` says where."""
     web.run_app(app, listening, ready, LIMITS)

@@ -376,8 +376,8 @@ class Store:
                 f"INSERT INTO requests ({_REQUEST_COLUMNS}, round, wanted, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [*asdict(request).values(), round, wanted, self._clock()],
             )
-        except sqlite3.IntegrityError as error:
-            text = f"request {request.id!r} cannot be added: {error}"
+        except sqlite3.IntegrityError:
+            text = f"request {request.id!r} is there already: another run has asked for it meanwhile; ask again"
             raise StoreError(at(str(self.path), None, None, text)) from None
 
     def learned(self, detail: dict[str, Any]) -> int:

@@ -48,8 +48,8 @@ def serve(
     import asyncio
 
     from hutch.core.errors import UsageError
+    from hutch.core.net.application import LOOPBACK
     from hutch.core.net.web import listen, require_web
-    from hutch.serve.guard import LOOPBACK
 
     require_web("serving")
     if host not in LOOPBACK and not token:

@@ -2,30 +2,35 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, HutchError, StoreError, did_you_mean
+from hutch.core.net.application import LOOPBACK, Application, Asked, Field, Refused, Reply, Route
 from hutch.core.net.limits import Limits
-from hutch.core.net.web import Refused, read_body
-from hutch.core.strict_json import dumps
+from hutch.core.net.openapi import PAGE_HEADERS, describe, docs_page
 from hutch.core.version import version
-from hutch.serve.bodies import JSON, KINDS, NoMemory, check_id
+from hutch.serve.bodies import NoMemory, check_id
 from hutch.serve.choices import Contradiction
 from hutch.serve.decisions import rank, reward
-from hutch.serve.guard import LOOPBACK, Guard
 from hutch.serve.labels import Labels
 from hutch.serve.log import Log
 from hutch.serve.metrics import Metrics
-from hutch.serve.openapi import description, docs_page
+from hutch.serve.schemas import ANSWERS, DECISION, EXAMPLES, PREDICTIONS, RANKED, REWARDS, SCHEMAS, TEXT
 from hutch.serve.served import Answered, Served
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp
+_MODEL = Field("model", "name of the model; left out, the first")
+_SCORES = Field("scores", "also return the scores of all classes", "boolean")
+_KEY = Field(
+    "Idempotency-Key",
+    "under which this request will be sent again if no answer comes; it is learned once",
+    where="header",
+)
+_WORKER = Field("worker", "who will answer: one request, which others do not see for a while")
+_DECISION_ID = Field("id", "under which the reward will come; the same id gets the same answer. Left out, one is made")
+_STATUSES: dict[type[HutchError], int] = {Contradiction: 409, NoMemory: 413, StoreError: 503, HutchError: 422}
 
 
 def numbers(values: NDArray[np.float32], whole: bool) -> list[Any]:
@@ -53,36 +58,34 @@ class Handlers:
         self._first = next(iter(models.values()))
         self._labels = Labels(models, log)
         self.stopping = False
+        learn = "Learn examples with labels; the predictions were made before. It is on disk before the answer."
+        draw = "Draw an action of a decision; what was drawn and its probability are on disk before the answer."
+        tell = "Tell what decisions have cost; each is learned once, with the probability of its draw."
+        give = "Answer label requests; answers that came before are not counted again."
+        ask = "Label requests that want an answer."
+        model, errors = (_MODEL,), (404, 409)
+        self.routes = [
+            Route("POST", "/v1/predict", self.predict, "Predict without learning.", (_MODEL, _SCORES), EXAMPLES,
+                  PREDICTIONS, (404,)),
+            Route("POST", "/v1/learn", self.learn, learn, (_MODEL, _SCORES, _KEY), EXAMPLES, PREDICTIONS, errors),
+            Route("POST", "/v1/rank", self.rank, draw, (_MODEL, _DECISION_ID), DECISION, RANKED, errors),
+            Route("POST", "/v1/reward", self.reward, tell, model, REWARDS, errors=(404,)),
+            Route("GET", "/v1/labels", self.open_labels, ask, (_WORKER,), errors=(422,)),
+            Route("POST", "/v1/labels", self.give_labels, give, (), ANSWERS),
+            Route("GET", "/v1/model", self.model, "What the model is and has seen.", model, errors=(404,)),
+            Route("GET", "/healthz", self.health, "Whether the server answers; wants no token.", errors=(503,)),
+            Route("GET", "/metrics", self.figures, "Figures in Prometheus' format.", gives=TEXT),
+            Route("GET", "/openapi.json", self.openapi),
+            Route("GET", "/docs", self.docs),
+        ]  # fmt: skip
 
-    def _model(self, request: "Request") -> Served:
-        name = request.query_params.get("model")
+    def _model(self, asked: Asked) -> Served:
+        name = asked.query.get("model")
         if name is None:
             return self._first
         if name not in self.models:
             raise Refused(404, f"model: there is no {name[:100]!r}; {did_you_mean(name[:100], self.models)}")
         return self.models[name]
-
-    async def _body(self, request: "Request") -> tuple[str, bytes]:
-        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given not in KINDS:
-            raise Refused(415, f"content-type: got {given[:100]!r}, wanted one of {', '.join(KINDS)}")
-        return KINDS[given], await read_body(request, self.limits)
-
-    async def _json(self, request: "Request") -> bytes:
-        kind, body = await self._body(request)
-        if kind != JSON:
-            raise Refused(415, "content-type: wanted application/json")
-        return body
-
-    async def predict(self, request: "Request") -> "Response":
-        """POST /v1/predict."""
-        served = self._model(request)
-        return self._answer(request, served, await served.predict(*await self._body(request)))
-
-    async def learn(self, request: "Request") -> "Response":
-        """POST /v1/learn."""
-        served, id = self._model(request), self._id(request.headers.get("idempotency-key", ""), "idempotency-key")
-        return self._answer(request, served, await served.learn(*await self._body(request), id))
 
     @staticmethod
     def _id(given: str, what: str) -> str:
@@ -91,113 +94,87 @@ class Handlers:
         except DataError as error:
             raise Refused(400, str(error)) from None
 
-    async def rank(self, request: "Request") -> "Response":
-        """POST /v1/rank."""
-        served, id = self._model(request), self._id(request.query_params.get("id", ""), "id")
-        return reply(await rank(served, *await self._body(request), id))
+    async def predict(self, asked: Asked) -> Any:
+        """POST /v1/predict."""
+        return await self._answer(asked, lambda served: served.predict(asked.kind, asked.body))
 
-    async def reward(self, request: "Request") -> "Response":
-        """POST /v1/reward."""
-        return reply(await reward(self._model(request), await self._json(request)))
+    async def learn(self, asked: Asked) -> Any:
+        """POST /v1/learn."""
+        id = self._id(asked.headers.get("idempotency-key", ""), "idempotency-key")
+        return await self._answer(asked, lambda served: served.learn(asked.kind, asked.body, id))
 
-    @staticmethod
-    def _answer(request: "Request", served: Served, found: Answered) -> "Response":
+    async def _answer(self, asked: Asked, run: Callable[[Served], Awaitable[Answered]]) -> Any:
+        """Predictions; what is asked for is checked before anything runs."""
+        served, wanted = self._model(asked), asked.query.get("scores") == "true"
+        if wanted and not served.chain.score_count:
+            raise Refused(422, f"scores: the top layer of {served.name!r} has none")
+        found = await run(served)
         content: dict[str, Any] = {"model": served.name, "position": found.position}
-        whole = served.chain.predicts.value == "class"
-        content["predictions"] = numbers(found.predictions, whole)
+        content["predictions"] = numbers(found.predictions, served.chain.predicts.value == "class")
         if found.actions is not None:
             ends = list(accumulate(found.actions, initial=0))
             content["predictions"] = [content["predictions"][a:b] for a, b in pairwise(ends)]
-        if request.query_params.get("scores") == "true":
-            if not served.chain.score_count:
-                raise Refused(422, f"scores: the top layer of {served.name!r} has none")
+        if wanted:
             content["scores"] = [numbers(row, False) for row in found.scores]
         if found.repeated:
             content["repeated"] = True
-        return reply(content)
+        return content
 
-    async def open_labels(self, request: "Request") -> "Response":
+    async def rank(self, asked: Asked) -> Any:
+        """POST /v1/rank."""
+        return await rank(self._model(asked), asked.kind, asked.body, self._id(asked.query.get("id", ""), "id"))
+
+    async def reward(self, asked: Asked) -> Any:
+        """POST /v1/reward."""
+        return await reward(self._model(asked), asked.body)
+
+    async def open_labels(self, asked: Asked) -> Any:
         """GET /v1/labels."""
-        return reply(await self._labels.open(request.query_params.get("worker", "")))
+        return await self._labels.open(asked.query.get("worker", ""))
 
-    async def give_labels(self, request: "Request") -> "Response":
+    async def give_labels(self, asked: Asked) -> Any:
         """POST /v1/labels."""
-        return reply(await self._labels.give(await self._json(request)))
+        return await self._labels.give(asked.body)
 
-    async def model(self, request: "Request") -> "Response":
+    async def model(self, asked: Asked) -> Any:
         """GET /v1/model."""
-        served = self._model(request)
+        served = self._model(asked)
         found = served.chain.statistics
         counters = {
             "examples": found.examples,
             "queries": found.queries,
             "progressive_loss": found.sum_loss / found.weighted_labeled if found.weighted_labeled else None,
         }
-        return reply(
-            {
-                "model": served.name,
-                "models": list(self.models),
-                "version": version(),
-                "position": served.position,
-                "saved": served.saved,
-                "labels": served.chain.takes.value,
-                "predictions": served.chain.predicts.value,
-                "counters": counters,
-                "chain": served.chain.config.to_dict(),
-            }
-        )
+        return {
+            "model": served.name,
+            "models": list(self.models),
+            "version": version(),
+            "position": served.position,
+            "saved": served.saved,
+            "labels": served.chain.takes.value,
+            "predictions": served.chain.predicts.value,
+            "counters": counters,
+            "chain": served.chain.config.to_dict(),
+        }
 
-    async def health(self, request: "Request") -> "Response":
+    async def health(self, asked: Asked) -> Any:
         """GET /healthz."""
-        return reply({"status": "stopping"}, 503) if self.stopping else reply({"status": "ok"})
+        return Reply({"status": "stopping"}, status=503) if self.stopping else {"status": "ok"}
 
-    async def figures(self, request: "Request") -> "Response":
+    async def figures(self, asked: Asked) -> Any:
         """GET /metrics."""
-        from starlette.responses import Response
+        return Reply(self.metrics.text(), self.metrics.content_type)
 
-        return Response(self.metrics.text(), media_type=self.metrics.content_type)
-
-    async def openapi(self, request: "Request") -> "Response":
+    async def openapi(self, asked: Asked) -> Any:
         """GET /openapi.json."""
-        return reply(description())
+        return describe(self.routes, "Hutch", "Models that learn while they serve.", SCHEMAS)
 
-    async def docs(self, request: "Request") -> "Response":
+    async def docs(self, asked: Asked) -> Any:
         """GET /docs."""
-        from starlette.responses import HTMLResponse
-
-        policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
-        return HTMLResponse(docs_page(), headers={"Content-Security-Policy": policy})
+        return Reply(docs_page(await self.openapi(asked)), "text/html; charset=utf-8", headers=PAGE_HEADERS)
 
 
-def reply(content: Any, status: int = 200) -> "Response":
-    """JSON that is JSON: what is not finite is null, and named."""
-    from starlette.responses import Response
-
-    return Response(dumps(content), status, media_type="application/json")
-
-
-def _guarded(handler: Callable[["Request"], Awaitable["Response"]]) -> Callable[["Request"], Awaitable["Response"]]:
-    """The handler, its errors as answers."""
-    from starlette.requests import ClientDisconnect
-
-    async def handle(request: "Request") -> "Response":
-        try:
-            return await handler(request)
-        except Refused as error:
-            answer = reply({"error": str(error)}, error.status)
-            if error.status in (408, 413):  # the rest of the body is not read
-                answer.headers["Connection"] = "close"
-            return answer
-        except HutchError as error:
-            status = {Contradiction: 409, NoMemory: 413, StoreError: 503}.get(type(error), 422)
-            return reply({"error": str(error)}, status)
-        except ClientDisconnect:
-            return reply({"error": "the client has gone"}, 400)
-
-    return handle
-
-
-def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) -> "ASGIApp":
+def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) -> Application:
     """The interface as an application.
 
     Args:
@@ -205,27 +182,12 @@ def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) 
         token: who asks must know it; empty for no token.
         host: the address it is bound to; on a loopback address it answers under no other name.
     """
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-
-    h = handlers
-    routes = [
-        Route("/v1/predict", _guarded(h.predict), methods=["POST"]),
-        Route("/v1/learn", _guarded(h.learn), methods=["POST"]),
-        Route("/v1/rank", _guarded(h.rank), methods=["POST"]),
-        Route("/v1/reward", _guarded(h.reward), methods=["POST"]),
-        Route("/v1/labels", _guarded(h.open_labels), methods=["GET"]),
-        Route("/v1/labels", _guarded(h.give_labels), methods=["POST"]),
-        Route("/v1/model", _guarded(h.model)),
-        Route("/healthz", _guarded(h.health)),
-        Route("/metrics", _guarded(h.figures)),
-        Route("/openapi.json", _guarded(h.openapi)),
-        Route("/docs", _guarded(h.docs)),
-    ]
-    return Guard(
-        Starlette(routes=routes),
-        metrics=h.metrics,
-        paths={route.path for route in routes},
+    return Application(
+        handlers.routes,
+        _STATUSES,
+        limits=handlers.limits,
         token=token,
+        public=("/healthz",),
         hosts=LOOPBACK if host in LOOPBACK else (),
+        count=handlers.metrics.count,
     )

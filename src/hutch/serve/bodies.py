@@ -14,17 +14,13 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.data.records import record_batches
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.net.application import JSON
 from hutch.core.strict_json import loads
 from hutch.core.text.parser import TextParser
 
 SOURCE = "<body>"
-TEXT, JSON, ARROW = "text", "json", "arrow"
-KINDS = {
-    "text/plain": TEXT,
-    "application/json": JSON,
-    "application/vnd.apache.arrow.stream": ARROW,
-}
-"""The kinds of bodies by content type."""
+TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"
+"""The kinds of bodies, beside JSON: their content types."""
 _LARGEST_TABLE = 1 << 30
 
 
@@ -36,9 +32,11 @@ def single(kind: str, body: bytes) -> Any:
     """The example in a body if it holds just one line or record; else what `hutch.core.run.one` passes over.
 
     Raises:
-        DataError: a body that is not JSON.
+        DataError: a body that is not UTF-8, not JSON or wraps its records in an object.
     """
-    return body if kind == TEXT else parse_json(body) if kind == JSON else None
+    if kind == TEXT:
+        return _utf8(body)
+    return _records(body) if kind == JSON else None
 
 
 def batches_of(chain: Chain, kind: str, body: bytes) -> list[Batch]:
@@ -48,9 +46,9 @@ def batches_of(chain: Chain, kind: str, body: bytes) -> list[Batch]:
         DataError: the first malformed place.
     """
     if kind == TEXT:
-        return _nonempty([TextParser(replace(chain.parser, strict=True), SOURCE).parse(body)])
+        return _nonempty([TextParser(replace(chain.parser, strict=True), SOURCE).parse(_utf8(body))])
     if kind == JSON:
-        found = parse_json(body)
+        found = _records(body)
         records = [found] if isinstance(found, Mapping) else found
         if not isinstance(records, list):
             raise DataError(at(SOURCE, 1, 1, f"got {type(found).__name__}, wanted a record or a list of records"))
@@ -64,6 +62,29 @@ def _nonempty(batches: list[Batch]) -> list[Batch]:
     if not any(map(len, batches)):
         raise DataError(at(SOURCE, None, None, "got no example, wanted one or more"))
     return batches
+
+
+def _utf8(body: bytes) -> bytes:
+    try:
+        body.isascii() or body.decode()
+    except UnicodeDecodeError as error:
+        line, start = body.count(b"\n", 0, error.start) + 1, body.rfind(b"\n", 0, error.start)
+        raise DataError(at(SOURCE, line, error.start - start, "not UTF-8")) from None
+    return body
+
+
+_WRAPPERS = {"data", "examples", "inputs", "instances", "lines", "records", "rows"}
+"""Keys under which other servers take a list of examples."""
+
+
+def _records(body: bytes) -> Any:
+    """A JSON body, unless it wraps its records in an object, whose key would be taken for a namespace."""
+    found = parse_json(body)
+    if isinstance(found, dict) and len(found) == 1 and isinstance(found[key := next(iter(found))], list):
+        if key in _WRAPPERS or any(isinstance(each, str) and "|" in each for each in found[key]):
+            text = f"got an object with the list {key!r}, wanted a record or a list of records"
+            raise DataError(at(SOURCE, 1, 1, text))
+    return found
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -116,12 +137,12 @@ def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
         with pa.ipc.open_stream(io.BytesIO(body)) as stream:
             pieces, size = [], 0
             for piece in stream:
+                piece.validate(full=True)  # first of all: all else may follow offsets out of what was sent
                 pieces.append(piece)
                 size += piece.nbytes
                 if size > _LARGEST_TABLE:
                     raise NoMemory(at(SOURCE, None, None, f"got a table beyond {_LARGEST_TABLE} bytes"))
             table = pa.Table.from_batches(pieces, stream.schema)
-            table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(at(SOURCE, None, None, f"not an Arrow stream: {error}")) from None
     return table_batches([table], chain.parser, chain.config.input.columns)

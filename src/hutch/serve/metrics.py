@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
@@ -69,24 +69,24 @@ class Metrics:
 
     def __init__(self, models: Mapping[str, Served]) -> None:
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "hutch_requests", "Requests by path and status.", ["path", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "hutch_request_seconds", "Seconds per request.", ["path"], registry=self._registry, buckets=_BUCKETS
+        self._requests = Histogram(
+            "http_server_request_duration_seconds",
+            "Seconds from the headers of a request to the end of its answer; the name is OpenTelemetry's.",
+            ["http_request_method", "http_route", "http_response_status_code"],
+            registry=self._registry,
+            buckets=_BUCKETS,
         )
         self._registry.register(_OfModels(models))
 
-    def count(self, path: str, status: int, seconds: float) -> None:
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request.
 
         Args:
-            path: one that the server has, or `other`.
+            method, route: of one that the server has, or `other`.
             status: of the answer.
             seconds: from its headers to the end of the answer.
         """
-        self._requests.labels(path, str(status)).inc()
-        self._seconds.labels(path).observe(seconds)
+        self._requests.labels(method, route, str(status)).observe(seconds)
 
     def text(self) -> bytes:
         """All figures as text."""

@@ -1,5 +1,7 @@
 """The documented interface of a machine-learning backend, with the requests that Label Studio sends."""
 
+import json
+
 import pytest
 
 from hutch.active.label_studio.backend import Backend, create_app
@@ -97,7 +99,8 @@ def test_training_is_asked_for(client, backend):
     ],
 )
 def test_what_is_no_request_is_refused(client, path, body, status, words):
-    sent = client.post(path, content=body) if isinstance(body, str) else client.post(path, json=body)
+    content = body if isinstance(body, str) else json.dumps(body)
+    sent = client.post(path, content=content, headers={"content-type": "application/json"})
     assert (sent.status_code, words in sent.json()["error"]) == (status, True)
 
 

@@ -1,8 +1,7 @@
 """A machine-learning backend of Label Studio: it pre-labels, orders tasks by h_min and learns from annotations."""
 
-import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,10 @@ from hutch.active.records import REQUEST_FIELD, Request, canonical_label
 from hutch.active.store import Store
 from hutch.active.undo import retract
 from hutch.core.errors import DataError, HutchError
-from hutch.core.net import web
+from hutch.core.net.application import JSON, Application, Asked, Route
 from hutch.core.net.limits import Limits
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request as WebRequest
-    from starlette.responses import Response
-
     from hutch.chain import Chain
 
 LIMITS = Limits(body=64 << 20)
@@ -152,52 +147,22 @@ class Backend:
         return id
 
 
-def create_app(backend: Backend, token: str) -> "Starlette":
-    """The backend as an application; without the token in the address everything is 404.
+def create_app(backend: Backend, token: str) -> Application:
+    """The backend as an application; without the token in the address everything is 404."""
 
-    Raises:
-        UsageError: Starlette is not installed.
-    """
-    web.require_web("the backend")
-    from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse
-    from starlette.routing import Mount, Route
+    def health(asked: Asked) -> Any:
+        return {"status": "UP", "model_class": "Hutch", "model_version": backend.version}
 
-    async def health(request: "WebRequest") -> "Response":
-        return JSONResponse({"status": "UP", "model_class": "Hutch", "model_version": backend.version})
-
-    async def versions(request: "WebRequest") -> "Response":
-        return JSONResponse({"versions": [backend.version], "message": ""})
-
-    def posted(handle: Any) -> Any:
-        async def endpoint(request: "WebRequest") -> "Response":
-            try:
-                body = json.loads(await web.read_body(request, LIMITS) or b"{}")
-                if not isinstance(body, dict):
-                    raise ValueError
-                return JSONResponse(await run_in_threadpool(handle, body))
-            except web.Refused as error:
-                return JSONResponse({"error": str(error)}, error.status)
-            except (ValueError, RecursionError):
-                return JSONResponse({"error": "got no JSON object"}, 400)
-            except DataError as error:
-                return JSONResponse({"error": str(error)}, 422)
-            except HutchError as error:
-                return JSONResponse({"error": str(error)}, 503)
-
-        return endpoint
+    def versions(asked: Asked) -> Any:
+        return {"versions": [backend.version], "message": ""}
 
     def train(body: Mapping[str, Any]) -> dict[str, Any]:
         return {"learned": backend.learn(), "model_version": backend.version}
 
-    routes = [
-        Route("/", health),
-        Route("/health", health),
-        Route("/versions", versions),
-        Route("/setup", posted(backend.setup), methods=["POST"]),
-        Route("/predict", posted(backend.predict), methods=["POST"]),
-        Route("/train", posted(train), methods=["POST"]),
-        Route("/webhook", posted(backend.event), methods=["POST"]),
-    ]
-    return Starlette(routes=[Mount(f"/{token}", routes=routes)])
+    def posted(path: str, handle: Callable[[Mapping[str, Any]], Any]) -> Route:
+        return Route("POST", path, lambda asked: handle(asked.json("what Label Studio sends")), bodies={JSON: {}})
+
+    routes = [Route("GET", "/", health), Route("GET", "/health", health), Route("GET", "/versions", versions)]
+    routes += [posted("/setup", backend.setup), posted("/predict", backend.predict)]
+    routes += [posted("/train", train), posted("/webhook", backend.event)]
+    return Application(routes, {DataError: 422, HutchError: 503}, limits=LIMITS, secret=token)

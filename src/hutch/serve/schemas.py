@@ -1,0 +1,111 @@
+"""What OpenAPI says of the bodies and answers of `hutch serve`."""
+
+from typing import Any
+
+from hutch.core.net.application import JSON
+
+
+def _json(name: str) -> dict[str, Any]:
+    return {JSON: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+
+
+def _one_or_more(name: str) -> dict[str, Any]:
+    one = {"$ref": f"#/components/schemas/{name}"}
+    return {"schema": {"oneOf": [one, {"type": "array", "items": one}]}}
+
+
+DECISION: dict[str, Any] = {
+    JSON: {
+        "schema": {"$ref": "#/components/schemas/Decision"},
+        "example": {"shared": {"user": ["ann"]}, "actions": [{"article": ["food"]}, {"article": ["sports"]}]},
+    },
+    "text/plain": {
+        "schema": {"type": "string", "description": "lines in Vowpal Wabbit's format, an action each"},
+        "example": "shared |user ann\n|article food\n|article sports\n",
+    },
+}
+EXAMPLES: dict[str, Any] = {
+    JSON: {
+        **_one_or_more("Record"),
+        "example": {"label": 1, "user": {"age": 37, "city": "Oslo"}, "words": ["good", "cheap"]},
+    },
+    "text/plain": {
+        "schema": {"type": "string", "description": "lines in Vowpal Wabbit's format"},
+        "example": "1 |user age:37 city=Oslo |words good cheap\n",
+    },
+    "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
+}
+REWARDS = {JSON: _one_or_more("Reward")}
+ANSWERS = {JSON: _one_or_more("Answer")}
+PREDICTIONS, RANKED = _json("Predictions"), _json("Ranked")
+TEXT: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+SCHEMAS: dict[str, Any] = {
+    "Record": {
+        "type": "object",
+        "description": "Features by namespace, with label, importance, base, tag and group beside them.",
+        "properties": {
+            "label": {"description": "a number, a class, or costs by class"},
+            "importance": {"type": "number", "minimum": 0},
+            "base": {"type": "number"},
+            "tag": {"type": "string"},
+            "group": {},
+        },
+        "additionalProperties": {"description": "a mapping of names to numbers or words, a list of names, or a word"},
+    },
+    "Predictions": {
+        "type": "object",
+        "required": ["model", "position", "predictions"],
+        "properties": {
+            "model": {"type": "string"},
+            "position": {"type": "integer", "description": "last entry of the log that the model has learned"},
+            "predictions": {
+                "type": "array",
+                "items": {"type": ["number", "array", "null"]},
+                "description": "a number per example; a list with a number per action, where examples are decisions",
+            },
+            "scores": {"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
+            "repeated": {"type": "boolean", "description": "the request was known, and had been learned"},
+        },
+    },
+    "Decision": {
+        "type": "object",
+        "required": ["actions"],
+        "properties": {
+            "shared": {"$ref": "#/components/schemas/Record"},
+            "actions": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
+        },
+    },
+    "Ranked": {
+        "type": "object",
+        "required": ["model", "position", "id", "action", "probability", "ranked", "probabilities"],
+        "properties": {
+            "model": {"type": "string"},
+            "position": {"type": "integer", "description": "last entry of the log that the model had learned"},
+            "id": {"type": "string", "description": "of the decision"},
+            "action": {"type": "integer", "description": "drawn; counted from 0, a class from 1"},
+            "probability": {"type": "number", "description": "with which it was drawn"},
+            "ranked": {"type": "array", "items": {"type": "integer"}, "description": "all actions, the best first"},
+            "probabilities": {"type": "array", "items": {"type": "number"}, "description": "by action"},
+            "repeated": {"type": "boolean", "description": "the id was known: the answer is that of the first time"},
+        },
+    },
+    "Reward": {
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": {"type": "string", "description": "of the decision"},
+            "cost": {"type": "number"},
+            "reward": {"type": "number", "description": "the negative cost, instead of it"},
+        },
+    },
+    "Answer": {
+        "type": "object",
+        "required": ["id", "worker", "label"],
+        "properties": {
+            "id": {"type": "string", "description": "of the label request"},
+            "worker": {"type": "string", "maxLength": 200},
+            "label": {"description": "a number, 'skip' or \"don't know\""},
+            "answer": {"type": "string", "description": "of the answer itself, if the tool that took it has ids"},
+        },
+    },
+}
