@@ -133,7 +133,7 @@ def test_labels_of_a_request_share_it_and_other_answers_do_not(tmp_path):
 
 
 def test_a_round_is_added_whole_or_not_at_all(store):
-    with pytest.raises(StoreError, match="request 'r0' cannot be added"):
+    with pytest.raises(StoreError, match="request 'r0' is there already: another run has asked"):
         store.ask([Request("new", "|f", 0.0, 0.5, 2.0, "m1"), *make_requests(1)], ROUND)
     assert store.counts().requests == 3 and len(store.rounds()) == 1
 

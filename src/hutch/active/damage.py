@@ -42,6 +42,8 @@ def said_by(error: object) -> str:
     >>> said_by("near:\\n  \\x1b")
     'near: ?'
     """
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "another process keeps it busy; try again"
     text = " ".join(str(error).split())
     return shortened("".join(each if each.isprintable() else "?" for each in text), 150)
 
