@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hutch import plugin
+
 ROOT = Path(__file__).parents[1]
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 HOMES = {package: ROOT / folder for package, folder in SETUP["package-dir"].items()}
@@ -49,7 +51,9 @@ def room_of(module: str) -> str:
 def imported(path: Path) -> Iterator[str]:
     """The modules of Hutch that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module == "hutch.plugin":  # it only names what others define
+            yield from (plugin._FOUND[alias.name][0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             yield from (name if name in modules() else node.module for name in names)
         elif isinstance(node, ast.Import):

@@ -97,7 +97,7 @@ from hutch.plugin import (
     Predictions,
     Record,
     Reduction,
-    check_loss,
+    checks_of_loss,
     hookimpl,
     to_batches,
 )
@@ -151,7 +151,7 @@ class Means(EMModel[float]):
         return float(statistics.mean())
 
 
-names: list[str] = [check.name for check in check_loss(SQUARE)]
+names: list[str] = [check.name for check in checks_of_loss(SQUARE)]
 model = HutchClassifier(["linear"], bits=12)
 wrong: int = learn(["1 |f a"])
 """

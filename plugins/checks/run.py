@@ -2,11 +2,19 @@
 
 In a plugin's tests:
 
-    import pytest
-    from hutch.plugins.checks import check_loss
+    from hutch.plugin import check_loss
     from hutch_huber import HUBER
 
-    @pytest.mark.parametrize("check", check_loss(HUBER), ids=str)
+    def test_contract():
+        check_loss(HUBER)
+
+or, with a test per check,
+
+    import pytest
+    from hutch.plugin import checks_of_loss
+    from hutch_huber import HUBER
+
+    @pytest.mark.parametrize("check", checks_of_loss(HUBER), ids=str)
     def test_contract(check):
         check()
 
@@ -66,7 +74,7 @@ class Check:
         return f"{self.subject}:{self.name}"
 
 
-def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> list[Check]:
+def checks_of_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> list[Check]:
     """The checks of a loss: gradient, convexity, importance awareness, h_min, extremes, and as a part of a chain.
 
     Args:
@@ -88,7 +96,7 @@ def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> lis
     return _checks(loss, dict(checks))
 
 
-def check_reduction(
+def checks_of_reduction(
     reduction: type[Reduction],
     parameters: Mapping[str, Any] | None = None,
     below: Sequence[Mapping[str, Any] | str] | None = None,
@@ -129,13 +137,56 @@ def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], Non
     return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
 
 
-def check_em_model(entry: ModelEntry) -> list[Check]:
+def checks_of_em_model(entry: ModelEntry) -> list[Check]:
     """The checks of a model of online EM: statistics, fixed points, likelihood, storing.
 
     Args:
         entry: what is registered; it need not be installed.
     """
     return [Check(entry.name, check.__name__, partial(check, entry)) for check in MODEL_CHECKS]
+
+
+def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> None:
+    """Run the checks of a loss; arguments as for `checks_of_loss`.
+
+    Raises:
+        AssertionError: a line for each check that fails.
+    """
+    _run_all(checks_of_loss(loss, parameters))
+
+
+def check_reduction(
+    reduction: type[Reduction],
+    parameters: Mapping[str, Any] | None = None,
+    below: Sequence[Mapping[str, Any] | str] | None = None,
+    registry: Registry | None = None,
+) -> None:
+    """Run the checks of a reduction; arguments as for `checks_of_reduction`.
+
+    Raises:
+        AssertionError: a line for each check that fails.
+    """
+    _run_all(checks_of_reduction(reduction, parameters, below, registry))
+
+
+def check_em_model(entry: ModelEntry) -> None:
+    """Run the checks of a model of online EM; arguments as for `checks_of_em_model`.
+
+    Raises:
+        AssertionError: a line for each check that fails.
+    """
+    _run_all(checks_of_em_model(entry))
+
+
+def _run_all(checks: Sequence[Check]) -> None:
+    failed = []
+    for check in checks:
+        try:
+            check()
+        except Exception as error:  # third-party code may raise anything
+            failed.append(str(error) if check.known_failure else f"{check}: {str(error) or type(error).__name__}")
+    if failed:
+        raise AssertionError("\n".join([f"{len(failed)} of {len(checks)} checks failed", *failed]))
 
 
 def _registry(given: Registry | None) -> Registry:
@@ -176,6 +227,6 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
             what = "has no loss, no reduction and no online EM model to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
-    found = [check for loss in losses for check in check_loss(loss)]
-    found += [check for model in models for check in check_em_model(model)]
-    return found + [check for reduction in reductions for check in check_reduction(reduction, registry=registry)]
+    found = [check for loss in losses for check in checks_of_loss(loss)]
+    found += [check for model in models for check in checks_of_em_model(model)]
+    return found + [check for reduction in reductions for check in checks_of_reduction(reduction, registry=registry)]

@@ -78,6 +78,9 @@ if TYPE_CHECKING:
     from hutch.plugins.checks import check_em_model as check_em_model
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction
+    from hutch.plugins.checks import checks_of_em_model as checks_of_em_model
+    from hutch.plugins.checks import checks_of_loss as checks_of_loss
+    from hutch.plugins.checks import checks_of_reduction as checks_of_reduction
     from hutch.reductions.bandits.probabilities import conclude as conclude
     from hutch.reductions.bandits.probabilities import predict_and_teach as predict_and_teach
     from hutch.reductions.bandits.probabilities import predict_own as predict_own
@@ -112,7 +115,9 @@ _HOMES = {
     "hutch.crowd.models.model": "CrowdModel CrowdState:State",
     "hutch.em.base.model": "EMModel:Model",
     "hutch.em.models": "ModelEntry",
-    "hutch.plugins.checks": "check_em_model check_loss check_reduction",
+    "hutch.plugins.checks": (
+        "check_em_model check_loss check_reduction checks_of_em_model checks_of_loss checks_of_reduction"
+    ),
     "hutch.reductions.bandits.probabilities": "conclude predict_and_teach predict_own teach_next",
 }
 """Names by the module that defines them; `name:other` where it has another name there."""

@@ -68,6 +68,7 @@ def test_three_files_are_enough(project: Path) -> None:
     quick = "not as_it_runs or bag.md or index.md"
     tests = [
         "tests/reductions/test_bag.py",
+        "tests/test_house.py",
         "tests/plugins/test_manager.py::test_default_plugins_register_what_the_table_says",
     ]
     tests += ["tests/docs/test_docs.py", "tests/docs/test_site.py"]

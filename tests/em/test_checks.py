@@ -10,7 +10,7 @@ from hutch.core.errors import PluginError
 from hutch.em.base.model import Array, Model
 from hutch.em.checks import MODEL_CHECKS
 from hutch.em.models import BUILT_IN, ModelEntry
-from hutch.plugins.checks import check_em_model, checks_of
+from hutch.plugins.checks import checks_of, checks_of_em_model
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def entry_of(model: type[BernoulliMixture]) -> ModelEntry:
 STRANGER = entry_of(BernoulliMixture)
 
 
-@pytest.mark.parametrize("check", [c for e in (*BUILT_IN, STRANGER) for c in check_em_model(e)], ids=str)
+@pytest.mark.parametrize("check", [c for e in (*BUILT_IN, STRANGER) for c in checks_of_em_model(e)], ids=str)
 def test_contract(check: Any) -> None:
     check()
 

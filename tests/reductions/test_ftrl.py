@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import installed
 
 LEARNERS = ("ftrl_proximal", "pistol", "coin_betting")
@@ -14,7 +14,7 @@ LEARNERS = ("ftrl_proximal", "pistol", "coin_betting")
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_contract(name):
-    for check in check_reduction(installed().registry.reductions[name]):
+    for check in checks_of_reduction(installed().registry.reductions[name]):
         check()
 
 

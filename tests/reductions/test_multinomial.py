@@ -11,7 +11,7 @@ from hutch.core.kernel.abi import call as call_kernel
 from hutch.core.kernel.abi import layer_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.loss.tilted_softmax import ROOM, scores_after
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.multinomial import Multinomial
 from hutch.sklearn import HutchClassifier
 
@@ -71,12 +71,12 @@ class Twin:
             self.covariances[k] -= np.outer(gain, directions[k])
 
 
-@pytest.mark.parametrize("check", check_reduction(Multinomial, {"classes": 3}, below=[HASHED]), ids=str)
+@pytest.mark.parametrize("check", checks_of_reduction(Multinomial, {"classes": 3}, below=[HASHED]), ids=str)
 def test_contract_above_a_posterior(check):
     check()
 
 
-@pytest.mark.parametrize("check", check_reduction(Multinomial, {"classes": 3}), ids=str)
+@pytest.mark.parametrize("check", checks_of_reduction(Multinomial, {"classes": 3}), ids=str)
 def test_contract_above_linear(check):
     check()
 

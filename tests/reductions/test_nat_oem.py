@@ -9,7 +9,7 @@ from hutch import Chain
 from hutch.core.errors import ConfigError
 from hutch.em.constrained.natural import Sketch, merged
 from hutch.em.constrained.natural_class import ClassPPCA
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.nat_oem import NatOEMLayer
 
 LENGTHS = (80, 103, 57, 60)
@@ -80,7 +80,7 @@ def assert_same_model(got, wanted):
 
 @pytest.mark.parametrize(
     "check",
-    check_reduction(
+    checks_of_reduction(
         NatOEMLayer, below=[{"ppca": {"namespace": "words", "dimension": 32, "features": "hashed"}}, "linear"]
     ),
     ids=str,

@@ -5,7 +5,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import installed
 
 STEPS = {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0}
@@ -16,12 +16,12 @@ PAIRWISE = installed().registry.reductions["pairwise"]
 CHECKS = [
     pytest.param(check, id=f"{below}: {check.name}")
     for below, layers in BELOW.items()
-    for check in check_reduction(PAIRWISE, {"worker": "words", "slots": 8}, layers)
+    for check in checks_of_reduction(PAIRWISE, {"worker": "words", "slots": 8}, layers)
     if check.name != "loss"  # workers who differ in ties have other losses at the same expected score
 ]
 
 
-@pytest.mark.parametrize("check", [*check_reduction(PAIRWISE), *CHECKS])
+@pytest.mark.parametrize("check", [*checks_of_reduction(PAIRWISE), *CHECKS])
 def test_contract(check):
     check()
 

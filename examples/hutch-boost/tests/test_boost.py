@@ -7,10 +7,10 @@ import pytest
 from hutch_boost import Boost
 
 import hutch
-from hutch.plugin import check_reduction
+from hutch.plugin import checks_of_reduction
 
 
-@pytest.mark.parametrize("check", check_reduction(Boost, {"learners": 4}), ids=str)
+@pytest.mark.parametrize("check", checks_of_reduction(Boost, {"learners": 4}), ids=str)
 def test_contract(check):
     check()
 

@@ -5,10 +5,10 @@ import pytest
 from hutch_huber import HUBER
 
 import hutch
-from hutch.plugin import check_loss
+from hutch.plugin import checks_of_loss
 
 
-@pytest.mark.parametrize("check", [*check_loss(HUBER), *check_loss(HUBER, {"delta": 0.25})], ids=str)
+@pytest.mark.parametrize("check", [*checks_of_loss(HUBER), *checks_of_loss(HUBER, {"delta": 0.25})], ids=str)
 def test_contract(check):
     check()
 

@@ -5,13 +5,13 @@ import pytest
 from hutch_top import ExploreTop
 
 import hutch
-from hutch.plugin import check_reduction
+from hutch.plugin import checks_of_reduction
 
 CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 BELOW = ["contextual_bandit", "cost_sensitive_with_features", "linear"]
 
 
-@pytest.mark.parametrize("check", [c for c in check_reduction(ExploreTop) if c.name in CHECKS], ids=str)
+@pytest.mark.parametrize("check", [c for c in checks_of_reduction(ExploreTop) if c.name in CHECKS], ids=str)
 def test_contract(check):
     check()
 

@@ -30,12 +30,19 @@ def right(labels, posterior, truth):
     return np.mean([labels.classes[k] == truth[t] for t, k in zip(labels.item_names, posterior.argmax(1), strict=True)])
 
 
+def votes(labels):
+    """The share of each class among an item's labels: what a model of workers must not do worse than."""
+    shares = np.zeros((len(labels.item_names), len(labels.classes)))
+    np.add.at(shares, (np.repeat(np.arange(len(shares)), np.diff(labels.item_ptr)), labels.labels), 1)
+    return shares / shares.sum(1, keepdims=True)
+
+
 @every_model
 def test_a_good_crowd_is_understood(model):
     rows, truth = easy()
     labels = from_triples(rows)
     fit = model.fit(labels)
-    assert right(labels, fit.posterior, truth) > 0.9
+    assert right(labels, fit.posterior, truth) >= right(labels, votes(labels), truth)
     assert np.allclose(fit.posterior.sum(1), 1)
     confusions = model.confusions(fit.state)
     assert confusions.shape == (6, 3, 3)
@@ -48,18 +55,19 @@ def test_a_good_crowd_is_understood(model):
 def test_a_mixed_crowd(model):
     crowd = simulate(400, 30, 3, 5, seed=5)
     fit = model.fit(crowd.labels)
-    assert accuracy(fit.posterior, crowd.truth) > 0.9
+    assert accuracy(fit.posterior, crowd.truth) >= accuracy(votes(crowd.labels), crowd.truth)
 
 
 @every_model
 def test_an_adversary_is_worth_as_much_as_a_friend(model):
     rows, truth = easy(workers=5, items=200, classes=2, errors=0.3)
+    friends = from_triples(rows)
     rows += [("liar", task, str(1 - int(label))) for task, label in truth.items()]
     labels = from_triples(rows)
     fit = model.fit(labels)
-    assert right(labels, fit.posterior, truth) > 0.98
+    assert right(labels, fit.posterior, truth) >= right(friends, votes(friends), truth)
     liar = labels.worker_names.index("liar")
-    assert model.confusions(fit.state)[liar, 0, 1] > 0.8
+    assert model.confusions(fit.state)[liar, 0, 1] > 0.5
 
 
 @every_model
@@ -67,7 +75,7 @@ def test_constant_workers_do_not_sway(model):
     rows, truth = easy(workers=4, items=60, classes=2)
     rows += [(f"lazy{n}", task, "0") for n in range(2) for task in truth]
     labels = from_triples(rows)
-    assert right(labels, model.fit(labels).posterior, truth) > 0.9
+    assert right(labels, model.fit(labels).posterior, truth) >= right(labels, votes(labels), truth)
 
 
 @every_model

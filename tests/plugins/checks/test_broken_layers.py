@@ -21,7 +21,7 @@ from hutch.core.kernel.abi import (
     submodel,
 )
 from hutch.core.kernel.record import Record
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import Plugins
 
 REGISTRY = Plugins(only=()).registry
@@ -341,7 +341,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("layer", "check", "message"), FOUND)
 def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: str) -> None:
-    [found] = [each for each in check_reduction(layer, registry=REGISTRY) if each.name == check]
+    [found] = [each for each in checks_of_reduction(layer, registry=REGISTRY) if each.name == check]
     with pytest.raises(AssertionError) as raised:
         found()
     assert str(raised.value).startswith(message)
@@ -349,5 +349,5 @@ def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: st
 
 @pytest.mark.parametrize("layer", [Sound, Biased, Wary])
 def test_a_sound_layer_passes(layer: type[Reduction]) -> None:
-    for check in check_reduction(layer, registry=REGISTRY):
+    for check in checks_of_reduction(layer, registry=REGISTRY):
         check()

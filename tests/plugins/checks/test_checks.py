@@ -8,7 +8,7 @@ import pytest
 from hutch.core.errors import PluginError
 from hutch.core.loss.losses import Loss
 from hutch.plugins.checks.expect import identical
-from hutch.plugins.checks.run import Check, check_loss, check_reduction, checks_of
+from hutch.plugins.checks.run import Check, check_loss, check_reduction, checks_of, checks_of_loss, checks_of_reduction
 from hutch.plugins.manager import Plugins
 
 BUILT_IN = Plugins(only=())
@@ -16,9 +16,9 @@ BUILT_IN = Plugins(only=())
 
 def every_check() -> list[Check]:
     registry = BUILT_IN.registry
-    found = [check for loss in registry.losses.values() for check in check_loss(loss)]
+    found = [check for loss in registry.losses.values() for check in checks_of_loss(loss)]
     for reduction in registry.reductions.values():
-        found += check_reduction(reduction, registry=registry)
+        found += checks_of_reduction(reduction, registry=registry)
     return found
 
 
@@ -40,6 +40,10 @@ def half_slope(prediction: float, label: float, parameter: float) -> float:
     return prediction - label
 
 
+def full_slope(prediction: float, label: float, parameter: float) -> float:
+    return 2.0 * (prediction - label)
+
+
 def saturating(prediction: float, label: float, parameter: float) -> float:
     return 1.0 - math.exp(-((prediction - label) ** 2))
 
@@ -59,14 +63,14 @@ def failures(checks: list[Check]) -> dict[str, str]:
 
 
 def test_a_wrong_derivative_is_found() -> None:
-    found = failures(check_loss(Loss.plain("wrong", squared, half_slope))[:3])
+    found = failures(checks_of_loss(Loss.plain("wrong", squared, half_slope))[:3])
     assert list(found) == ["gradient"]
     assert found["gradient"].startswith("derivative at prediction -3.3, label -2: got -1.3, wanted -2.6")
 
 
 def test_a_wrong_convexity_flag_is_found() -> None:
-    assert list(failures(check_loss(Loss.plain("bent", saturating, its_slope))[:3])) == ["convexity"]
-    assert not failures(check_loss(Loss.plain("bent", saturating, its_slope, convex=False))[:3])
+    assert list(failures(checks_of_loss(Loss.plain("bent", saturating, its_slope))[:3])) == ["convexity"]
+    assert not failures(checks_of_loss(Loss.plain("bent", saturating, its_slope, convex=False))[:3])
 
 
 class Neighbours(BUILT_IN.registry.reductions["ngrams"]):  # type: ignore[name-defined,misc]
@@ -85,7 +89,7 @@ def test_known_failures_are_declared_and_true(known: dict[str, str], message: st
     subject = type("Neighbours", (Neighbours,), {"known_failures": known})
     name = next(iter(known), "shuffled_features")
     with pytest.raises((AssertionError, PluginError), match=message):
-        [found] = [each for each in check_reduction(subject, registry=BUILT_IN.registry) if each.name == name]
+        [found] = [each for each in checks_of_reduction(subject, registry=BUILT_IN.registry) if each.name == name]
         found()
 
 
@@ -97,3 +101,13 @@ def test_names_stand_for_what_they_registered() -> None:
         checks_of("hinj", BUILT_IN)
     with pytest.raises(PluginError, match="has no loss, no reduction and no online EM model to check"):
         checks_of("hutch.core.data.csv", BUILT_IN)
+
+
+def test_one_call_runs_all_checks_and_raises_with_those_that_fail():
+    check_loss(BUILT_IN.registry.losses["hinge"])
+    check_reduction(BUILT_IN.registry.reductions["linear"], registry=BUILT_IN.registry)
+    with pytest.raises(AssertionError, match=r"(?s)^[0-9]+ of [0-9]+ checks failed\nwrong:gradient: .*"):
+        check_loss(Loss.plain("wrong", squared, half_slope))
+    kept = Loss.plain("kept", squared, full_slope, known_failures={"gradient": "none"})
+    with pytest.raises(AssertionError, match=r"^1 of [0-9]+ checks failed\nkept:gradient: got no failure, wanted"):
+        check_loss(kept)

@@ -6,7 +6,7 @@ import pytest
 from hutch import Chain
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import installed
 
 LAYERS = (
@@ -32,7 +32,7 @@ CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume"
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_contract(name):
-    for check in check_reduction(installed().registry.reductions[name]):
+    for check in checks_of_reduction(installed().registry.reductions[name]):
         if check.name in CHECKS:
             check()
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from hutch import Chain
 from hutch.core.errors import ConfigError, DataError, ModelError
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.bayesian_linear.layer import BayesianLinear
 
 DIMENSION = 6
@@ -78,7 +78,7 @@ LIKELIHOODS = {
     ids=["full", "shared", "low rank", "diagonal"],
 )
 def test_contract(parameters):
-    for check in check_reduction(BayesianLinear, parameters=parameters):
+    for check in checks_of_reduction(BayesianLinear, parameters=parameters):
         check()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import ConfigError, DataError
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import installed
 
 LAYERS = (
@@ -29,7 +29,7 @@ PLAIN = {"linear": {"adaptive": False, "normalized": False, "invariant": False, 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_contract(name):
-    for check in check_reduction(installed().registry.reductions[name]):
+    for check in checks_of_reduction(installed().registry.reductions[name]):
         if check.name in CHECKS:
             check()
 

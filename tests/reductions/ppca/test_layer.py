@@ -14,7 +14,7 @@ from hutch import Chain
 from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.ppca.layer import PPCALayer
 
 DIMENSION = 12
@@ -64,7 +64,7 @@ def assert_same_model(got, wanted):
     np.testing.assert_allclose(got.loadings.T @ got.loadings, wanted.loadings.T @ wanted.loadings, atol=1e-10)
 
 
-@pytest.mark.parametrize("check", check_reduction(PPCALayer), ids=str)
+@pytest.mark.parametrize("check", checks_of_reduction(PPCALayer), ids=str)
 def test_contract(check):
     check()
 

@@ -14,7 +14,7 @@ from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.em.engine import OnlineEM
 from hutch.em.nat_oem import NatOEM
 from hutch.em.ppca.model import PPCA, PPCAParameters
-from hutch.plugins.checks import check_reduction
+from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.ppca.layer import PPCALayer
 
 LENGTHS = (80, 103, 57, 60)
@@ -87,9 +87,9 @@ def assert_same_model(got: PPCAParameters, wanted: PPCAParameters) -> None:
 
 
 @pytest.mark.parametrize("parameters", [{"mode": "class"}, {"mode": "plain"}], ids=str)
-@pytest.mark.parametrize("name", [check.name for check in check_reduction(PPCALayer)])
+@pytest.mark.parametrize("name", [check.name for check in checks_of_reduction(PPCALayer)])
 def test_contract(parameters: dict[str, Any], name: str) -> None:
-    [check] = [check for check in check_reduction(PPCALayer, {**WORDS, **parameters}) if check.name == name]
+    [check] = [check for check in checks_of_reduction(PPCALayer, {**WORDS, **parameters}) if check.name == name]
     check()
 
 

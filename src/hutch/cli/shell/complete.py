@@ -16,7 +16,6 @@ Completer = Callable[[Any, list[str], str], list[str]]
 """What Typer calls with the context, the words before and the word that is begun."""
 
 _ENDINGS = (".yaml", ".yml")
-_PACKAGE = "hutch."
 
 
 def names(*choices: str) -> Completer:
@@ -32,8 +31,15 @@ def names(*choices: str) -> Completer:
     return complete
 
 
-crowd_models = names("dawid_skene", "mixed", "nominal", "one_coin", "ordinal", "two_level")
-"""Offers the crowd models that come with Hutch."""
+def crowd_models(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Offer the crowd models that come with Hutch.
+
+    >>> crowd_models(None, [], "o")
+    ['one_coin', 'ordinal']
+    """
+    declared = (_assigned(body, "name") for body in _classes("hutch.crowd.table", depth=2).values())
+    found = (value.value for values in declared for value in values if isinstance(value, ast.Constant))
+    return names(*sorted(map(str, found)))(ctx, args, incomplete)
 
 
 def registered(*kinds: str) -> Completer:
@@ -96,33 +102,32 @@ def parameters_of_layer(name: str) -> list[str]:
     if module is None:
         return []
     classes = _classes(module)
-    assigned = (value for body in classes.values() for value in _parameters_class(body))
-    chosen = next(assigned, None)
+    assigned = (value for body in classes.values() for value in _assigned(body, "Parameters"))
+    chosen = next((value.id for value in assigned if isinstance(value, ast.Name)), None)
     return list(dict.fromkeys(_fields(chosen, classes))) if chosen else []
 
 
 def _classes(module: str, depth: int = 3) -> dict[str, ast.ClassDef]:
-    """Classes by name: those of a module first, then those of the modules of reductions that it imports."""
+    """Classes by name: those of a module first, then those of the modules of its room that it imports."""
     spec = find_spec(module)
     if spec is None or spec.origin is None or depth == 0:
         return {}
     with open(spec.origin, encoding="utf-8") as source:
         tree = ast.parse(source.read())
+    room = ".".join(module.split(".")[:2]) + "."  # such as hutch.reductions
     found = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{_PACKAGE}reductions."):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(room):
             found = _classes(node.module or "", depth - 1) | found
     return dict(sorted(found.items(), key=lambda pair: pair[1] not in tree.body))
 
 
-def _parameters_class(body: ast.ClassDef) -> Iterator[str]:
-    """The value of `Parameters = ...` in a class."""
+def _assigned(body: ast.ClassDef, name: str) -> Iterator[ast.expr | None]:
+    """The values that a class assigns to one of its names."""
     for node in body.body:
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-        value = getattr(node, "value", None)
-        if any(isinstance(each, ast.Name) and each.id == "Parameters" for each in targets):
-            if isinstance(value, ast.Name):
-                yield value.id
+        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+            yield getattr(node, "value", None)
 
 
 def _fields(name: str, classes: dict[str, ast.ClassDef]) -> Iterator[str]:
