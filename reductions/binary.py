@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
@@ -39,11 +40,10 @@ class Binary(Reduction):
     """The sign of the prediction below."""
 
     name: ClassVar[str] = "binary"
-    merging = {}
+    parallel = Parallel(predicts_alone=True, merging={})
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    predicts_alone = True
 
     @property
     def kernels(self) -> Kernels:

@@ -1,11 +1,13 @@
 """Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint32, uint64
 
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.hooks import hookimpl
@@ -138,9 +140,9 @@ class CostSensitiveOneAgainstAll(Detecting):
         return Kernels(learn, predict)
 
     @property
-    def score_count(self) -> int:
+    def answers(self) -> Answers:
         """One score per class: its predicted cost."""
-        return int(self.parameters.classes)
+        return replace(super().answers, score_count=self.parameters.classes)
 
 
 @hookimpl

@@ -17,6 +17,8 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Parallel
+from hutch.core.chain.derived import lacking
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -307,31 +309,30 @@ class ErrorCorrectingTournament(Reduction):
     """Multiclass by a tournament in which classes survive some lost matches."""
 
     name: ClassVar[str] = "error_correcting_tournament"
-    merging = {}
+    parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = TournamentParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    predicts_alone = True
 
     def __init__(self, parameters: TournamentParameters, context: Context) -> None:
         super().__init__(parameters, context)
         classes, errors = parameters.classes, parameters.errors
         players, champions = draw_up(classes, errors)
         problems, below = self.width(parameters), context.below
-        at_once = below is not None and below.lacking("predict_many") is None and problems <= _MOST_AT_ONCE
-        self.calls = ("predict_many",) if at_once else ()
+        at_once = below is not None and lacking(below, "predict_many") is None and problems <= _MOST_AT_ONCE
+        self._calls = ("predict_many",) if at_once else ()
         self.state = Record(
             TOURNAMENT,
             classes=classes,
             errors=errors,
             matches=(classes - 1) * (errors + 1),
             height=errors.bit_length(),
-            boundary=below.decision_threshold if below else 0.0,
+            boundary=below.answers.decision_threshold if below else 0.0,
             players=players,
             champions=champions,
             won=np.zeros(2 * errors + 4, np.int64),
-            updates=below.updates_at if below else 0,
+            updates=below.shortcuts.updates_at if below else 0,
             scores=np.zeros(problems, np.float32),
             problems=problems,
             at_once=at_once,
@@ -345,7 +346,7 @@ class ErrorCorrectingTournament(Reduction):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, calls=self._calls)
 
 
 @hookimpl

@@ -11,12 +11,14 @@ Source: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tourname
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored
@@ -372,9 +374,9 @@ class FilterTree(Detecting):
             classes=n,
             matches=self._matches,
             parents=self._parents,
-            exact_updates=context.below is not None and context.below.exact_updates,
-            differences=context.below is not None and context.below.differences,
-            threshold=self.decision_threshold,
+            exact_updates=context.below is not None and context.below.shortcuts.exact_updates,
+            differences=context.below is not None and context.below.shortcuts.differences,
+            threshold=self.answers.decision_threshold,
             winners=np.zeros(n - 1, np.int64),
             costs=np.zeros(n, np.float32),
             scores=np.zeros(n),
@@ -387,9 +389,9 @@ class FilterTree(Detecting):
         return parameters.classes - 1
 
     @property
-    def score_count(self) -> int:
+    def answers(self) -> Answers:
         """A tree of problems has no score per class."""
-        return 0
+        return replace(super().answers, score_count=0)
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """In models of before labels could begin at 0, they begin at 1."""

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from hutch.core.chain.declarations import Answers, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
@@ -82,21 +84,21 @@ class Link(Reduction):
     """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
-    merging = {}
+    parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    predicts_alone = True
 
     def __init__(self, parameters: LinkParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(LINK, function=FUNCTIONS.index(parameters.function))
 
     @property
-    def decision_threshold(self) -> float:
-        """That of the layer below, through the link."""
-        below = super().decision_threshold
+    def answers(self) -> Answers:
+        """The threshold is that of the layer below, through the link."""
+        found = super().answers
+        below = found.decision_threshold
         rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
-        return rises.get(self.parameters.function, below)
+        return replace(found, decision_threshold=rises.get(self.parameters.function, below))
 
     @property
     def kernels(self) -> Kernels:

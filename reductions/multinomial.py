@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.declarations import Answers, Inputs
+from hutch.core.chain.derived import lacking, learns_once
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -284,19 +287,18 @@ class Multinomial(Detecting):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    learns_any_label = False
+    inputs = Inputs(learns_any_label=False)
 
     def __init__(self, parameters: MultinomialParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        below, kind = context.below, self.loss_kind
+        below, kind = context.below, self.answers.loss_kind
         if below is not None and kind is not None and kind not in (KIND_SQUARED, KIND_CLASSIC):
-            told = self.loss_choice.name if self.loss_choice else "another"
+            told = self.answers.loss.name if self.answers.loss else "another"
             raise ConfigError(
                 f"multinomial: got {told} loss below, wanted `loss: squared`: it has the multinomial logistic loss "
                 "itself, and teaches the layer below numbers"
             )
-        self._has_variances = bool(below and below.declared("one_pass") and below.lacking("sensitivity") is None)
-        self.calls = ("sensitivity",) if self._has_variances else ()
+        self._has_variances = bool(below and learns_once(below) and lacking(below, "sensitivity") is None)
         self.state = Record(
             MULTINOMIAL,
             classes=parameters.classes,
@@ -315,22 +317,23 @@ class Multinomial(Detecting):
     def kernels(self) -> Kernels:
         """The layer's compiled functions: one set for layers that know the variance of a prediction, one for others."""
         if self._has_variances:
-            return Kernels(learn_posterior, predict, importance_to_posterior)
+            return Kernels(
+                learn_posterior,
+                predict,
+                importance_to_posterior,
+                calls=("sensitivity",),
+                self_contained=("importance_to",),
+            )
         return Kernels(learn_gradient, predict, importance_to_gradient)
 
-    def lacking(self, name: str) -> "Reduction | None":
-        """As of other layers; with variances below nothing more is asked of it for h_min."""
-        return None if name == "importance_to" and self._has_variances else super().lacking(name)
-
     @property
-    def score_count(self) -> int:
-        """One score per class."""
-        return int(self.parameters.classes)
-
-    @property
-    def scores_are_probabilities(self) -> bool:
-        """Unless its parameters ask for plain scores."""
-        return bool(self.parameters.probabilities)
+    def answers(self) -> Answers:
+        """One score per class; a probability unless its parameters ask for plain scores."""
+        return replace(
+            super().answers,
+            score_count=self.parameters.classes,
+            scores_are_probabilities=self.parameters.probabilities,
+        )
 
 
 @hookimpl

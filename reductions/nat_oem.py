@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import Limits
+from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -122,6 +124,9 @@ class NatOEMLayer(Reduction):
     def __init__(self, parameters: NatOEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, below = parameters, context.below
+        self.inputs = Inputs(
+            namespaces=() if p.namespace is None else (p.namespace,)
+        )  # whose first feature tells the class
         self.constraint = np.zeros(1, CONSTRAINT)
         self.constraint["beta"], self.constraint["mode"] = p.weight, CLASS if p.mode == "class" else STEP
         self.constraint["form"], self.constraint["metric"] = _FORMS[p.form], _METRICS[p.metric or "complete"]
@@ -129,22 +134,17 @@ class NatOEMLayer(Reduction):
         self.state = self._boundaries.record
         if below is None:
             return  # the chain says so in its own words
-        if not below.statistics:
+        if not isinstance(below, MStepReduction):
             raise ConfigError(
                 f"nat_oem asks of the layer directly below statistics of an M-step, which {below.name!r} has not; "
                 "wanted one such as 'ppca' or 'crowd_em'"
             )
-        if below.whole_groups and p.source in ("group", "label"):
+        if below.inputs.whole_groups and p.source in ("group", "label"):
             raise ConfigError(
                 f"nat_oem.boundary: got {p.source!r}, but a block of lines is one item of {below.name!r}, and its "
                 "labels are answers; wanted namespace or drift"
             )
         below.constrain(self.constraint)
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Whose first feature tells the class."""
-        return () if self.parameters.namespace is None else (self.parameters.namespace,)
 
     @property
     def kernels(self) -> Kernels:

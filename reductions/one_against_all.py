@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.hooks import hookimpl
@@ -215,7 +217,7 @@ class OneAgainstAll(Detecting):
             early=parameters.probabilities,
             probabilities=parameters.probabilities,
             predict_first=parameters.predict_first,
-            split=self.loss_kind in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE),
+            split=self.answers.loss_kind in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE),
             predictions=np.zeros(parameters.classes, np.float32),
         )
 
@@ -230,14 +232,13 @@ class OneAgainstAll(Detecting):
         return Kernels(learn, predict, importance_to)
 
     @property
-    def score_count(self) -> int:
-        """One score per class."""
-        return int(self.parameters.classes)
-
-    @property
-    def scores_are_probabilities(self) -> bool:
-        """If its parameters ask for it."""
-        return bool(self.parameters.probabilities)
+    def answers(self) -> Answers:
+        """One score per class; a probability if its parameters ask for it."""
+        return replace(
+            super().answers,
+            score_count=self.parameters.classes,
+            scores_are_probabilities=self.parameters.probabilities,
+        )
 
 
 @hookimpl

@@ -11,12 +11,14 @@ Bradley-Terry model to accommodate ties in paired comparison experiments", JASA 
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
@@ -210,9 +212,10 @@ class Pairwise(Reduction):
 
     def __init__(self, parameters: PairwiseParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        kind = context.below.loss_kind if context.below else None
+        kind = context.below.answers.loss_kind if context.below else None
         if kind not in (None, KIND_LOGISTIC):
             raise ConfigError("pairwise: the layer below has another loss, wanted loss logistic")
+        self.inputs = Inputs(namespaces=() if parameters.worker is None else (parameters.worker,))
         size = 2 + 2 * parameters.slots if parameters.worker is not None else 2
         self._means = np.zeros((context.submodels, size))
         self._variances = np.zeros((context.submodels, size))
@@ -227,18 +230,9 @@ class Pairwise(Reduction):
         )
 
     @property
-    def namespaces(self) -> tuple[str, ...]:
-        """That of the workers."""
-        return () if self.parameters.worker is None else (self.parameters.worker,)
-
-    @property
-    def decision_threshold(self) -> float:
-        """Left is expected to win above one half."""
-        return 0.5
-
-    def accepts(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """1 for left, -1 for right, 0 for a tie."""
-        return np.asarray(np.isin(labels, (-1, 0, 1)))
+    def answers(self) -> Answers:
+        """Left is expected to win above one half; labels are 1 for left, -1 for right, 0 for a tie."""
+        return replace(super().answers, decision_threshold=0.5, labels=(-1, 0, 1))
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """What is known of ties and workers."""

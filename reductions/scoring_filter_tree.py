@@ -9,11 +9,13 @@ scalars it is followed in three importance-aware steps, half of one score, the o
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy import uint64
 
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import detect, smallest_label
 from hutch.core.chain.reduction import Kernels, Labels
 from hutch.core.hooks import hookimpl
@@ -240,9 +242,9 @@ class ScoringFilterTree(FilterTree):
         return parameters.classes
 
     @property
-    def score_count(self) -> int:
+    def answers(self) -> Answers:
         """One score per class."""
-        return int(self.parameters.classes)
+        return replace(super().answers, score_count=self.parameters.classes)
 
     @property
     def kernels(self) -> Kernels:

@@ -27,10 +27,10 @@ _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
 _BLOCK, _ANCHOR = "reductions/crowd_em/block.py", "reductions/crowd_em/anchor.py"
 _NOMINAL, _STREAM = "src/hutch/crowd/models/nominal_stream.py", "src/hutch/crowd/models/two_level_stream.py"
-_BOUNDARY, _ENGINE, _REDUCTION = (
+_BOUNDARY, _ENGINE, _DERIVED = (
     "src/hutch/em/constrained/boundary.py",
     "core/chain/engine.py",
-    "core/chain/reduction.py",
+    "core/chain/derived.py",
 )
 
 FAULTS: tuple[Fault, ...] = (
@@ -66,8 +66,8 @@ FAULTS: tuple[Fault, ...] = (
           "        for k, layer in enumerate(self.layers[:1]):\n            for name, array in saved_of(layer)"),
     Fault("chain", "the layers above a base ask for no rows", _ENGINE, "submodels=math.prod(widths[:k]),",
           "submodels=1,"),
-    Fault("chain", "a kernel that a layer below lacks is offered", _REDUCTION,
-          "return None if own or self.context.below is None else self.context.below.lacking(name)", "return None"),
+    Fault("chain", "a kernel that a layer below lacks is offered", _DERIVED,
+          "return None if below is None or name in kernels.self_contained else lacking(below, name)", "return None"),
     Fault("chain", "a record forgets what it points to", "core/kernel/record.py",
           "self.array[name], self.targets[name] = value.ctypes.data, value", "self.array[name] = value.ctypes.data"),
     Fault("crowd", "eta is counted from the item before", _NOMINAL,

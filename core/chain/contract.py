@@ -12,6 +12,8 @@ from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import PluginError
 from hutch.core.kernel.cache import AddressKernel
 
+_NAMES = {"importance_to", "sensitivity", "predict_many"}
+
 
 def width_of(reduction: type[Reduction], parameters: Any) -> int:
     """How many sub-models of the layer below it needs.
@@ -49,7 +51,10 @@ def kernels_of(layer: Reduction) -> Kernels:
         raise _broken(type(layer), "kernels", repr(found), "hutch.plugin.Kernels")
     for field in fields(found):
         given = getattr(found, field.name)
-        if given is not None and not isinstance(given, AddressKernel):
+        if field.name in ("calls", "self_contained"):
+            if not isinstance(given, tuple) or not _NAMES.issuperset(given):
+                raise _broken(type(layer), f"kernels.{field.name}", repr(given), f"some of {', '.join(sorted(_NAMES))}")
+        elif given is not None and not isinstance(given, AddressKernel):
             raise _broken(type(layer), f"kernels.{field.name}", repr(given), "a function below @kernel")
     return found
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.contract import kernels_of, limits_of, made, saved_of, width_of
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
+from hutch.core.chain.derived import accepted, has_own_losses, lacking
 from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, recount, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.limits import SHARED_LIMITS, Limits, check_arrays
@@ -86,7 +87,7 @@ class Engine:
         self.takes, self.predicts = check_neighbours(layers, registry)
         options = parser or ParserOptions()
         classes = [registry.reductions[spec.name] for spec in layers]
-        self.whole_groups = any(cls.whole_groups for cls in classes)
+        self.whole_groups = any(cls.inputs.whole_groups for cls in classes)
         whole = self.whole_groups or self.takes.of_decisions
         self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
         widths = [width_of(cls, spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
@@ -143,7 +144,7 @@ class Engine:
         self._decisions = None if kind is None else DecisionDriver(self._run, kind)
         self.submodels = total
         self._run["fetched"] = min(4 * total * base.stride, FETCHED)
-        self._run["ahead"] = base.looks_ahead and len(layers) == 1 and not names
+        self._run["ahead"] = base.shortcuts.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
         self._span = (np.inf, -np.inf)  # of the labels that the loss was asked about
@@ -151,7 +152,7 @@ class Engine:
 
     def _link_layers(self) -> None:
         """Give the layers each other's addresses; absent kernels are `missing`, so that no address of a kernel is 0."""
-        wanted = {"learn", "predict"}.union(*(layer.calls for layer in self.layers))
+        wanted = {"learn", "predict"}.union(*(kernels_of(layer).calls for layer in self.layers))
         first, size = self._records.ctypes.data, LAYER.itemsize
         for name in KERNELS:
             self._records[name] = missing.address
@@ -159,7 +160,7 @@ class Engine:
         for k, layer in enumerate(self.layers):
             record, kernels = self._records[k], kernels_of(layer)
             for name in wanted:
-                if layer.lacking(name) is None:
+                if lacking(layer, name) is None:
                     record[name] = getattr(kernels, name).address
             if kernels.rewrite is not None:
                 record["rewrite"] = kernels.rewrite.address
@@ -192,7 +193,7 @@ class Engine:
     @property
     def score_count(self) -> int:
         """Columns of `Outputs.scores` when they are asked for."""
-        return self.layers[0].score_count
+        return self.layers[0].answers.score_count
 
     @property
     def decides(self) -> bool:
@@ -283,12 +284,12 @@ class Engine:
     @property
     def may_have_twins(self) -> bool:
         """Whether twins may predict for it."""
-        return self._has_plain_losses and all(layer.predicts_alone for layer in self.layers)
+        return self._has_plain_losses and all(layer.parallel.predicts_alone for layer in self.layers)
 
     @property
     def _has_plain_losses(self) -> bool:
         """Whether no loss counts failures, and no driver but the plain one is needed."""
-        return self._decisions is None and not any(layer.has_own_losses for layer in self.layers)
+        return self._decisions is None and not any(has_own_losses(layer) for layer in self.layers)
 
     def twin(self) -> "Engine":
         """A chain that predicts as this one does now, with the same weight table and memory of its own for all else."""
@@ -390,11 +391,11 @@ class Engine:
         labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
         if len(labels):
             self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
-        return labels[~self.layers[0].accepts(labels)]
+        return labels[~accepted(self.layers[0], labels)]
 
     def doubtful_labels(self) -> str | None:
         """What to say about the labels seen so far if they are most likely not meant as the loss takes them."""
-        choice = self.layers[0].loss_choice
+        choice = self.layers[0].answers.loss
         if self.takes is not Labels.SIMPLE or choice is None or choice.name != "logistic":
             return None
         if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:

@@ -1,7 +1,7 @@
 """What chains have learned from shards of the data, as one state.
 
 A row of the weight table becomes the mean of what it is in the shards that changed it; a step moves it further than
-that, or less far. All other arrays are merged as their layer says (`Reduction.merging`).
+that, or less far. All other arrays are merged as their layer says (`Parallel.merging`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,14 +36,14 @@ def check_divisible(chain: ChainEngine) -> None:
 
     Raises:
         ConfigError: a layer cannot be merged; it names all of them.
-        PluginError: a layer's `merging` is not what `Reduction` says.
+        PluginError: a layer's `merging` is not what `Parallel` says.
     """
     wrong = []
     for k, layer in enumerate(chain.layers):
-        if layer.merging is None:
+        if layer.parallel.merging is None:
             wrong.append(f"chain[{k}].{layer.name}: declares no merging: it cannot learn from shards of the data")
         else:
-            _check(layer, layer.merging)
+            _check(layer, layer.parallel.merging)
     if wrong:
         raise ConfigError("\n".join(wrong))
 
@@ -67,7 +67,7 @@ def kinds_of(chain: ChainEngine) -> Iterator[tuple[str, str, str]]:
             yield f"shared.{name}", "shared.", kind
     for k, layer in enumerate(chain.layers):
         prefix = f"layer.{k}.{layer.name}."
-        for name, kind in (layer.merging or {}).items():
+        for name, kind in (layer.parallel.merging or {}).items():
             yield prefix + name, prefix, kind
 
 
@@ -175,7 +175,7 @@ def absorb(chain: ChainEngine, sums: Sums, step: float = 1.0) -> None:
         sums: of all shards.
         step: how far rows are moved in the direction of their mean change; 1: to the mean.
     """
-    rows, columns = sums["rows"], chain.layers[-1].scaled
+    rows, columns = sums["rows"], slice(chain.layers[-1].parallel.scaled)
     mean = sums["values"] / sums["counts"][:, None]
     if step != 1.0:
         then = chain.weights[rows]

@@ -21,10 +21,10 @@ class NamedNamespaces:
         self._missing: dict[int, tuple[str, str]] = {}
         made: set[str] = set()
         for k, layer in enumerate(layers):
-            for name in layer.namespaces:
+            for name in layer.inputs.namespaces:
                 if name not in made:
                     self._missing.setdefault(namespace_id(name, mode), (name, f"chain[{k}].{layer.name}"))
-            made.update(layer.made_namespaces)
+            made.update(layer.inputs.made_namespaces)
 
     def see(self, batch: Batch) -> None:
         """Look at the namespaces of a batch."""

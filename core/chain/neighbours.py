@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from hutch.core.chain.contract import kernels_of
+from hutch.core.chain.derived import lacking
 from hutch.core.chain.reduction import Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError
@@ -32,7 +34,12 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
                 f"{wanted[1].value if wanted[1] else 'anything'!r}, but chain[{position + 1}].{below} takes labels "
                 f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
             )
-        if takes is not None and takes.of_decisions and reduction.takes is None and not reduction.passes_decisions:
+        if (
+            takes is not None
+            and takes.of_decisions
+            and reduction.takes is None
+            and not reduction.inputs.passes_decisions
+        ):
             raise ConfigError(
                 f"chain[{position}].{name} reads single examples, but chain[{position + 1}].{below} takes decisions; "
                 "wanted it below the layers that decide"
@@ -49,8 +56,8 @@ def check_calls(layer: Reduction, position: int) -> None:
         ConfigError: it names the layer and the one that lacks a kernel.
     """
     below = layer.context.below
-    for name in layer.calls:
-        if below is not None and (lacking := below.lacking(name)) is not None:
+    for name in kernels_of(layer).calls:
+        if below is not None and (lacks := lacking(below, name)) is not None:
             raise ConfigError(
-                f"chain[{position}].{layer.name} needs {name} from the layers below it, which {lacking.name!r} lacks"
+                f"chain[{position}].{layer.name} needs {name} from the layers below it, which {lacks.name!r} lacks"
             )

@@ -5,7 +5,7 @@ A reduction file reads in one order: its parameters, the dtype of its state, its
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Answers, Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.stored import Stored
 from hutch.core.kernel.abi import SHARED
@@ -73,6 +74,10 @@ class Kernels:
             these as they are when another sub-model learns, unless that widens the range of labels. A layer above may
             then tell `learn` the prediction by EXAMPLE.predicted.
         rewrite: of a layer that changes which features an example has; see `rewriting`.
+        calls: which of `importance_to`, `sensitivity` and `predict_many` the layer calls below of its own accord, not
+            only when it is asked for its own; the chain is refused where the layer below does not offer them.
+        self_contained: which of its own `importance_to` and `sensitivity` call nothing below but `learn` and `predict`;
+            the others call the kernel of the same name below, and are offered only where the layer below offers it.
     """
 
     learn: AddressKernel
@@ -81,6 +86,8 @@ class Kernels:
     sensitivity: AddressKernel | None = None
     predict_many: AddressKernel | None = None
     rewrite: AddressKernel | None = None
+    calls: tuple[str, ...] = ()
+    self_contained: tuple[str, ...] = ()
 
     @classmethod
     def rewriting(
@@ -113,6 +120,7 @@ class Context:
         losses: the losses that are installed, by name.
         below: the layer below, None for a base learner.
         shared: the SHARED record of the chain, as an array of length 1; its address stays valid.
+        loss_records: names and LOSS records of the losses that the layer has asked for.
     """
 
     bits: int
@@ -123,6 +131,13 @@ class Context:
     losses: Mapping[str, Loss]
     below: "Reduction | None"
     shared: NDArray[Any] = field(default_factory=lambda: np.zeros(1, SHARED))
+    loss_records: list[tuple[str, NDArray[Any]]] = field(default_factory=list)
+
+    def loss(self, choice: LossChoice) -> NDArray[Any]:
+        """The LOSS record of a loss named in the parameters, as an array of length 1."""
+        record = choice.resolve(self.losses).record(self.shared, choice.parameters)
+        self.loss_records.append((choice.name, record))
+        return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +154,9 @@ _NO_STATE = np.dtype([("unused", "u8")])
 class Reduction(ABC):
     """A layer of a chain.
 
-    Class attributes declare how it fits between its neighbours; the chain checks them when it is built.
+    Class attributes declare how it fits between its neighbours; the chain checks them when it is built. What few layers
+    declare stands in groups, `inputs`, `answers`, `shortcuts` and `parallel`, which have defaults. All names of this
+    class are public, so that a subclass may call what it keeps for itself whatever begins with an underscore.
 
     Attributes:
         name: the key in YAML.
@@ -148,33 +165,10 @@ class Reduction(ABC):
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
-        looks_ahead: True for a base learner that fetches the rows of the next example itself where it stands alone.
-        calls: which of `importance_to`, `sensitivity` and `predict_many` it calls below of its own accord, not only
-            when it is asked for its own; the chain is refused where the layer below does not offer them.
-        self_contained: which of its own `importance_to` and `sensitivity` call nothing below but `learn` and `predict`;
-            the others call the kernel of the same name below, and are offered only where the layer below offers it.
-        reads_features: True if it makes features of those it is shown, which must then be hashed ones.
-        whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
-        passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
-            stand above layers that take decisions.
-        differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
-            first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
-            the two predictions, EXAMPLE.base added once.
-        exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw then is
-            what `predict` said before of this one, EXAMPLE.updated what it says now.
-        one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
-            a second observation: layers above do not show it one twice of their own accord; None: as the layer below.
-        predicts_alone: True if a prediction depends only on its example and on what has been learned, not on examples
-            or counters before it, so that several threads may predict parts of the data. It may be a property.
-        learns_any_label: False if nothing is learned from a label that is not one of its classes.
-        statistics: of its M-step, which a layer directly above may hold near an anchor by `constrain`; none if empty.
-        merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
-            (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
-            `mean:W` and `squares:W:M` for the mean M and the sum of squares about it of values whose weights add up in
-            W. An empty mapping if there are no arrays; None: the chain cannot be divided. It may be a property.
-        scaled: of a base learner: which columns of its rows may be moved further than shards moved them on average.
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
-        evaluates_policy: labels of logged classes begin with the class that a policy chooses.
+        inputs: what it wants of the examples; of the class, or with namespaces set by `__init__`.
+        shortcuts: of a base learner, what saves work above.
+        parallel: what threads and shards may do with it.
         parameters: the validated parameters of this layer.
         context: the chain around it.
         state: the record that the kernels see through the layer's `state` address; or a structured array of length 1.
@@ -186,22 +180,10 @@ class Reduction(ABC):
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
     is_base: ClassVar[bool] = False
-    looks_ahead: ClassVar[bool] = False
-    calls: tuple[str, ...] = ()
-    self_contained: ClassVar[tuple[str, ...]] = ()
-    reads_features: ClassVar[bool] = False
-    whole_groups: ClassVar[bool] = False
-    passes_decisions: ClassVar[bool] = False
-    differences: ClassVar[bool] = False
-    exact_updates: ClassVar[bool] = False
-    one_pass: ClassVar[bool | None] = None
-    predicts_alone: bool = False
-    learns_any_label: ClassVar[bool] = True
-    statistics: ClassVar[tuple[str, ...]] = ()
     known_failures: ClassVar[Mapping[str, str]] = {}
-    evaluates_policy: ClassVar[bool] = False
-    merging: Mapping[str, str] | None = None
-    scaled: ClassVar[slice] = slice(None)
+    inputs: Inputs = Inputs()
+    shortcuts: Shortcuts = Shortcuts()
+    parallel: Parallel = Parallel()
 
     parameters: Any
     context: Context
@@ -211,7 +193,6 @@ class Reduction(ABC):
         self.parameters = parameters
         self.context = context
         self.state = Record(_NO_STATE)
-        self._losses: list[tuple[str, NDArray[Any]]] = []
 
     @classmethod
     def width(cls, parameters: Any) -> int:
@@ -228,102 +209,22 @@ class Reduction(ABC):
         """Floats per row of the weight table; only asked of base learners. A power of two."""
         return 1
 
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Names of the namespaces that its parameters name; users are told if no example has one of them."""
-        return ()
-
-    @property
-    def made_namespaces(self) -> tuple[str, ...]:
-        """Names of the namespaces that it makes for the layers below."""
-        return ()
-
-    @property
-    def score_count(self) -> int:
-        """How many scores it writes per example when they are asked for; 0 if it has none."""
-        return self.context.below.score_count if self.context.below else 0
-
-    @property
-    def scores_are_probabilities(self) -> bool:
-        """Whether these scores are probabilities of the classes; by default as the layer below says."""
-        return self.context.below is not None and self.context.below.scores_are_probabilities
-
-    @property
-    def classes(self) -> int | None:
-        """How many classes it tells apart: its parameter `classes`, else what the layer below says; None if unknown."""
-        own: int | None = getattr(self.parameters, "classes", None)
-        return self.context.below.classes if own is None and self.context.below else own
-
-    @property
-    def loss_choice(self) -> LossChoice | None:
-        """The loss by which it learns: its parameter `loss`, else what the layer below says; None if unknown."""
-        own = getattr(self.parameters, "loss", None)
-        if isinstance(own, LossChoice):
-            return own
-        return self.context.below.loss_choice if self.context.below else None
-
-    @property
-    def loss_kind(self) -> int | None:
-        """Of that loss, one of `hutch.core.loss.kinds`; None if unknown."""
-        below, choice = self.context.below, self.loss_choice
-        if below is not None and choice is below.loss_choice:
-            return below.loss_kind
-        return choice.resolve(self.context.losses).kind if choice else None
-
-    @property
-    def decision_threshold(self) -> float:
-        """The prediction above which it means the upper of two labels: that of the layer below, or 0."""
-        return self.context.below.decision_threshold if self.context.below else 0.0
-
-    @property
-    def updates_at(self) -> int:
-        """Address of an int64 that grows whenever its predictions may change by learning; 0 if there is none."""
-        return 0
-
-    def declared(self, attribute: str) -> Any:
-        """Its `takes` or `predicts`, or that of the nearest layer below that says it."""
-        own = getattr(self, attribute)
-        return self.context.below.declared(attribute) if own is None and self.context.below else own
-
-    @property
-    def first_class(self) -> int:
-        """The smallest label of a class, 0 or 1; 2 while it is not known, as `saved` or the layer below says it."""
-        if "first_class" in self.saved():
-            return int(np.ravel(self.saved()["first_class"])[0])
-        return self.context.below.first_class if self.context.below else 1
-
-    def accepts(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Which labels it is made for, bool (labels); see `learns_any_label` for the others."""
-        takes, below = self.declared("takes"), self.context.below
-        if takes is Labels.MULTICLASS and self.classes is not None:
-            return (labels >= self.first_class % 2) & (labels <= self.classes - (self.first_class == 0))
-        if takes is Labels.SIMPLE and below is not None and below.declared("takes") is takes:
-            return below.accepts(labels)
-        choice = self.loss_choice
-        if takes is Labels.SIMPLE and choice is not None:
-            return choice.resolve(self.context.losses).accepts(labels, choice.parameters)
-        return np.ones(len(labels), np.bool_)
-
-    def lacking(self, name: str) -> "Reduction | None":
-        """The layer, this one or one below, that lacks a kernel, so that a layer above cannot call it here.
-
-        Args:
-            name: `importance_to`, `sensitivity` or `predict_many`.
-
-        Returns:
-            None if the kernel is offered.
-        """
-        if getattr(self.kernels, name) is None:
-            return self
-        own = self.context.below is None or name in self.self_contained
-        return None if own or self.context.below is None else self.context.below.lacking(name)
-
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first values of the weight table, shape (rows, stride); it comes as zeros. Base learners only."""
 
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
-        return {}
+    @property
+    def answers(self) -> Answers:
+        """What its predictions mean: as the layer below says, but for its parameters `classes` and `loss`.
+
+        A layer that says more replaces fields: `replace(super().answers, score_count=3)`, with `dataclasses.replace`.
+        """
+        found = self.context.below.answers if self.context.below else Answers()
+        classes, loss = (getattr(self.parameters, name, None) for name in ("classes", "loss"))
+        if classes is not None:
+            found = replace(found, classes=classes)
+        if isinstance(loss, LossChoice):
+            found = replace(found, loss=loss, loss_kind=loss.resolve(self.context.losses).kind)
+        return found
 
     def doubts(self) -> str | None:
         """What to say about the data that was learned, if most likely it is not meant as it is; None: nothing."""
@@ -335,6 +236,13 @@ class Reduction(ABC):
         Raises:
             DataError: the batch cannot be used.
         """
+
+    def end_pass(self) -> None:
+        """Called after each pass over the data."""
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
+        return {}
 
     def limits(self) -> Mapping[str, Limits]:
         """What the arrays of `saved` may hold, by name: all that its kernels rely on; any number if left out.
@@ -358,32 +266,3 @@ class Reduction(ABC):
 
     def loaded(self) -> None:
         """Called after a model's arrays have been copied in."""
-
-    def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold every M-step near an anchor, for layers with `statistics`.
-
-        Args:
-            constraint: a CONSTRAINT record, of `hutch.em.constrained.record`.
-
-        Raises:
-            ConfigError: this layer's parameters leave no room for the constraint.
-        """
-
-    def end_pass(self) -> None:
-        """Called after each pass over the data."""
-
-    def loss(self, choice: LossChoice) -> NDArray[Any]:
-        """The LOSS record of a loss named in the parameters, as an array of length 1; this layer must keep it."""
-        record = choice.resolve(self.context.losses).record(self.context.shared, choice.parameters)
-        self._losses.append((choice.name, record))
-        return record
-
-    @property
-    def has_own_losses(self) -> bool:
-        """Whether it has a loss with functions of a plugin's own, which count how often they fail."""
-        return any(record["plain_value"][0] or record["own_value"][0] for _, record in self._losses)
-
-    @property
-    def loss_failures(self) -> dict[str, int]:
-        """How often a function of a plugin's loss raised, or was not finite, by the loss."""
-        return {name: int(record["failures"][0]) for name, record in self._losses if record["failures"][0]}

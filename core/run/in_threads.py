@@ -41,8 +41,8 @@ def predicted(
 ) -> Iterable[Batch | Predicted]:
     """The batches of files, predicted ahead by threads where that makes no difference to what comes out.
 
-    A chain is passed by if one of its layers does not say `predicts_alone`, and so is data that comes by and by. One
-    that predicts as fast as a line is parsed leaves the threads that parse their processors.
+    A chain is skipped if one of its layers does not say `Parallel.predicts_alone`, and so is streaming data. One that
+    predicts as fast as a line is parsed leaves the threads that parse their processors.
 
     Args:
         engine: only predicts these batches, and is not changed meanwhile.
@@ -63,7 +63,7 @@ def predicted(
 def _is_light(engine: Engine) -> bool:
     """Whether the chain is one base learner that sees each feature once."""
     [*above, base] = engine.layers
-    return not above and base.looks_ahead and not getattr(base.parameters, "interactions", ())
+    return not above and base.shortcuts.looks_ahead and not getattr(base.parameters, "interactions", ())
 
 
 class _Silent:

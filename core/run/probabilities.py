@@ -31,7 +31,7 @@ class Probabilities:
         choice = getattr(engine.layers[-1].parameters, "loss", None)
         self.of_classes = engine.predicts is Predictions.CLASS
         top = engine.layers[0]
-        self._are = self.of_classes and top.scores_are_probabilities
+        self._are = self.of_classes and top.answers.scores_are_probabilities
         if not self._are and (not isinstance(choice, LossChoice) or choice.name != "logistic"):
             raise ConfigError("probabilities: got a chain without logistic loss, wanted `loss: logistic`")
         if self.of_classes and not engine.score_count:

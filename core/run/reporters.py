@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hutch.core.batch import Batch
+from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.occupancy import advice
 from hutch.core.chain.reduction import Predictions
@@ -149,7 +150,7 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
     Raises:
         ConfigError: classes with names, which count from 1, under a layer whose classes count from 0.
     """
-    if names and engine.predicts is Predictions.CLASS and engine.layers[0].first_class == 0:
+    if names and engine.predicts is Predictions.CLASS and first_class(engine.layers[0]) == 0:
         raise ConfigError("columns.classes: classes with names count from 1, got a layer with first_class: 0")
     found: list[Reporter] = []
     chances = None

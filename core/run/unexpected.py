@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from hutch.core.batch import Batch
+from hutch.core.chain.derived import first_class, loss_failures
 from hutch.core.chain.engine import Engine
+from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.namespaces import NamedNamespaces
 from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
@@ -14,7 +16,9 @@ from hutch.core.errors import counted
 
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
     """Whether a chain that has seen examples, none with a label, has no layer that learns from those, too."""
-    return bool(seen.examples and not seen.weighted_labeled) and not any(layer.statistics for layer in engine.layers)
+    return bool(seen.examples and not seen.weighted_labeled) and not any(
+        isinstance(layer, MStepReduction) for layer in engine.layers
+    )
 
 
 def about_no_labels(engine: Engine) -> str:
@@ -76,17 +80,17 @@ class Unexpected:
             self._told = True
             such = f"label {self.first:g}" if self.labels == 1 else f"{self.labels} labels such as {self.first:g}"
             them = "it" if self.labels == 1 else "them"
-            learned = all(layer.learns_any_label for layer in self._engine.layers)
+            learned = all(layer.inputs.learns_any_label for layer in self._engine.layers)
             done = f"but learned from {them} all the same" if learned else f"and learned nothing from {them}"
             what = f"this chain is not made for {them}, {done}"
             yield f"{such} (example {self._example}): {what}{self._wanted()}"
         if np.isnan(self._engine.statistics.sum_loss) and not self._told_loss:
             self._told_loss = True
-            choice = self._engine.layers[0].loss_choice
+            choice = self._engine.layers[0].answers.loss
             whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
             yield f"{whose} gave nan for an example: the mean loss is unknown, and what was learned of it may be wrong"
         for layer in self._engine.layers:
-            for name, times in layer.loss_failures.items():
+            for name, times in loss_failures(layer).items():
                 if name not in self._told_failures:
                     self._told_failures.add(name)
                     why = f"a function of it raised, or gave no finite number, {counted(times, 'time')}"
@@ -102,7 +106,8 @@ class Unexpected:
 
     def _wanted(self) -> str:
         """Which classes are wanted, if labels are classes."""
-        first, classes = min(self._engine.layers[0].first_class, 1), self._engine.layers[0].classes
+        top = self._engine.layers[0]
+        first, classes = min(first_class(top), 1), top.answers.classes
         if self._engine.takes is not Labels.MULTICLASS or classes is None:
             return ""
         return f", wanted classes from {first} to {first + classes - 1}"

@@ -8,6 +8,7 @@ Source: A. Beygelzimer, S. Kale and H. Luo, "Optimal and adaptive algorithms for
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from hutch.plugin import (
     UNLABELED,
+    Answers,
     Context,
     Kernels,
     Labels,
@@ -118,7 +120,7 @@ class Boost(Reduction):
         super().__init__(parameters, context)
         self._alphas = np.zeros((context.submodels, parameters.learners + 1))
         self._alphas[:, :-1] = 1 / parameters.learners
-        threshold = context.below.decision_threshold if context.below else 0.0
+        threshold = context.below.answers.decision_threshold if context.below else 0.0
         self.state = Record(STATE, learners=parameters.learners, threshold=threshold, alphas=self._alphas)
 
     @classmethod
@@ -127,9 +129,9 @@ class Boost(Reduction):
         return parameters.learners
 
     @property
-    def decision_threshold(self) -> float:
-        """Of the margin."""
-        return 0.0
+    def answers(self) -> Answers:
+        """The threshold is that of the margin."""
+        return replace(super().answers, decision_threshold=0.0)
 
     @property
     def kernels(self) -> Kernels:

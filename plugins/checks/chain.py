@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
@@ -36,13 +37,12 @@ class _Asking(Reduction):
     """Hands everything on, and asks for h_min."""
 
     name: ClassVar[str] = "asking"
-    calls = ("importance_to",)
-    passes_decisions = True
+    inputs = Inputs(passes_decisions=True)
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(pass_learn, pass_predict, pass_importance_to)
+        return Kernels(pass_learn, pass_predict, pass_importance_to, calls=("importance_to",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class Bench:
         return [{name: value for name, value in record.items() if name != "label"} for record in records]
 
     def _names_policy(self) -> bool:
-        return self.engine().layers[0].evaluates_policy
+        return self.engine().layers[0].inputs.evaluates_policy
 
     def _classes(self) -> int:
         engine = self.engine()
-        return engine.layers[0].classes or (2 if engine.takes == Labels.SIMPLE else CLASSES)
+        return engine.layers[0].answers.classes or (2 if engine.takes == Labels.SIMPLE else CLASSES)
 
 
 def _label(takes: Labels, truth: int, classes: int) -> Any:

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from hutch.core.chain.derived import lacking
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.parameters import parameters_of
 from hutch.plugins.checks.chain import Bench, batches, learned, outcomes, reload, run
@@ -185,7 +186,7 @@ def not_a_number(bench: Bench) -> None:
 def h_min(bench: Bench) -> None:
     """h_min is never negative or NaN, and infinite for a target on the far side of the prediction."""
     engine, records = bench.engine(), bench.records()
-    if engine.layers[0].lacking("importance_to") is not None or engine.takes != Labels.SIMPLE:
+    if lacking(engine.layers[0], "importance_to") is not None or engine.takes != Labels.SIMPLE:
         return
     engine = bench.asking().engine()
     run(engine, records)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Context, Kernels, LayerConfig, Parameters, Reduction
 from hutch.core.chain.registry import Registry
@@ -44,7 +45,7 @@ class _OneOfSeveral(Reduction):
 
     name: ClassVar[str] = "one_of_several"
     Parameters: ClassVar[type[Parameters]] = _Nothing
-    passes_decisions = True
+    inputs = Inputs(passes_decisions=True)
 
     def __init__(self, parameters: _Nothing, context: Context) -> None:
         super().__init__(parameters, context)

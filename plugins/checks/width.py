@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.reduction import Context, Kernels, LayerConfig, Parameters, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError
@@ -59,7 +60,7 @@ class _Watching(Reduction):
     """Hands everything on."""
 
     name: ClassVar[str] = "watching"
-    passes_decisions = True
+    inputs = Inputs(passes_decisions=True)
 
     def __init__(self, parameters: Parameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.derived import declared, lacking, learns_once
 from hutch.core.chain.limits import ANY, COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
@@ -227,13 +228,13 @@ class Active(Reduction):
 
     def __init__(self, parameters: ActiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self._of_classes = self.declared("predicts") == Predictions.CLASS
+        self._of_classes = declared(self, "predicts") == Predictions.CLASS
         needed = {BUDGET: "importance_to", IWAL: "importance_to", VW: "sensitivity"}.get(RULES[parameters.rule])
-        self.calls = (needed,) if needed else ()
+        self._calls = (needed,) if needed else ()
         self._check(context)
         p = parameters
         window = max(1, min(_WINDOW, (p.horizon or 5 * _WINDOW) // 5))
-        once = p.weighted or self.declared("one_pass")
+        once = p.weighted or learns_once(self)
         replay = p.replay if p.replay is not None else 0 if once else 1
         self._memory = Memory(int(p.memory * (1 << 17)) if replay else 0)
         self._scores = np.zeros(window)
@@ -257,8 +258,8 @@ class Active(Reduction):
             memory=self._memory.record,
             replay=replay,
             replayed=np.zeros(1, EXAMPLE),
-            class_scores=np.zeros(self.score_count, np.float32),
-            class_count=self.score_count,
+            class_scores=np.zeros(self.answers.score_count, np.float32),
+            class_count=self.answers.score_count,
             threshold=self.threshold,
             lower=p.labels[0],
             upper=p.labels[1],
@@ -268,7 +269,7 @@ class Active(Reduction):
         below, rule = context.below, self.parameters.rule
         if below is None:
             return  # the chain says so in its own words
-        if self.declared("takes") == Labels.LOGGED_CLASS:
+        if declared(self, "takes") == Labels.LOGGED_CLASS:
             raise ConfigError(
                 f"active asks for labels, but {below.name!r} below it learns from logged costs of classes, which "
                 "nobody can be asked for"
@@ -277,11 +278,11 @@ class Active(Reduction):
             raise ConfigError(
                 f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"
             )
-        for needed in self.calls:
-            lacking = below.lacking(needed)
-            if lacking is not None:
+        for needed in self._calls:
+            lacks = lacking(below, needed)
+            if lacks is not None:
                 raise ConfigError(
-                    f"active: rule {rule!r} asks of the layer below its {needed}, which {lacking.name!r} lacks"
+                    f"active: rule {rule!r} asks of the layer below its {needed}, which {lacks.name!r} lacks"
                 )
         if context.parser.whole_groups:
             raise ConfigError(
@@ -293,19 +294,19 @@ class Active(Reduction):
                 f"active: got {context.submodels} sub-models that a layer above asks for, wanted active above that "
                 "layer: a label is asked for once per example"
             )
-        if self._of_classes and rule == "margin" and self.score_count == 0:
+        if self._of_classes and rule == "margin" and self.answers.score_count == 0:
             raise ConfigError(f"active: rule 'margin' asks of the layer below class scores, which {below.name!r} lacks")
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
+        return Kernels(learn, predict, pass_importance_to, pass_sensitivity, calls=self._calls)
 
     @property
     def threshold(self) -> float:
         """Scalar predictions above it mean the upper label."""
         given: float | None = self.parameters.threshold
-        return self.decision_threshold if given is None else given
+        return self.answers.decision_threshold if given is None else given
 
     @property
     def simulation(self) -> bool:

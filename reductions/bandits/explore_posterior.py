@@ -166,7 +166,6 @@ class ExplorePosterior(Explorer):
 
     name: ClassVar[str] = "explore_posterior"
     Parameters: ClassVar[type[Parameters]] = ExplorePosteriorParameters
-    calls = ("sensitivity",)
 
     def __init__(self, parameters: ExplorePosteriorParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -179,7 +178,7 @@ class ExplorePosterior(Explorer):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn, predict)
+        return Kernels(learn, predict, calls=("sensitivity",))
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many costs have been seen, their mean, and the sum of squared deviations from it."""

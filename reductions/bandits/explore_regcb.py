@@ -98,7 +98,6 @@ class ExploreRegCb(RangeExplorer):
 
     name: ClassVar[str] = "explore_regcb"
     Parameters: ClassVar[type[Parameters]] = ExploreRegCbParameters
-    calls = ("sensitivity",)
 
     def __init__(self, parameters: ExploreRegCbParameters, context: Context) -> None:
         p = parameters
@@ -107,7 +106,7 @@ class ExploreRegCb(RangeExplorer):
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn_as_certain, predict)
+        return Kernels(learn_as_certain, predict, calls=("sensitivity",))
 
 
 @hookimpl

@@ -123,13 +123,11 @@ class ExploreSquareCb(RangeExplorer):
         p = parameters
         fields = {"eliminate": p.eliminate, "scale": p.scale, "exponent": p.exponent, "epsilon": p.epsilon}
         super().__init__(p, context, STATE, **fields)
-        if p.eliminate:
-            self.calls = ("sensitivity",)
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
-        return Kernels(learn_as_certain, predict)
+        return Kernels(learn_as_certain, predict, calls=("sensitivity",) if self.parameters.eliminate else ())
 
 
 @hookimpl

@@ -23,7 +23,7 @@ class Simulation(Reduction):
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
         below = context.below
         while below is not None:
-            if below.evaluates_policy:
+            if below.inputs.evaluates_policy:
                 raise ConfigError(
                     f"{self.name} cannot stand above {below.name}, whose labels name the class that a policy chose; "
                     f"wanted class_bandit in its place"

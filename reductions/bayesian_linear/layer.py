@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Inputs, Shortcuts
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
@@ -101,13 +102,13 @@ class BayesianLinear(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
-    exact_updates = True
-    one_pass = True
+    shortcuts = Shortcuts(exact_updates=True)
     _set_range = Linear._set_range
 
     def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p = parameters
+        self.inputs = Inputs(namespaces=(p.namespace,), one_pass=True)
         self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "hashed", context)
         self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
         size, covariances = p.dimension + 1, 1 if p.covariance == "shared" else context.submodels
@@ -124,7 +125,7 @@ class BayesianLinear(Reduction):
         room = workspace_size(size, self._rank or 0)
         self.state = Record(
             BAYESIAN,
-            loss=self.loss(p.loss),
+            loss=context.loss(p.loss),
             namespace=self._dense.id,
             first=self._dense.first,
             hashed=p.features == "hashed",
@@ -154,11 +155,6 @@ class BayesianLinear(Reduction):
             self._matrices[:, : size - 1] = 1.0
             self._matrices[:, size - 1] = 1.0 / p.constant_variance
         self._set_range(context.shared)  # type: ignore[misc]
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """That of the rows."""
-        return (self.parameters.namespace,)
 
     @property
     def kernels(self) -> Kernels:

@@ -7,12 +7,14 @@ Source: VW 9.11.9, `--cb` and `--cb_explore`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
@@ -99,9 +101,9 @@ class ActionPerClass(Reduction):
         return self._copies.doubts()
 
     @property
-    def score_count(self) -> int:
+    def answers(self) -> Answers:
         """A score or a probability per class."""
-        return int(self.parameters.classes)
+        return replace(super().answers, score_count=self.parameters.classes)
 
 
 @hookimpl

@@ -15,11 +15,13 @@ Source of rules and order of arithmetic: VW 9.11.9, `--cb K --cb_force_legacy`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -171,9 +173,9 @@ class ClassBandit(Reduction):
         return Kernels(learn, predict)
 
     @property
-    def score_count(self) -> int:
+    def answers(self) -> Answers:
         """A score per class."""
-        return int(self.parameters.classes)
+        return replace(super().answers, score_count=self.parameters.classes)
 
 
 @hookimpl

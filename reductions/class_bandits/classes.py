@@ -13,8 +13,10 @@ def require_classes(name: str, classes: int, context: Context) -> None:
         ConfigError: it names both numbers.
     """
     below = context.below
-    if below is not None and below.classes != classes:
-        raise ConfigError(f"{name}.classes: got {classes}, wanted {below.classes}: so many has {below.name} below it")
+    if below is not None and below.answers.classes != classes:
+        raise ConfigError(
+            f"{name}.classes: got {classes}, wanted {below.answers.classes}: so many has {below.name} below it"
+        )
 
 
 def require_models_of_classes(name: str, classes: int, context: Context) -> None:
@@ -41,4 +43,4 @@ class ClassExplorer(Reduction):
     def class_count(self) -> int:
         """How many classes the layers below tell apart."""
         below = self.context.below
-        return int(below.classes or 0) if below else 0
+        return int(below.answers.classes or 0) if below else 0

@@ -20,6 +20,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.errors import DataError
 from hutch.core.hooks import hookimpl
@@ -88,7 +89,7 @@ class EvaluateClassPolicy(ClassBandit):
 
     name: ClassVar[str] = "evaluate_class_policy"
     Parameters: ClassVar[type[Parameters]] = EvaluateClassPolicyParameters
-    evaluates_policy = True
+    inputs = Inputs(evaluates_policy=True)
     known_failures = {"learns": "it predicts the class that the label names, whatever was learned"}
 
     @property

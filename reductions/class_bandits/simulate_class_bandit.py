@@ -7,11 +7,13 @@ Source: VW 9.11.9, `--cbify K --cb_force_legacy`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, learn_next, predict_next, state_of
@@ -165,9 +167,9 @@ class SimulateClassBandit(Simulation):
         return Kernels(learn, predict)
 
     @property
-    def score_count(self) -> int:
-        """None: the classes are drawn."""
-        return 0
+    def answers(self) -> Answers:
+        """It has no scores: the classes are drawn."""
+        return replace(super().answers, score_count=0)
 
 
 @hookimpl

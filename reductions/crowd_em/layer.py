@@ -7,6 +7,7 @@ learner. The prediction of a block is its most probable class; the lines before 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,8 +15,10 @@ from numpy import float32, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.m_step import MStepReduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, DataError, ModelError
 from hutch.core.hooks import hookimpl
@@ -100,7 +103,7 @@ def learn(layer, example, label, importance, offset):
     return _line(layer, example, label, importance, True, offset)
 
 
-class CrowdEM(Reduction):
+class CrowdEM(MStepReduction):
     """Infers the class of each item from its workers' labels and from the learner below, and teaches both.
 
     Raises:
@@ -113,12 +116,13 @@ class CrowdEM(Reduction):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.MULTICLASS, Predictions.CLASS)
-    whole_groups = True
+    inputs = Inputs(whole_groups=True)
     state: Record
     statistics = ("confusion", "habit")
 
     def __init__(self, parameters: CrowdEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        self.inputs = Inputs(namespaces=(parameters.worker,), whole_groups=True)
         self._check(context)
         p, parser = parameters, context.parser
         hashed = hash_feature(p.worker, p.gold or "", parser.hash_seed, parser.hash) & ((1 << parser.bits) - 1)
@@ -144,12 +148,12 @@ class CrowdEM(Reduction):
         below, classes = context.below, self.parameters.classes
         if below is None:
             return  # the chain says so in its own words
-        if below.score_count != classes:
+        if below.answers.score_count != classes:
             raise ConfigError(
                 f"crowd_em: asks of the layer below a score for each of {classes} classes, "
-                f"{below.name!r} has {below.score_count or 'none'}; wanted one such as 'one_against_all'"
+                f"{below.name!r} has {below.answers.score_count or 'none'}; wanted one such as 'one_against_all'"
             )
-        if below.scores_are_probabilities:
+        if below.answers.scores_are_probabilities:
             raise ConfigError(
                 f"crowd_em: asks of the layer below plain scores; wanted {below.name}.probabilities: false"
             )
@@ -162,24 +166,14 @@ class CrowdEM(Reduction):
         return 4 if parameters.crossfit else 2
 
     @property
-    def namespaces(self) -> tuple[str, ...]:
-        """That of the worker."""
-        return (self.parameters.worker,)
-
-    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict)
 
     @property
-    def score_count(self) -> int:
+    def answers(self) -> Answers:
         """The posterior of each class."""
-        return int(self.parameters.classes)
-
-    @property
-    def scores_are_probabilities(self) -> bool:
-        """They are posteriors."""
-        return True
+        return replace(super().answers, score_count=self.parameters.classes, scores_are_probabilities=True)
 
     @property
     def crowd(self) -> Crowd:

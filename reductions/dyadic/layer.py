@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
@@ -149,15 +150,17 @@ class Dyadic(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
-    differences = True
-    exact_updates = True
-    scaled = slice(0, 0)  # a row holds counts and the kind of its feature, too
+    shortcuts = Shortcuts(differences=True, exact_updates=True)
     parameters: DyadicParameters
     state: Record
 
     def __init__(self, parameters: DyadicParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, mode = parameters, context.parser.namespaces
+        alone = not (p.implicit or p.decay)  # raters are looked up one after the other, and what decays has a clock
+        # a row holds counts and the kind of its feature, too
+        self.parallel = Parallel(predicts_alone=alone, merging=MERGING if alone else None, scaled=0)
+        self.inputs = Inputs(namespaces=tuple(name for pair in p.pairs for name in pair))
         ids = [[namespace_id(name, mode) for name in pair] for pair in p.pairs]
         if len({i for pair in ids for i in pair}) < 2 * len(ids):
             raise ConfigError(
@@ -166,7 +169,7 @@ class Dyadic(Reduction):
         letters = mode == "letter"
         patterns = [[WILDCARD if n == ":" else namespace_id(n, mode) for n in term] for term in p.interactions]
         terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
-        self._loss = self.loss(p.loss)
+        self._loss = context.loss(p.loss)
         self._pairs = np.array(ids, np.uint32)
         self.learned = np.zeros(context.submodels, LEARNED)
         self.learned["noise"], self.learned["pace"] = _NOISE_AT_FIRST, 1.0
@@ -222,11 +225,6 @@ class Dyadic(Reduction):
         return record
 
     @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Those of the pairs."""
-        return tuple(name for pair in self.parameters.pairs for name in pair)
-
-    @property
     def kernels(self) -> Kernels:
         return Kernels(learn, predict, importance_to, sensitivity)
 
@@ -234,17 +232,6 @@ class Dyadic(Reduction):
     def stride(self) -> int:
         wanted = int(self.state["head"][0]) + self.parameters.rank
         return 1 << (wanted - 1).bit_length()
-
-    @property
-    def merging(self) -> Mapping[str, str] | None:  # type: ignore[override]
-        """Moments of the labels and errors add up; raters and the clock of `decay` belong to one stream."""
-        p = self.parameters
-        return None if p.implicit or p.decay else MERGING
-
-    @property
-    def predicts_alone(self) -> bool:  # type: ignore[override]
-        """Raters are looked up one after the other, and what decays has a clock."""
-        return not (self.parameters.implicit or self.parameters.decay)
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         self._weights = weights

@@ -14,6 +14,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
@@ -226,9 +227,10 @@ class LowRankQuadratic(Reduction):
 
     def __init__(self, parameters: LowRankParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        self.inputs = Inputs(namespaces=tuple(name for pair in parameters.pairs for name in pair.namespaces))
         below = context.below
         while below is not None and not below.is_base:
-            if below.namespaces or below.reads_features:
+            if below.inputs.namespaces or below.inputs.reads_features:
                 raise ConfigError(
                     f"low_rank_quadratic hands down rows of the weight table, in which {below.name!r} below it cannot "
                     f"find its features; wanted {below.name!r} above it"
@@ -251,11 +253,6 @@ class LowRankQuadratic(Reduction):
     def width(cls, parameters: LowRankParameters) -> int:
         """The weights themselves, and the latent ones."""
         return 1 + max(pair.rank for pair in parameters.pairs)
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Those of the pairs."""
-        return tuple(name for pair in self.parameters.pairs for name in pair.namespaces)
 
     @property
     def kernels(self) -> Kernels:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -103,12 +104,15 @@ class MergeNamespaces(Reduction):
     """Puts namespaces under other names; stands at the top of a chain."""
 
     name: ClassVar[str] = "merge_namespaces"
-    merging = {}
+    parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
-    predicts_alone = True
 
     def __init__(self, parameters: MergeNamespacesParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        self.inputs = Inputs(
+            namespaces=tuple(name for name in parameters.names if name != OTHERS),
+            made_namespaces=tuple(parameters.names.values()),
+        )
         mode = context.parser.namespaces
         names = dict(parameters.names)
         others = names.pop(OTHERS, None)
@@ -120,16 +124,6 @@ class MergeNamespaces(Reduction):
             others=-1 if others is None else namespace_id(others, mode),
             built=Buffer(),
         )
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """The old names."""
-        return tuple(name for name in self.parameters.names if name != OTHERS)
-
-    @property
-    def made_namespaces(self) -> tuple[str, ...]:
-        """The new names."""
-        return tuple(self.parameters.names.values())
 
     @property
     def kernels(self) -> Kernels:

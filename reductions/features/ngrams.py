@@ -15,6 +15,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -126,14 +127,13 @@ class Ngrams(Reduction):
     """Adds features of neighbouring features; stands at the top of a chain."""
 
     name: ClassVar[str] = "ngrams"
-    merging = {}
+    parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
-    reads_features = True
-    predicts_alone = True
     known_failures = {"shuffled_features": "its grams are made of neighbours"}
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        self.inputs = Inputs(namespaces=tuple(parameters.namespaces), reads_features=True)
         masks = gram_masks(parameters.size, parameters.skips)
         table = np.zeros((len(masks), parameters.size), np.int64)
         for row, places in zip(table, masks, strict=True):
@@ -149,11 +149,6 @@ class Ngrams(Reduction):
             name_count=len(names),
             built=Buffer(),
         )
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Where grams are made."""
-        return tuple(self.parameters.namespaces)
 
     @property
     def kernels(self) -> Kernels:

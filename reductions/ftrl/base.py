@@ -8,6 +8,7 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions, Reduction
 from hutch.core.kernel.abi import (
@@ -27,7 +28,7 @@ from hutch.core.loss.kernels import value_of
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Within
 from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
-from hutch.reductions.linear.layer import Linear
+from hutch.reductions.linear.layer import Linear, namespaces_of
 
 _0 = np.float32(0)
 
@@ -143,17 +144,16 @@ class Sums(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
-    predicts_alone = True
-    merging = {"norm": "add", "importance": "add"}
-    namespaces = Linear.namespaces
+    parallel = Parallel(predicts_alone=True, merging={"norm": "add", "importance": "add"})
     gathered = Linear.gathered
     _make_features, _set_range = Linear._make_features, Linear._set_range
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
+        self.inputs = Inputs(namespaces=namespaces_of(parameters))
         self._features = self._make_features()  # type: ignore[misc]
         given = {name: getattr(parameters, name, 0.0) for name in ("alpha", "beta", "l1", "l2")}
-        self.state = Record(SUMS, loss=self.loss(parameters.loss), features=self._features.record, **given)
+        self.state = Record(SUMS, loss=context.loss(parameters.loss), features=self._features.record, **given)
         self._set_range(context.shared)  # type: ignore[misc]
 
     begin_batch = Linear.begin_batch

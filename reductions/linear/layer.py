@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, Batch
+from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
@@ -91,6 +92,12 @@ class LinearParameters(Parameters):
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
 
 
+def namespaces_of(parameters: LinearParameters) -> tuple[str, ...]:
+    """Those of interactions, and those of which only interactions are used."""
+    pairs = (*parameters.interactions, parameters.ignore_linear)
+    return tuple(name for names in pairs for name in names if name != ":")
+
+
 class Linear(Reduction):
     """A linear model of hashed features, learned online.
 
@@ -103,9 +110,6 @@ class Linear(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
-    looks_ahead = True
-    predicts_alone = True
-    scaled = slice(0, 1)
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -127,7 +131,7 @@ class Linear(Reduction):
         )
         self.state = Record(
             LINEAR,
-            loss=self.loss(p.loss),
+            loss=context.loss(p.loss),
             features=self._features.record,
             rates=self._rates,
             regularization=self._regularization,
@@ -144,6 +148,12 @@ class Linear(Reduction):
             self.state["learning_rate"] *= np.float32(self._initial_t) ** np.float32(p.power_t)
         shared["time"] = self._initial_t
         self._set_range(shared)
+        self.inputs = Inputs(namespaces=namespaces_of(p))
+        self.shortcuts = Shortcuts(updates_at=int(self.state["updates"].ctypes.data), looks_ahead=True)
+        kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
+        # what is pending of l1 and l2 belongs to one table of weights and cannot be shared
+        merging = None if p.l1 or p.l2 else {name: kinds[name] for name in self.saved()}
+        self.parallel = Parallel(predicts_alone=True, merging=merging, scaled=1)
 
     def _set_range(self, shared: NDArray[Any]) -> None:
         p = self.parameters
@@ -171,16 +181,6 @@ class Linear(Reduction):
         return Features(terms, [namespace_id(name, mode) for name in p.ignore_linear])
 
     @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Those of interactions, and those of which only interactions are used."""
-        return tuple(
-            name
-            for names in (*self.parameters.interactions, self.parameters.ignore_linear)
-            for name in names
-            if name != ":"
-        )
-
-    @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         rates = self._rates.array[0]
@@ -200,22 +200,9 @@ class Linear(Reduction):
         return self._features.record
 
     @property
-    def updates_at(self) -> int:
-        """Address of an int64: how often the weights have changed."""
-        return int(self.state["updates"].ctypes.data)
-
-    @property
     def stride(self) -> int:
         """4 for (w, G, N, rate), 1 for w alone."""
         return 4 if self.parameters.adaptive or self.parameters.normalized else 1
-
-    @property
-    def merging(self) -> Mapping[str, str] | None:  # type: ignore[override]
-        """Norms add up; what is pending of l1 and l2 belongs to a table of weights and cannot be shared."""
-        if self.parameters.l1 or self.parameters.l2:
-            return None
-        kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
-        return {name: kinds[name] for name in self.saved()}
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Set the first weights and squared gradients; zeros are already there, in memory not touched yet."""

@@ -14,8 +14,10 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import COUNT, Limits
-from hutch.core.chain.reduction import Context, Kernels, Reduction
+from hutch.core.chain.m_step import MStepReduction
+from hutch.core.chain.reduction import Context, Kernels
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hooks import hookimpl
@@ -151,7 +153,7 @@ def rewrite(layer, example, label, importance, offset):
     return np.float32(0)
 
 
-class PPCALayer(Reduction):
+class PPCALayer(MStepReduction):
     """Replaces the features of a namespace by latent ones.
 
     Raises:
@@ -166,6 +168,8 @@ class PPCALayer(Reduction):
 
     def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        others = () if parameters.class_namespace is None else (parameters.class_namespace,)
+        self.inputs = Inputs(namespaces=(parameters.namespace, *others), made_namespaces=(parameters.output,))
         self._check()
         p, parser = parameters, context.parser
         self._dense = DenseNamespace("ppca", p.namespace, p.dimension, p.features == "hashed", context)
@@ -214,17 +218,6 @@ class PPCALayer(Reduction):
         p, parser = self.parameters, self.context.parser
         if namespace_id(p.namespace, parser.namespaces) == namespace_id(p.output, parser.namespaces):
             raise ConfigError(f"ppca.output: got {p.output!r}, which the chain cannot tell from {p.namespace!r}")
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Whose features are the row, and whose first feature tells the class."""
-        p = self.parameters
-        return (p.namespace,) if p.class_namespace is None else (p.namespace, p.class_namespace)
-
-    @property
-    def made_namespaces(self) -> tuple[str, ...]:
-        """Of the latent features."""
-        return (self.parameters.output,)
 
     @property
     def kernels(self) -> Kernels:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hutch.core.batch import Batch as Batch
+    from hutch.core.chain.declarations import Answers as Answers
+    from hutch.core.chain.declarations import Inputs as Inputs
+    from hutch.core.chain.declarations import Parallel as Parallel
+    from hutch.core.chain.declarations import Shortcuts as Shortcuts
     from hutch.core.chain.limits import Limits as Limits
+    from hutch.core.chain.m_step import MStepReduction as MStepReduction
     from hutch.core.chain.reduction import Context as Context
     from hutch.core.chain.reduction import Kernels as Kernels
     from hutch.core.chain.reduction import Labels as Labels
@@ -91,7 +96,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "hutch.core.batch": "Batch",
+    "hutch.core.chain.declarations": "Answers Inputs Parallel Shortcuts",
     "hutch.core.chain.limits": "Limits",
+    "hutch.core.chain.m_step": "MStepReduction",
     "hutch.core.chain.reduction": "Context Kernels Labels LayerConfig Predictions Reduction",
     "hutch.core.data.roles": "Roles",
     "hutch.core.data.sources": "to_batches",

@@ -358,7 +358,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         that are probabilities already, as those of `multinomial`, stay as they are.
         """
         scores = self.decision_function(X)
-        if scores.ndim == 2 and self.chain_.layers[0].scores_are_probabilities:
+        if scores.ndim == 2 and self.chain_.layers[0].answers.scores_are_probabilities:
             return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float64)
         upper = 0.5 * (1.0 + np.tanh(0.5 * scores))
         if scores.ndim == 1:

@@ -158,14 +158,13 @@ class Flips(ScoringFilterTree):
     """The tree, asked for the least importance that changes its mind in place of a prediction."""
 
     name = "flips"
-    calls = ("importance_to",)
 
     @property
     def kernels(self) -> Kernels:
         """`importance_to` in place of `predict`."""
         own = super().kernels
         assert own.importance_to is not None
-        return Kernels(own.learn, own.importance_to)
+        return Kernels(own.learn, own.importance_to, calls=("importance_to",))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

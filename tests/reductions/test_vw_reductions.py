@@ -1,5 +1,8 @@
 """One against all, tournaments, costs, links, binary decisions and low-rank features: against what they are made of."""
 
+from dataclasses import replace
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -436,8 +439,9 @@ def test_h_min_is_the_importance_that_gets_there(loss, label, target, link):
     }
     layers = [{"linear": {**parameters, "learning_rate": 0.1}}]
     chain = make(*([{"link": {"function": "poisson"}}] if link else []), *layers)
-    chain.layers[0].calls = ("importance_to", "sensitivity")
-    chain._link_layers()
+    kernels = replace(chain.layers[0].kernels, calls=("importance_to", "sensitivity"))
+    with patch.object(type(chain.layers[0]), "kernels", kernels):
+        chain._link_layers()
     chain.learn(["1 | a b:0.5", "-1 | a"])
     [batch] = chain.batches([f"{label} | a b:2"])
     wanted = F(np.exp(target)) if link else F(target)

@@ -19,6 +19,7 @@ from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.active.store import Store
 from hutch.active.typical import first_round
 from hutch.active.undo import taken_back
+from hutch.core.chain.derived import learns_once
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.strict_json import dumps
@@ -73,7 +74,7 @@ def labels_of(chain: "Chain") -> list[str]:
     """The labels a worker may give for a chain's examples, in canonical form; empty if any number will do."""
     layer = active_layer(chain)
     if chain.predicts == Predictions.CLASS:
-        return [str(k + 1) for k in range(layer.score_count)]
+        return [str(k + 1) for k in range(layer.answers.score_count)]
     return [canonical_label(label) or "" for label in layer.parameters.labels]
 
 
@@ -132,7 +133,7 @@ def ask(
             return []
         if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
             seed = [chain.config.seed, len(store.rounds())]
-            knows = int(layer.progress["bought"][0]) > 0 or not layer.declared("one_pass")
+            knows = int(layer.progress["bought"][0]) > 0 or not learns_once(layer)
             drawn = smallest(left, count) if knows else first_round(chain, scores, asked, count, seed)
             examples = count
             chances = np.ones(count)

@@ -159,7 +159,7 @@ class _Job:
             raise DataError(f"by: no example has the namespace {missing[0]!r}")
         self._held_out = [held for _, held, *_ in found]
         self._parts = [[pieces[part] for _, _, *pieces in found] for part in range(count)]
-        columns = self._chain.layers[-1].scaled.indices(self._chain.weights.shape[1])
+        columns = slice(self._chain.layers[-1].parallel.scaled).indices(self._chain.weights.shape[1])
         self._searches = bool(holdout) and len(self._by) < 2 and len(range(*columns)) > 0
 
     def learn(self, number: int) -> Round:

@@ -1,11 +1,14 @@
 """What layers say of themselves, and what those above them make of it: nobody asks for a class or for parameters."""
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from hutch.core.chain import derived
+from hutch.core.chain.declarations import Answers, Shortcuts
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -23,22 +26,15 @@ class Own(Reduction):
     predicts = Predictions.SCALAR
     is_base = True
     counter = np.zeros(1, np.int64)
+    shortcuts = Shortcuts(updates_at=int(counter.ctypes.data))
 
     @property
     def kernels(self) -> Kernels:
         return Kernels(missing, missing, None, None, missing)
 
     @property
-    def loss_kind(self) -> int:
-        return KIND_HINGE
-
-    @property
-    def updates_at(self) -> int:
-        return int(self.counter.ctypes.data)
-
-    @property
-    def decision_threshold(self) -> float:
-        return 0.25
+    def answers(self) -> Answers:
+        return replace(super().answers, loss_kind=KIND_HINGE, decision_threshold=0.25)
 
 
 KNOWN = installed().registry
@@ -73,14 +69,14 @@ LOGISTIC, GLF1 = {"link": {"function": "logistic"}}, {"link": {"function": "glf1
     ],
 )
 def test_the_decision_threshold_passes_through_links(chain: list[Any], threshold: float) -> None:
-    assert layers(*chain)[0].decision_threshold == pytest.approx(threshold)
+    assert layers(*chain)[0].answers.decision_threshold == pytest.approx(threshold)
 
 
 def test_a_learner_of_somebody_else_gets_the_fast_ways() -> None:
     tournament, own = layers({"error_correcting_tournament": {"classes": 3}}, "own")
     record: Any = tournament.state
-    assert record["updates"][0] == own.updates_at and record["at_once"][0] == 1
-    assert record["boundary"][0] == np.float32(0.25) and tournament.calls == ("predict_many",)
+    assert record["updates"][0] == own.shortcuts.updates_at and record["at_once"][0] == 1
+    assert record["boundary"][0] == np.float32(0.25) and tournament.kernels.calls == ("predict_many",)
     split: Any = layers(ALL, "own")[0].state["split"]
     assert split[0] == 1
 
@@ -90,7 +86,7 @@ def test_a_learner_of_somebody_else_gets_the_fast_ways() -> None:
 )
 def test_the_kind_of_the_loss_is_known_above(chain: list[Any], kind: int | None) -> None:
     top = layers("link", *chain)[0]
-    assert top.loss_kind == (KNOWN.losses["squared"].kind if kind is None else kind)
+    assert top.answers.loss_kind == (KNOWN.losses["squared"].kind if kind is None else kind)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +100,7 @@ def test_the_kind_of_the_loss_is_known_above(chain: list[Any], kind: int | None)
 )
 def test_classes_and_scores_are_declared(chain: list[Any], classes: int | None, probabilities: bool) -> None:
     top = layers(*chain)[0]
-    assert (top.classes, top.scores_are_probabilities) == (classes, probabilities)
+    assert (top.answers.classes, top.answers.scores_are_probabilities) == (classes, probabilities)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +115,10 @@ def test_classes_and_scores_are_declared(chain: list[Any], classes: int | None, 
     ],
 )
 def test_the_top_layer_says_what_labels_are_expected(chain: list[Any], labels: list[int], accepted: list[bool]) -> None:
-    assert layers(*chain)[0].accepts(np.array(labels, np.float32)).tolist() == accepted
+    found = derived.accepted(layers(*chain)[0], np.array(labels, np.float32))
+    assert found.tolist() == accepted
 
 
 def test_the_loss_itself_is_known_above() -> None:
-    choice = layers("binary", {"linear": {"loss": "logistic"}})[0].loss_choice
+    choice = layers("binary", {"linear": {"loss": "logistic"}})[0].answers.loss
     assert choice is not None and KNOWN.losses[choice.name].kind == KIND_LOGISTIC

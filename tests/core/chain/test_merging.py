@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain
+from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.merging import absorb, add, check_divisible, learned_from
 from hutch.core.errors import ConfigError, PluginError
 
@@ -99,8 +100,8 @@ def test_what_cannot_be_divided_is_named(chain: list[Any], names: list[str]) -> 
         (dict.fromkeys(SAVED, "mean:y"), "got 'mean:y'"),
     ],
 )
-def test_a_wrong_declaration_is_told(merging: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_declaration_is_told(merging: dict[str, str], message: str) -> None:
     chain = Chain.from_config({"chain": ["linear"]})
-    monkeypatch.setattr(type(chain.layers[0]), "merging", merging)
+    chain.layers[0].parallel = Parallel(merging=merging)
     with pytest.raises(PluginError, match=message):
         check_divisible(chain)

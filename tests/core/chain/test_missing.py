@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from hutch.core.chain.derived import lacking
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
@@ -62,9 +63,9 @@ for each in (
     layer("bottomless", Kernels(descend, forget), is_base=True),
     layer("passing", Kernels(pass_learn, pass_predict, pass_importance_to)),
     layer("mute", Kernels(pass_learn, pass_predict)),
-    layer("able", Kernels(pass_learn, pass_predict, ask_after), self_contained=("importance_to",)),
+    layer("able", Kernels(pass_learn, pass_predict, ask_after, self_contained=("importance_to",))),
     layer("careless", Kernels(ask, pass_predict)),
-    layer("honest", Kernels(ask, pass_predict), calls=("importance_to",)),
+    layer("honest", Kernels(ask, pass_predict, calls=("importance_to",))),
 ):
     REGISTRY.add("reductions", each.name, each, "test")
 
@@ -93,7 +94,7 @@ def test_what_is_offered_is_called(chain: list[str]) -> None:
 
 
 def test_a_layer_may_find_h_min_by_itself() -> None:
-    assert build("honest", "able", "idle").layers[1].lacking("importance_to") is None
+    assert lacking(build("honest", "able", "idle").layers[1], "importance_to") is None
 
 
 @pytest.mark.parametrize(

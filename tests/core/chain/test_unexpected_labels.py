@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hutch import Chain
+from hutch.core.chain.derived import first_class
 
 
 @pytest.mark.filterwarnings("ignore:the loss 'poisson' gave nan")
@@ -98,4 +99,4 @@ def test_a_tree_of_an_older_model_counts_from_1() -> None:
     chain.learn(["1 |f a", "2 |f b"] * 10)
     arrays = {name: array for name, array in chain.arrays().items() if not name.endswith("first_class")}
     loaded = Chain.from_arrays(arrays, chain.metadata(), "old.model")
-    assert loaded.layers[0].first_class == 1 and loaded.predict(["|f a"]).tolist() == [1]
+    assert first_class(loaded.layers[0]) == 1 and loaded.predict(["|f a"]).tolist() == [1]

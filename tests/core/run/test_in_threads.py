@@ -12,6 +12,7 @@ import pytest
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
+from hutch.core.chain.derived import first_class
 from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import InputFiles
 from hutch.core.errors import DataError, UsageError
@@ -127,7 +128,7 @@ def test_layers_of_a_twin_have_what_was_learned() -> None:
     engine.learn(["0 |f a", "2 |f b"])
     twin = engine.twin()
     assert twin.weights is engine.weights
-    assert twin.layers[0].first_class == 0
+    assert first_class(twin.layers[0]) == 0
     np.testing.assert_array_equal(twin.arrays()["layer.1.linear.norms"], engine.arrays()["layer.1.linear.norms"])
     twin.arrays()["layer.1.linear.norms"][:] = 7
     assert engine.arrays()["layer.1.linear.norms"].max() < 7

@@ -1,14 +1,20 @@
 """Layers that are broken in one way each, and the check that finds it."""
 
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.chain import Chain
+from hutch.core.chain.contract import kernels_of
+from hutch.core.chain.declarations import Answers, Parallel
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import PluginError
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -233,8 +239,8 @@ class Scoreless(LosslessClasses):
     """Has scores, as it says, and writes none."""
 
     @property
-    def score_count(self) -> int:
-        return 3
+    def answers(self) -> Answers:
+        return replace(super().answers, score_count=3)
 
 
 @kernel
@@ -297,7 +303,7 @@ class Alternating(Sound):
     """Turns every other prediction round, and says that none depends on those before it."""
 
     predict_kernel = alternating_predict
-    predicts_alone = True
+    parallel = Parallel(predicts_alone=True)
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
@@ -351,3 +357,42 @@ def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: st
 def test_a_sound_layer_passes(layer: type[Reduction]) -> None:
     for check in checks_of_reduction(layer, registry=REGISTRY):
         check()
+
+
+@kernel
+def counting_learn(layer, example, label, importance, offset):
+    bias = bias_of(layer)
+    float32s_at(bias.bias, bias.submodels)[0] += importance
+    return learn_next(layer, example, label, importance, offset)
+
+
+class Keeps(Sound):
+    """Keeps arrays below names that a base class might use for itself."""
+
+    learn_kernel = counting_learn
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        for name in ("losses", "state", "context", "parameters", "arrays", "kernels", "below", "loss", "limits"):
+            setattr(self, f"_{name}", np.zeros(3, np.float32))
+        self.state = Record(BIAS, bias=self._losses, submodels=3)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {"sums": self._losses}
+
+
+def test_names_with_an_underscore_are_the_layers_own() -> None:
+    assert not [name for name in vars(Reduction) if name.startswith("_") and not name.startswith(("__", "_abc_"))]
+    made = Chain.from_config({"chain": ["linear"]}).layers[0].context
+    assert [name for name in vars(Sound(Nothing(), made)) if name.startswith("_")] == []
+    for check in check_reduction(Keeps, registry=REGISTRY):
+        check()
+
+
+@pytest.mark.parametrize("field", ["calls", "self_contained"])
+@pytest.mark.parametrize("wrong", ["importance_to", ("importance",), ["sensitivity"]])
+def test_names_of_kernels_that_are_called_exist(field: str, wrong: Any) -> None:
+    layer = Sound(Nothing(), Chain.from_config({"chain": ["linear"]}).layers[0].context)
+    with patch.object(Sound, "kernels", replace(layer.kernels, **{field: wrong})):
+        with pytest.raises(PluginError, match=f"Sound.kernels.{field} of the layer 'sound': got .* wanted some of"):
+            kernels_of(layer)

@@ -1,0 +1,97 @@
+"""What few layers declare, in groups with defaults: a layer that leaves them out works, and does not take part."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hutch.core.loss.losses import LossChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a layer wants of the examples.
+
+    Attributes:
+        namespaces: names of the namespaces that its parameters name; users are told if no example has one of them.
+        made_namespaces: names of the namespaces that it makes for the layers below.
+        reads_features: True if it makes features of those it is shown, which must then be hashed ones.
+        whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
+        passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
+            stand above layers that take decisions.
+        evaluates_policy: True if labels of logged classes begin with the class that a policy chooses.
+        learns_any_label: False if nothing is learned from a label that is not one of its classes.
+        one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
+            a second observation: layers above do not show it one twice of their own accord.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    made_namespaces: tuple[str, ...] = ()
+    reads_features: bool = False
+    whole_groups: bool = False
+    passes_decisions: bool = False
+    evaluates_policy: bool = False
+    learns_any_label: bool = True
+    one_pass: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the predictions of a layer, or of the nearest layer below that says it, mean.
+
+    Attributes:
+        classes: how many classes it tells apart; None if unknown.
+        score_count: how many scores it writes per example when they are asked for; 0 if it has none.
+        scores_are_probabilities: True if these scores are probabilities of the classes.
+        decision_threshold: the prediction above which it means the upper of two labels.
+        labels: the only labels that it is made for; None: those of its classes, or of its loss.
+        loss: the loss by which it learns; None if unknown.
+        loss_kind: of that loss, one of `hutch.core.loss.kinds`; None if unknown.
+    """
+
+    classes: int | None = None
+    score_count: int = 0
+    scores_are_probabilities: bool = False
+    decision_threshold: float = 0.0
+    labels: tuple[float, ...] | None = None
+    loss: LossChoice | None = None
+    loss_kind: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcuts:
+    """What a base learner promises beyond the contract, so that layers above or the driver save work.
+
+    Attributes:
+        differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
+            first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
+            the two predictions, EXAMPLE.base added once.
+        exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw then is
+            what `predict` said before of this one, EXAMPLE.updated what it says now.
+        updates_at: address of an int64 that grows whenever its predictions may change by learning; 0 if there is none.
+        looks_ahead: True if it fetches the rows of the next example itself where it stands alone (EXAMPLE.next_length
+            tells how many); else the driver does.
+    """
+
+    differences: bool = False
+    exact_updates: bool = False
+    updates_at: int = 0
+    looks_ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """What several threads, or several chains over shards of the data, may do with a layer.
+
+    Attributes:
+        predicts_alone: True if a prediction depends only on its example and on what has been learned, not on examples
+            or counters before it, so that several threads may predict parts of the data.
+        merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
+            (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
+            `mean:W` and `squares:W:M` for the mean M and the sum of squares about it of values whose weights add up in
+            W. An empty mapping if there are no arrays; None: the chain cannot be divided.
+        scaled: of a base learner: how many columns of its rows, the first, may be moved further than shards moved them
+            on average; None: all.
+    """
+
+    predicts_alone: bool = False
+    merging: Mapping[str, str] | None = None
+    scaled: int | None = None
