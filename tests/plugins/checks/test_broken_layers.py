@@ -385,8 +385,9 @@ def test_names_with_an_underscore_are_the_layers_own() -> None:
     assert not [name for name in vars(Reduction) if name.startswith("_") and not name.startswith(("__", "_abc_"))]
     made = Chain.from_config({"chain": ["linear"]}).layers[0].context
     assert [name for name in vars(Sound(Nothing(), made)) if name.startswith("_")] == []
-    for check in check_reduction(Keeps, registry=REGISTRY):
-        check()
+    for check in checks_of_reduction(Keeps, registry=REGISTRY):
+        if check.name in ("learns", "save_and_load", "forged"):
+            check()
 
 
 @pytest.mark.parametrize("field", ["calls", "self_contained"])
