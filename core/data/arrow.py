@@ -28,7 +28,7 @@ from hutch.core.data.assemble import (
 )
 from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
-from hutch.core.data.roles import FeatureColumn, Roles, position_of
+from hutch.core.data.roles import FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, at
 from hutch.core.kernel.abi import UNLABELED
@@ -95,7 +95,7 @@ class TableReader:
 
     Raises:
         ConfigError: a column that is named but does not exist.
-        DataError: a column of a type that cannot be a feature.
+        DataError: a column of a type that cannot be a feature, or two of the same name.
     """
 
     def __init__(
@@ -114,6 +114,7 @@ class TableReader:
         self._given = given or {}
         roles = _without_index(Roles.of(columns), schema)
         names = list(schema.names)
+        refuse_twice(names, source)
         self._classes = class_names(roles.classes, options.label)
         self._roles = {role: roles.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
         self._categorical = {position_of("columns.categorical", str(name), names) for name in roles.categorical}

@@ -14,6 +14,7 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from hutch.core.data.chunks import read_chunks
+from hutch.core.data.roles import refuse_twice
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import inlined
@@ -197,17 +198,18 @@ def names_of(header: Records) -> list[str]:
     """The names in the first record.
 
     Raises:
-        DataError: they are not UTF-8, or two are the same.
+        DataError: they are not UTF-8, two are the same, or one holds the end of a line that has no line feed.
     """
+    line = int(header.lines[0])
     try:
         names = [header.cell(0, column).decode() for column in range(header.width)]
     except UnicodeDecodeError as error:
         got = f"the header is not UTF-8 (byte {error.object[error.start]:#04x})"
-        raise DataError(at(header.source, int(header.lines[0]), None, f"{got}, wanted CSV in UTF-8")) from None
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        text = f"column {twice!r} appears twice, wanted names that differ"
-        raise DataError(at(header.source, int(header.lines[0]), None, text))
+        raise DataError(at(header.source, line, None, f"{got}, wanted CSV in UTF-8")) from None
+    if any("\r" in name.replace("\r\n", "") for name in names):
+        text = "got a carriage return within the header, wanted lines that end with a line feed"
+        raise DataError(at(header.source, line, None, text))
+    refuse_twice(names, header.source, line)
     return names
 
 

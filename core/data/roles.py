@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
-from hutch.core.errors import ConfigError, at, did_you_mean
+from hutch.core.errors import ConfigError, DataError, at, did_you_mean
 
 REST = "*"
 """Stands for all columns that nothing else names."""
@@ -158,6 +158,21 @@ def column_errors_at(source: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         raise ConfigError(at(source, None, None, str(error))) from None
+
+
+def refuse_twice(names: Sequence[str], source: str, line: int | None = None) -> None:
+    """Refuse columns of the same name.
+
+    Raises:
+        DataError: two have one; with the line of the header.
+
+    >>> refuse_twice(["age", "city", "age"], "a.csv", 1)
+    Traceback (most recent call last):
+    hutch.core.errors.DataError: a.csv:1: column 'age' appears twice, wanted names that differ
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(at(source, line, None, f"column {twice!r} appears twice, wanted names that differ"))
 
 
 def position_of(path: str, name: str, names: Sequence[str]) -> int:

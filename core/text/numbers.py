@@ -102,15 +102,6 @@ def written_power(start, stop):
 
 
 @helper
-def has_letter(start, stop):
-    """Whether any of the bytes at `start` to `stop` is beyond the digits, as letters are."""
-    found = False
-    for at in range(start, stop):
-        found |= byte_at(at) > 57
-    return found
-
-
-@helper
 def is_hexadecimal(start, stop):
     """Whether a number is written as C writes hexadecimal ones, `0x10`."""
     for at in range(start, stop):
@@ -124,29 +115,6 @@ def is_misread(start, stop):
     """Whether the number at `start` to `stop` is hexadecimal, or of a power of ten that VW's reader wraps around."""
     power = written_power(start, stop)
     return power > LARGEST_POWER or power < SMALLEST_POWER or is_hexadecimal(start, stop)
-
-
-@helper
-def read_decimal(start, stop):
-    """All the bytes at `start` to `stop` as one decimal number, and whether they are one.
-
-    As `read_float`, but what is beyond float32 is infinite, or 0 if it is too small. Tables are read so: nothing there
-    must be taken as Vowpal Wabbit takes it.
-    """
-    number, used = read_float(start, stop)
-    if used == 0 or used != stop - start:
-        return number, False
-    digits = has_digit(start, stop)
-    if digits and not has_letter(start, stop):
-        return number, True
-    if is_hexadecimal(start, stop):
-        return number, False
-    power = written_power(start, stop)
-    if digits and power < SMALLEST_POWER:
-        number = float32(0)
-    elif digits and (power > LARGEST_POWER or number != number):
-        number = float32(np.inf)
-    return number, digits or number != 0
 
 
 @helper
