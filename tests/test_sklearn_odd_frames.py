@@ -139,5 +139,7 @@ def test_counts_are_predicted_not_their_logarithms() -> None:
 def test_columns_that_overflow_are_told(estimator: Any) -> None:
     X = np.random.default_rng(0).normal(size=(100, 3))
     wide = X * [1, 1e30, 1]
-    with pytest.warns(UserWarning, match="overflowed to nan or infinity: the learning rate was too high, or numbers"):
+    with pytest.warns(
+        UserWarning, match="overflowed to nan or infinity: features, labels, importances or a learning rate"
+    ):
         estimator().fit(wide, (X[:, 0] > 0).astype(int))

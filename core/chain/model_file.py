@@ -97,11 +97,11 @@ def overflow_of(weights: NDArray[Any]) -> str | None:
 
     Examples:
         >>> overflow_of(np.array([1.0, np.inf]))
-        '1 weight overflowed to nan or infinity: the learning rate was too high, or numbers of the data too large'
+        '1 weight overflowed to nan or infinity: features, labels, importances or a learning rate were too large'
     """
     if weights.dtype.kind != "f" or not (wrong := weights.size - np.isfinite(weights).sum()):
         return None
-    why = "the learning rate was too high, or numbers of the data too large"
+    why = "features, labels, importances or a learning rate were too large"
     return f"{counted(int(wrong), 'weight')} overflowed to nan or infinity: {why}"
 
 

@@ -15,13 +15,13 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
-from hutch.core.data.decimals import read_decimal
 from hutch.core.data.roles import Roles, column_errors_at
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
+from hutch.core.text.decimals import read_decimal
 from hutch.core.text.hashing import hash_name, hash_namespace
 from hutch.core.text.parser import ParserOptions
 

@@ -13,12 +13,12 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import assemble
 from hutch.core.data.cells import refuse_nul
 from hutch.core.data.chunks import read_chunks
-from hutch.core.data.decimals import read_decimal
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
+from hutch.core.text.decimals import read_decimal
 from hutch.core.text.hashing import PADDING, hash_name, hash_namespace, namespace_id
 from hutch.core.text.parser import ParserOptions
 

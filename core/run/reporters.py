@@ -10,7 +10,7 @@ from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.occupancy import advice
 from hutch.core.chain.reduction import Predictions
-from hutch.core.errors import ConfigError
+from hutch.core.errors import ConfigError, DataError
 from hutch.core.run.output import (
     Lines,
     class_lines,
@@ -24,7 +24,7 @@ from hutch.core.run.output import (
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.run import Reporter, Run, RunOptions
 from hutch.core.run.table import Table
-from hutch.core.run.unexpected import Unexpected
+from hutch.core.run.unexpected import Unexpected, overflow_in
 from hutch.core.streams import lost_error
 
 
@@ -103,6 +103,19 @@ class MalformedData(Reporter):
                 run.notes.say(line)
 
 
+class Overflow(Reporter):
+    """Ends a run that learns when a number has grown beyond float32: no later example would be learned as it should."""
+
+    _seen = 0
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        before, self._seen = self._seen, self._seen + len(batch)
+        if run.options.learn and not run.engine.predicts.of_actions and not run.engine.whole_groups:
+            if text := overflow_in(run.engine, batch, outputs, before):
+                raise DataError(text)
+
+
 class UnexpectedData(Reporter):
     """Says at the end what is not wrong, but most likely not meant."""
 
@@ -174,4 +187,4 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
         found.append(EventsTo(options.events))
     if not options.quiet:
         found += [Table(), Bar()]
-    return [*found, MalformedData(), UnexpectedData(engine)]
+    return [*found, MalformedData(), UnexpectedData(engine), Overflow()]

@@ -9,6 +9,7 @@ from hutch.core.chain.derived import first_class, loss_failures
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.namespaces import NamedNamespaces
+from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import counted
@@ -26,6 +27,28 @@ def about_no_labels(engine: Engine) -> str:
     costs = engine.takes is Labels.COST_SENSITIVE
     hint = "; a label of this chain gives classes their costs, as in 1:0 2:1" if costs else ""
     return f"no example had a label: nothing was learned{hint}"
+
+
+def overflow_in(engine: Engine, batch: Batch, outputs: Outputs, before: int) -> str:
+    """What to say of the first example whose score or loss is beyond float32; empty if there is none.
+
+    Args:
+        engine: the chain.
+        batch, outputs: what it learned last, and said of it.
+        before: how many examples came before.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        wrong = ~np.isfinite(outputs.raw) | np.isinf(outputs.losses)
+    if not wrong.any():
+        return ""
+    row = int(np.argmax(wrong))
+    score, rated = float(outputs.raw[row]), hasattr(engine.layers[-1].parameters, "learning_rate")
+    if np.isfinite(score):
+        got = f"label {batch.labels[row]:g}, prediction {outputs.predictions[row]:g}: the loss is beyond float32"
+    else:
+        got = f"the score is {score:g}: weights, or their products with the features, have grown beyond float32"
+    advice = "scale features, labels and importances down" + ", or lower the learning rate" * rated
+    return f"example {before + row + 1}: {got}; {advice}"
 
 
 class Unexpected:

@@ -89,7 +89,7 @@ def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
         (f"1 qid:{2**70} 1:1\n", "a.svm:1:3: got 'qid:1180591620717411303424', wanted an integer below"),
         ("1 " + "9" * 5000 + ":1\n", "a.svm:1:3: got '9{40}…', wanted index:value"),
         ("1 1:1e400\n", "a.svm:1: a feature: got inf, wanted a number below"),
-        ("-1e400 1:1\n", "a.svm:1: label: got inf, wanted a number"),
+        ("-1e400 1:1\n", "a.svm:1: label: got -inf, wanted a number"),
         ("1 1:0x10\n", "a.svm:1:3: got '1:0x10', wanted a number"),
         ("1 1:1\n1 2:1\0\n", "a.svm:2:6: got a NUL byte"),
         ("1 1:1\n\n# none\n1 1:inf\n", "a.svm:4: a feature: got inf, wanted a number below"),
