@@ -6,16 +6,16 @@ stand for themselves. A line ends with a line feed, with or without a carriage r
 skipped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy import int64
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.chunks import CHUNK_BYTES, read_chunks
 from hutch.core.data.roles import refuse_twice
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, counted
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import inlined
 from hutch.core.kernel.raw_bytes import byte_at
@@ -147,6 +147,14 @@ class _Split:
         )
         self.widths, self.lines = np.diff(begins[: rows + 1]), lines[:rows]
 
+    def rows(self, most: int) -> list[list[str]]:
+        """The first records, each with as many cells as it has."""
+        ends = np.cumsum(self.widths[:most]).tolist()
+        bounds = [
+            self.cells[2 * first : 2 * last].reshape(-1, 2) for first, last in zip([0, *ends], ends, strict=False)
+        ]
+        return [[self.clean[a:b].tobytes().decode(errors="replace") for a, b in places.tolist()] for places in bounds]
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -158,6 +166,7 @@ class Records:
         cells: int64, where in `clean` each cell begins and ends, record by record.
         width: cells per record.
         lines: int64 (records), the line on which each begins, from 1.
+        start: the byte of the text at which `clean` begins.
     """
 
     source: str
@@ -165,14 +174,30 @@ class Records:
     cells: NDArray[np.int64]
     width: int
     lines: NDArray[np.int64]
+    start: int = 0
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def cell(self, record: int, column: int) -> bytes:
-        """The bytes of one cell."""
-        place = 2 * (record * self.width + column)
-        return self.clean[self.cells[place] : self.cells[place + 1]].tobytes()
+    def bounds(self, column: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where in `clean` the cells of a column begin and end, int64 (records) each."""
+        places = self.cells[: 2 * len(self) * self.width].reshape(len(self), self.width, 2)
+        return places[:, column, 0], places[:, column, 1]
+
+    def column(self, column: int) -> list[bytes]:
+        """The cells of a column."""
+        text, (begins, ends) = self.clean.tobytes(), self.bounds(column)
+        return [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+
+    def rows(self, errors: str = "strict") -> Iterator[list[str]]:
+        """The cells of each record as text; `errors` says what to do where they are not UTF-8."""
+        columns = [[cell.decode(errors=errors) for cell in self.column(k)] for k in range(self.width)]
+        return map(list, zip(*columns, strict=True))
+
+    def place(self, data: bytes, record: int, column: int) -> tuple[int, int]:
+        """Line and column at which a cell begins; `data` is the whole text."""
+        begin = self.start + int(self.bounds(column)[0][record])
+        return place_of(data, begin, int(self.lines[0]) - data.count(b"\n", 0, self.start))
 
     def after(self, count: int) -> "Records":
         """All records but the first ones."""
@@ -202,7 +227,7 @@ def names_of(header: Records) -> list[str]:
     """
     line = int(header.lines[0])
     try:
-        names = [header.cell(0, column).decode() for column in range(header.width)]
+        names = next(replace(header, lines=header.lines[:1]).rows())
     except UnicodeDecodeError as error:
         got = f"the header is not UTF-8 (byte {error.object[error.start]:#04x})"
         raise DataError(at(header.source, line, None, f"{got}, wanted CSV in UTF-8")) from None
@@ -211,6 +236,11 @@ def names_of(header: Records) -> list[str]:
         raise DataError(at(header.source, line, None, text))
     refuse_twice(names, header.source, line)
     return names
+
+
+def first_rows(data: bytes, delimiter: str, most: int) -> list[list[str]]:
+    """The records that a text begins with, whatever number of cells each has, as far as the text can be read."""
+    return _Split(data, delimiter).rows(most)
 
 
 def first_record(data: bytes, delimiter: str, source: str, line: int) -> tuple[list[str], int]:
@@ -225,10 +255,8 @@ def first_record(data: bytes, delimiter: str, source: str, line: int) -> tuple[l
         raise DataError(at(source, line, None, "got a first line of more than 1 MiB, wanted a header or a row"))
     if not len(found.widths):
         raise DataError(at(source, *place_of(data, found.place, line), PROBLEMS[found.status]))
-    first = Records(source, found.clean, found.cells, int(found.widths[0]), found.lines[:1])
-    end = data.find(b"\n", found.cells[2 * first.width - 1])
-    cells = [first.cell(0, column).decode("utf-8", "replace") for column in range(first.width)]
-    return cells, end + 1 if end >= 0 else len(data)
+    end = data.find(b"\n", found.cells[2 * int(found.widths[0]) - 1])
+    return found.rows(1)[0], end + 1 if end >= 0 else len(data)
 
 
 def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LINE) -> Iterator[Records]:
@@ -242,16 +270,52 @@ def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LI
     Raises:
         DataError: a file that cannot be read, a record with too few or too many cells, a malformed cell, a NUL byte.
     """
-    left, line, width = b"", 1, 0
-    source, unclosed, place = path, False, 0
+    return _records(_of_chunks(path, longest_line), delimiter, 1, 0, longest_line)
+
+
+def records_in(
+    data: bytes, delimiter: str, source: str, start: int = 0, line: int = 1, width: int = 0
+) -> Iterator[Records]:
+    """The records of a text in memory, some of them at a time.
+
+    Args:
+        data: the text.
+        delimiter: one byte.
+        source: what messages call it.
+        start: the byte at which the records begin.
+        line: the number of the line there.
+        width: cells of a record; 0: as many as the first one has.
+
+    Raises:
+        DataError: as of `read_records`.
+    """
+    return _records(_of_memory(data, start, source), delimiter, line, start, LONGEST_LINE, width)
+
+
+def _of_chunks(path: str, longest_line: int) -> Iterator[tuple[str, bytes]]:
+    mark = BYTE_ORDER_MARK
     for chunk in read_chunks([path], longest_line=longest_line):
-        source = chunk.source
+        yield chunk.source, bytes(chunk.data).removeprefix(mark)
+        mark = b""
+
+
+def _of_memory(data: bytes, start: int, source: str) -> Iterator[tuple[str, bytes]]:
+    while start < len(data):
+        stop = data.find(b"\n", start + CHUNK_BYTES) + 1 or len(data)
+        yield source, data[start:stop]
+        start = stop
+
+
+def _records(
+    pieces: Iterable[tuple[str, bytes]], delimiter: str, line: int, start: int, longest_line: int, width: int = 0
+) -> Iterator[Records]:
+    """The records of pieces of whole lines, each with its source; a quoted cell may go on in the next piece."""
+    left, source, unclosed, place = b"", "", False, 0
+    for source, piece in pieces:
         if len(left) > longest_line:
             raise DataError(at(source, *place_of(left, place, line), f"{PROBLEMS[UNCLOSED]} in {longest_line} bytes"))
-        data = left + bytes(chunk.data)
+        data = left + piece
         refuse_nul(data, source, line)
-        if line == 1 and not width:
-            data = data.removeprefix(BYTE_ORDER_MARK)
         found = _Split(data, delimiter)
         if found.status == TRAILING:
             raise DataError(at(source, *place_of(data, found.place, line), PROBLEMS[TRAILING]))
@@ -259,11 +323,12 @@ def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LI
         width = width or (int(widths[0]) if len(widths) else 0)
         if (widths != width).any():
             bad = int(np.argmax(widths != width))
-            problem = f"got {widths[bad]} cells, wanted {width} as in the header"
-            raise DataError(at(source, int(lines[bad]), None, problem))
+            problem = f"got {counted(int(widths[bad]), 'field')}, wanted {width} as in the first line"
+            raise DataError(at(source, int(lines[bad]), 1, problem))
         if len(lines):
-            yield Records(source, found.clean, found.cells, width, lines)
+            yield Records(source, found.clean, found.cells, width, lines, start)
         unclosed = found.status == UNCLOSED
-        left, place, line = data[found.used :], found.place - found.used, line + found.lines_used
+        left, place = data[found.used :], found.place - found.used
+        line, start = line + found.lines_used, start + found.used
     if unclosed:
         raise DataError(at(source, *place_of(left, place, line), PROBLEMS[UNCLOSED]))

@@ -120,23 +120,22 @@ class CsvReader:
                 else:
                     row = _numbers(clean, cells, width, position, np.float32(missing), out)
                 if row >= 0:
-                    got = records.cell(row, position).decode(errors="replace")
+                    got = records.column(position)[row].decode(errors="replace")
                     text = classes.wrong(got) if classes else _no_number(got, role == "label")
                     text = f"column {self._names[position]!r} ({role}): {text}"
                     raise DataError(at(self._source, int(records.lines[row]), None, text))
         if "labels" in found:
             found["labels"] = as_labels(found["labels"])
         if (position := self._roles["tag"]) is not None:
-            tags = [records.cell(row, position) for row in range(rows)]
+            tags = records.column(position)
             found["tag_ptr"] = np.concatenate([[0], np.cumsum([len(tag) for tag in tags])]).astype(np.int64)
             found["tags"] = np.frombuffer(b"".join(tags), np.uint8)
         if (position := self._roles["group"]) is not None:
-            found["group"] = self._groups([records.cell(row, position) for row in range(rows)])
+            found["group"] = self._groups(records.column(position))
         row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * used, np.tile(self._numbers, rows)
         if self._texts:
-            bounds = cells[: 2 * rows * width].reshape(rows, width, 2)
             words = [
-                hash_words(clean, bounds[:, column.position, 0], bounds[:, column.position, 1], seed, hash_all, mask)
+                hash_words(clean, *records.bounds(column.position), seed, hash_all, mask)
                 for column, seed in zip(self._texts, self._text_seeds, strict=True)
             ]
             single = (indices, values, numbers)

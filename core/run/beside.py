@@ -14,6 +14,7 @@ from hutch.core.atomic import atomic_write
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.data.arrow import array_of, texts_of
+from hutch.core.data.cells import read_records
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import ending_of
 from hutch.core.errors import DataError, UsageError, at
@@ -112,18 +113,19 @@ def _rows(columns: Columns) -> Iterator[tuple[float | str, ...]]:
 def _to_csv(source: str, columns: Columns, file: BinaryIO, delimiter: str = ",") -> int:
     text = io.TextIOWrapper(file, "utf-8", errors="surrogateescape", newline="", write_through=True)
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    written, values = 0, _rows(columns)
+    written, values = 0, _rows(columns)  # the header is one of those written
     try:
-        for number, cells in enumerate(csv.reader(_text_of(source), delimiter=delimiter)):
-            if number == 0:
-                _checked(cells, columns, source)
-                writer.writerow([*cells, *columns])
-            elif cells:
-                writer.writerow([*cells, *next(values, ())])
-                written += 1
+        for records in read_records(source, delimiter):
+            rows = records.rows("surrogateescape")
+            if not written:
+                names = next(rows)
+                _checked(names, columns, source)
+                writer.writerow([*names, *columns])
+            writer.writerows([*cells, *next(values, ())] for cells in rows)
+            written += len(records)
     finally:
         text.detach()
-    return written
+    return max(written - 1, 0)
 
 
 def _to_tsv(source: str, columns: Columns, file: BinaryIO) -> int:

@@ -4,12 +4,11 @@ A line of a record is to a chain what a table's row is: numbers and words in the
 text in a namespace of its column's name.
 """
 
-import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from io import StringIO
 from typing import Any
 
+from hutch.core.data.cells import names_of, read_records
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import TABLES, ending_of
 from hutch.core.data.roles import Roles
@@ -102,14 +101,11 @@ def read_documents(path: str) -> Iterator[Document]:
                 if line.strip():
                     yield _object(line, path, number)
         return
-    rows = csv.reader(_lines(texts), delimiter="\t" if ending == ".tsv" else ",")
-    header = next(rows, [])
-    for row in rows:
-        if row and len(row) != len(header):
-            wanted = f"got {len(row)} cells, wanted {len(header)} as in the header"
-            raise DataError(at(path, rows.line_num, None, wanted))
-        if row:
-            yield dict(zip(header, row, strict=True))
+    names: list[str] = []
+    for records in read_records(path, "\t" if ending == ".tsv" else ","):
+        rows = records.after(0 if names else 1).rows("replace")
+        names = names or names_of(records)
+        yield from (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def _texts(path: str) -> Iterator[str]:
@@ -118,12 +114,6 @@ def _texts(path: str) -> Iterator[str]:
     for chunk in read_chunks([path]):
         yield bytes(chunk.data).decode(encoding, errors="replace")
         encoding = "utf-8"
-
-
-def _lines(texts: Iterator[str]) -> Iterator[str]:
-    """Lines with their ends, as csv wants them."""
-    for text in texts:
-        yield from StringIO(text, newline="")
 
 
 def _object(line: str, path: str, number: int) -> Document:

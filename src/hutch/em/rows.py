@@ -87,14 +87,14 @@ def _read_csv(path: Path, classes: str | None) -> Table:
     column: int | None = None
     for number, records in enumerate(read_records(str(path))):
         if number == 0:
-            first = [records.cell(0, i).decode() for i in range(records.width)]
+            first = next(records.rows())
             header = any(_number(cell) is None for cell in first)
             column = None if classes is None else _column(path, classes, first if header else [], len(first))
             features = [i for i in range(len(first)) if i != column]
             records = records.after(int(header))
         rows.append(_numbers(records, features))
         if column is not None:
-            labels += [records.cell(row, column).decode() for row in range(len(records))]
+            labels += [cell.decode() for cell in records.column(column)]
     if not rows:
         raise DataError(f"{path}: got no rows")
     return Table(np.concatenate(rows), None if column is None else np.array(labels, str))
@@ -102,18 +102,18 @@ def _read_csv(path: Path, classes: str | None) -> Table:
 
 def _numbers(records: Records, columns: list[int]) -> Rows:
     """Some columns as numbers, NaN where a value is marked as missing."""
-    cells = [[records.cell(row, i) for i in columns] for row in range(len(records))]
-    try:
-        return np.array(cells, np.bytes_).astype(np.float64).reshape(len(cells), len(columns))
-    except ValueError:  # missing values or mistakes
-        found = np.empty((len(cells), len(columns)))
-    for row, values in enumerate(cells):
-        for k, value in enumerate(values):
-            text = value.decode(errors="replace")
-            number = _number(text)
+    found = np.empty((len(records), len(columns)))
+    for k, column in enumerate(columns):
+        cells = records.column(column)
+        try:
+            found[:, k] = np.array(cells, np.bytes_).astype(np.float64)
+            continue
+        except ValueError:  # missing values or mistakes
+            texts = [cell.decode(errors="replace") for cell in cells]
+        for row, number in enumerate(map(_number, texts)):
             if number is None:
-                problem = f"got {shortened(text)!r}, wanted a number"
-                raise DataError(at(records.source, int(records.lines[row]), columns[k] + 1, problem))
+                problem = f"got {shortened(texts[row])!r}, wanted a number"
+                raise DataError(at(records.source, int(records.lines[row]), column + 1, problem))
             found[row, k] = number
     return found
 

@@ -10,16 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hutch.core.data.cells import Records, read_records
+from hutch.core.data.cells import read_records
 from hutch.core.data.csv import read_csv
 from hutch.core.errors import DataError
 from hutch.core.text.parser import ParserOptions
 from hutch.crowd.data.labels import read_labels
 from hutch.em.rows import read_rows
-
-
-def table(records: Records) -> list[list[str]]:
-    return [[records.cell(row, k).decode() for k in range(records.width)] for row in range(len(records))]
 
 
 def by_train(path: Path) -> list[str]:
@@ -101,7 +97,7 @@ def test_what_python_writes_comes_back(tmp_path_factory: Any, rows: list[list[st
     path = tmp_path_factory.mktemp("cells") / "a.csv"
     path.write_bytes(file.getvalue().encode())
     [records] = read_records(str(path))
-    assert table(records) == rows
+    assert list(records.rows()) == rows
 
 
 def test_records_that_chunks_cut(tmp_path: Path) -> None:
@@ -111,4 +107,4 @@ def test_records_that_chunks_cut(tmp_path: Path) -> None:
     assert len(pieces) > 1
     lines = np.concatenate([piece.lines for piece in pieces])
     np.testing.assert_array_equal(lines, 1 + 2 * np.arange(80_000))
-    assert [piece.cell(0, 0) for piece in pieces] == [b"%d" % (piece.lines[0] // 2) for piece in pieces]
+    assert [piece.column(0)[0] for piece in pieces] == [b"%d" % (piece.lines[0] // 2) for piece in pieces]

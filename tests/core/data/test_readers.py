@@ -112,13 +112,12 @@ CSV_ROLES = {"namespaces": {"user": ["age"], "place": "*"}}
 def test_csv_is_its_records(tmp_path: Path, options: ParserOptions) -> None:
     (tmp_path / "a.csv").write_text("\ufeff" + CSV)
     [got] = read_csv(str(tmp_path / "a.csv"), options, CSV_ROLES)
-    age = float(parsed("| x:0.779").values[0])
     records = [
         {
             "label": 1,
             "importance": 2,
             "tag": "first",
-            "user": {"age": age},
+            "user": {"age": 0.779},
             "place": {"city": "Oslo", 'a "q" column': "x"},
         },
         {"user": {"age": -3}, "place": {"city": 7}},
@@ -174,8 +173,8 @@ def test_a_csv_file_of_many_chunks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n1\n", "a.csv:3: got 1 cells, wanted 2 as in the header"),
-        ("a,b\n1,2\n1,2,3\n", "a.csv:3: got 3 cells, wanted 2"),
+        ("a,b\n1,2\n1\n", "a.csv:3:1: got 1 field, wanted 2 as in the first line"),
+        ("a,b\n1,2\n1,2,3\n", "a.csv:3:1: got 3 fields, wanted 2"),
         ("label,b\n1,2\n\nyes,2\n", r"a.csv:4: column 'label' \(label\): got 'yes', wanted a number"),
         ("importance,b\n-1,2\n", "a.csv:2: importance: got -1, wanted a number ≥ 0"),
         ('importance,b\n1,"a\nb"\n\n-1,2\n', "a.csv:5: importance: got -1, wanted a number ≥ 0"),

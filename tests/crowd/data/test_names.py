@@ -30,10 +30,7 @@ def test_names_are_their_list(texts, a, b, step, block):
                     names[place]
         assert pickle.loads(pickle.dumps(names[a:b])) == texts[a:b] and "no such" not in names
         assert names != [*texts, "more"] and names != "text" and eval(repr(names)) == names
-        data = "|".join(["", *texts]).encode()
-        lengths = np.array([len(text.encode()) for text in texts], np.int32)
-        places = np.cumsum(lengths + 1) - lengths
-        assert Names.at(data, places, lengths) == texts
+        assert names.broken() is None and names[a:b].broken() is None
     finally:
         module._BLOCK = before
 
@@ -43,17 +40,20 @@ def test_a_part_of_a_large_table_is_small_where_it_is_sent():
     assert len(pickle.dumps(names[:10])) < 500 < len(pickle.dumps(names)) / 100
 
 
-@pytest.mark.parametrize("place", [(1, 1), (0, 1), (0, 2)])
-def test_bytes_that_are_no_characters_are_refused(place):
-    begin, length = place
-    whole = "é".encode() + b"\xff"
-    ok = (begin, length) == (0, 2)
-    arguments = whole, np.array([begin]), np.array([length], np.int32)
-    if ok:
-        assert Names.at(*arguments) == ["é"]
-    else:
-        with pytest.raises(UnicodeDecodeError):
-            Names.at(*arguments)
+@pytest.mark.parametrize("block", [1, 2, 16])
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ([b"a", "é".encode()], None),
+        ([b"a", b"\xff", b"\xfe"], 1),
+        ([b"a", b"b", "é".encode()[:1], "é".encode()[1:]], 2),  # together they are a character
+        ([b"", b"", b"\xa9"], 2),
+    ],
+)
+def test_bytes_that_are_no_characters_are_found(names, wanted, block, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", block)
+    offsets = np.cumsum([0, *map(len, names)])
+    assert Names(offsets, np.frombuffer(b"".join(names), np.uint8)).broken() == wanted
 
 
 def test_tasks_of_a_file_are_names_whatever_their_quotes(tmp_path):

@@ -1,7 +1,7 @@
 """Names as Arrow has them: the bytes of all, and where each begins; a list of text takes several times the memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from operator import index
 from typing import overload
 
@@ -40,31 +40,27 @@ class Names(Sequence[str]):
             parts.append(np.frombuffer(b"".join(block), np.uint8))
         return cls(np.cumsum(np.concatenate(lengths)), np.concatenate(parts) if parts else np.empty(0, np.uint8))
 
-    @classmethod
-    def at(cls, data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32]) -> "Names":
-        """Names that stand somewhere in a text.
+    def broken(self) -> int | None:
+        """The number of the first name that is not UTF-8; None if all are."""
+        for first in range(0, len(self), _BLOCK):
+            offsets = self._offsets[first : first + _BLOCK + 1]
+            for number, (begin, end) in (
+                enumerate(pairwise(offsets.tolist()), first) if not self._is_text(offsets) else ()
+            ):
+                try:
+                    bytes(self._text[begin:end]).decode()
+                except UnicodeDecodeError:
+                    return number
+        return None
 
-        Args:
-            data: the text.
-            places: where each begins.
-            lengths: bytes of each.
-
-        Raises:
-            UnicodeDecodeError: one is not UTF-8.
-        """
-        offsets = np.zeros(len(places) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        source, text = np.frombuffer(data, np.uint8), np.empty(int(offsets[-1]), np.uint8)
-        for first in range(0, len(places), _BLOCK):
-            its = slice(first, first + _BLOCK)
-            begin, end = offsets[first], offsets[min(first + _BLOCK, len(places))]
-            shift = np.repeat(places[its] - offsets[:-1][its], lengths[its])
-            text[begin:end] = source[shift + np.arange(begin, end)]
-            bytes(text[begin:end]).decode()
-            inside = text[offsets[:-1][its][lengths[its] > 0]] & 0xC0 == 0x80
-            if inside.any():
-                raise UnicodeDecodeError("utf-8", b"", 0, 0, "a name begins inside a character")
-        return cls(offsets, text)
+    def _is_text(self, offsets: NDArray[np.int64]) -> bool:
+        """Whether some names, taken together, are UTF-8, and none begins inside a character."""
+        begins = offsets[:-1][np.diff(offsets) > 0]
+        try:
+            bytes(self._text[offsets[0] : offsets[-1]]).decode()
+        except UnicodeDecodeError:
+            return False
+        return not (self._text[begins] & 0xC0 == 0x80).any()
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -101,10 +97,6 @@ class Names(Sequence[str]):
         if not isinstance(other, Sequence) or isinstance(other, str):
             return NotImplemented
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    def holds(self, part: bytes) -> bool:
-        """Whether some bytes are anywhere in the names, or across two of them."""
-        return part in self._text.tobytes()
 
     def _used(self) -> bytes:
         return bytes(self._text[self._offsets[0] : self._offsets[-1]])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.cells import BYTE_ORDER_MARK, FINE, PROBLEMS, first_record, place_of, refuse_nul
+from hutch.core.data.cells import BYTE_ORDER_MARK, Records, first_record, place_of, records_in
 from hutch.core.errors import DataError, at, counted, did_you_mean
 from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
@@ -141,47 +141,65 @@ def read_rows(
     Raises:
         DataError: `name:line:column: what, got, wanted`.
     """
-    line -= data.count(b"\n", 0, start)
-    refuse_nul(data, name, line)
-    text = np.frombuffer(data, np.uint8)
     rows = data.count(b"\n", start) + 1
-    size = 1 << (2 * rows).bit_length()
-    codes, slots = np.empty((rows, len(roles)), np.int32), np.zeros((len(roles), size), np.int32)
-    hashes, places = np.empty((len(roles), rows), np.uint64), np.empty((len(roles), rows), np.int64)
-    lengths, counts = np.empty((len(roles), rows), np.int32), np.zeros(len(roles), np.int64)
-    may_be_empty = np.array([role in optional for role in roles])
-    read, status, place, found = scan.scan(
-        text, start, ord(layout.separator), layout.columns, layout.width, may_be_empty, codes, slots, hashes,
-        places, lengths, counts,
-    )  # fmt: skip
-    if status != FINE:
-        problem = {
-            **PROBLEMS,
-            scan.MISCOUNTED: f"got {counted(found, 'field')}, wanted {layout.width} ({', '.join(roles)})",
-            scan.EMPTY: f"the {roles[min(found, len(roles) - 1)]} is empty",
-        }[status]
-        raise DataError(at(name, *place_of(data, place, line), problem))
-    codes, firsts = codes[:read], []
-    names: list[Sequence[str]] = []
-    for role, count in enumerate(counts.tolist()):
-        if (
-            roles[role] == "task"
-            and (many := _plain_names(data, places[role, :count], lengths[role, :count])) is not None
-        ):
-            firsts.append(places[role, :count])
-            names.append(many)
-            continue
-        known = _names(data, places[role, :count], lengths[role, :count], name, line)
-        distinct = list(dict.fromkeys(known))
-        firsts.append(
-            places[role, :count] if len(distinct) == count else places[role, [known.index(n) for n in distinct]]
-        )
-        if len(distinct) < count:  # one name with its quotes doubled and, in an unquoted field, not
-            codes[:, role] = recoded(codes[:, role], known, distinct)
-        names.append(Names.of(distinct) if roles[role] == "task" else distinct)
-    found_rows = Rows(codes, names, lambda role, code: place_of(data, int(firsts[role][code]), line))
+    codes, coders, read = np.empty((rows, len(roles)), np.int32), [Coder(rows, len(data) - start) for _ in roles], 0
+    needed = [role for role, wanted in enumerate(roles) if wanted not in optional]
+    for records in records_in(data, layout.separator, name, start, line, layout.width):
+        bounds = [records.bounds(column) for column in layout.columns.tolist()]
+        empty = np.array([bounds[role][0] == bounds[role][1] for role in needed])
+        if empty.any():
+            row = int(np.argmax(empty.any(axis=0)))
+            role = needed[int(np.argmax(empty[:, row]))]
+            place = records.place(data, row, int(layout.columns[role]))
+            raise DataError(at(name, *place, f"the {roles[role]} is empty"))
+        for role, coder in enumerate(coders):
+            codes[read : read + len(records), role] = coder.codes(records, *bounds[role])
+        read += len(records)
+    names = [coder.names() for coder in coders]
+
+    def place_of_name(role: int, code: int) -> tuple[int, int]:
+        return place_of(data, int(coders[role].places[code]), line - data.count(b"\n", 0, start))
+
+    for role, found in enumerate(names):
+        if (broken := found.broken()) is not None:
+            raise DataError(at(name, *place_of_name(role, broken), "got bytes that are not UTF-8"))
+    kept: list[Sequence[str]] = [
+        each if role == "task" else list(each) for role, each in zip(roles, names, strict=True)
+    ]
+    found_rows = Rows(codes[:read], kept, place_of_name)
     _refuse_header(found_rows, layout.header, name)
     return found_rows
+
+
+class Coder:
+    """Codes the cells of a column: a name's code is its number in the order of first appearance.
+
+    Args:
+        cells: how many there are at most.
+        size: bytes of all of them at most; room that is not needed takes no memory.
+
+    Attributes:
+        places: int64, the byte of the text at which each name appears first, and room for more.
+    """
+
+    def __init__(self, cells: int, size: int) -> None:
+        self._count, slots = 0, np.zeros(1 << (2 * cells).bit_length(), np.int32)
+        hashes, offsets, text = np.empty(cells, np.uint64), np.zeros(cells + 1, np.int64), np.empty(size, np.uint8)
+        self.places = np.empty(cells, np.int64)
+        self._offsets, self._text = offsets, text
+        self._known = (slots, hashes, offsets, text, self.places)
+
+    def codes(self, records: Records, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The codes of the cells of records that begin and end at some bytes, int32 (records)."""
+        before, codes = self._count, np.empty(len(records), np.int32)
+        self._count = scan.code_cells(records.clean, begins, ends, before, *self._known, codes)
+        new = self.places[before : self._count]
+        new[:] = records.start + begins[new]
+        return codes
+
+    def names(self) -> Names:
+        """The names by code."""
+        return Names(self._offsets[: self._count + 1], self._text[: self._offsets[self._count]])
 
 
 def _refuse_header(rows: Rows, header: Sequence[str], source: str) -> None:
@@ -229,28 +247,6 @@ def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:
     if keys.count(keys[found[0]]) > 1:
         raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} appears twice, wanted one {role} column"))
     return found[0]
-
-
-def _plain_names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32]) -> Names | None:
-    """The names at some places; None if one has quotes in it, or is not UTF-8, for which each is to be looked at."""
-    try:
-        found = Names.at(data, places, lengths)
-    except UnicodeDecodeError:
-        return None
-    return None if found.holds(b'""') else found
-
-
-def _names(data: bytes, places: NDArray[np.int64], lengths: NDArray[np.int32], source: str, line: int) -> list[str]:
-    """The names at some places of a text that begins on a line."""
-    names = []
-    for place, length in zip(places.tolist(), lengths.tolist(), strict=True):
-        try:
-            name = data[place : place + length].decode()
-        except UnicodeDecodeError:
-            raise DataError(at(source, *place_of(data, place, line), "got bytes that are not UTF-8")) from None
-        quoted = '""' in name and data[place - 1 : place] == b'"'
-        names.append(name.replace('""', '"') if quoted else name)
-    return names
 
 
 def known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:

@@ -1,98 +1,57 @@
-"""From bytes to integer codes: the kernels behind `hutch.crowd.data.labels`."""
+"""Names as integer codes, and labels in order: the kernels behind `hutch.crowd.data`."""
 
 import numpy as np
-from numpy import int64
 
-from hutch.core.data.cells import FINE, TRAILING, UNCLOSED, blank_line, next_cell
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.raw_bytes import byte_at
 
-MISCOUNTED, EMPTY = range(TRAILING + 1, TRAILING + 3)
-
-_LINE_FEED = 10
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
-@helper
-def _code(text, start, end, doubled, slots, hashes, places, lengths, count):
-    """The code of the name text[start:end]: its number in the order of first appearance, `count` if it is new.
-
-    `doubled`: its quotes are doubled, so that it differs from a name of the same bytes whose quotes are not.
-    """
-    value = _OFFSET ^ np.uint64(doubled)
-    for i in range(start, end):
-        value = (value ^ np.uint64(text[i])) * _PRIME
-    mask = np.uint64(len(slots) - 1)
-    slot = (value ^ (value >> np.uint64(32))) & mask
-    while slots[slot]:
-        code = slots[slot] - 1
-        if hashes[code] == value and lengths[code] == end - start:
-            same, place = True, places[code]
-            for i in range(end - start):
-                if text[place + i] != text[start + i]:
-                    same = False
-                    break
-            if same:
-                return code
-        slot = (slot + np.uint64(1)) & mask
-    slots[slot] = count + 1
-    hashes[count], places[count], lengths[count] = value, start, end - start
-    return count
-
-
 @compiled
-def scan(text, start, separator, columns, width, optional, codes, slots, hashes, places, lengths, counts):
-    """Read all rows and code the wanted columns.
+def code_cells(clean, begins, ends, count, slots, hashes, offsets, text, places, codes):
+    """Code some cells: a name's code is its number in the order of first appearance.
 
     Args:
-        text: uint8, the whole file.
-        start: byte at which the first row begins.
-        separator: byte between fields.
-        columns: int64 (roles), which field holds each role.
-        width: fields a row must have.
-        optional: bool (roles), which may be empty.
-        codes: out, int32 (rows, roles).
-        slots: int32 (roles, power of two above twice the rows), zeros: open-addressing tables of code + 1.
-        hashes, places, lengths: out, (roles, rows): of each distinct name.
-        counts: out, int64 (roles): number of distinct names.
+        clean: uint8, the bytes of the cells.
+        begins, ends: int64 (cells), where each lies in them.
+        count: names known before.
+        slots: int32, a power of two above twice the names there may be: open-addressing table of code + 1.
+        hashes: uint64, of each name; `offsets`: where it begins in `text`, and the last one ends; `places`: which cell
+            was the first to have it. There is room for a new name in each cell.
+        codes: out, int32 (cells).
 
     Returns:
-        rows read, status (`FINE` or what is wrong), the byte where it is, the role or the number of fields found.
+        Names known afterwards.
     """
-    roles = len(columns)
-    begins, stops, doubles = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.bool_)
-    row, first = 0, int64(text.ctypes.data)
-    at, size = first + start, first + len(text)
-    while at < size:
-        blank = blank_line(at, size)
-        if blank:
-            at += blank
-            continue
-        row_start, fields, ended = at, 0, False
-        while not ended:
-            begin, stop, end, doubled, status = next_cell(at, size, separator)
-            if status != FINE:
-                return row, status, (at if status == UNCLOSED else end) - first, fields
-            if fields < width:
-                begins[fields], stops[fields], doubles[fields] = begin - first, stop - first, doubled
-            fields += 1
-            at = end + 1
-            ended = end >= size or byte_at(end) == _LINE_FEED
-        if fields != width:
-            return row, MISCOUNTED, row_start - first, fields
-        for role in range(roles):
-            field = columns[role]
-            begin, stop = begins[field], stops[field]
-            if begin == stop and not optional[role]:
-                return row, EMPTY, begin, role
-            code = _code(
-                text, begin, stop, doubles[field], slots[role], hashes[role], places[role], lengths[role], counts[role]
-            )
-            codes[row, role] = code
-            counts[role] = max(counts[role], code + 1)
-        row += 1
-    return row, FINE, 0, 0
+    mask = np.uint64(len(slots) - 1)
+    for cell in range(len(codes)):
+        begin, end = begins[cell], ends[cell]
+        value = _OFFSET
+        for at in range(begin, end):
+            value = (value ^ np.uint64(clean[at])) * _PRIME
+        slot, code = (value ^ (value >> np.uint64(32))) & mask, -1
+        while slots[slot]:
+            known = slots[slot] - 1
+            if hashes[known] == value and offsets[known + 1] - offsets[known] == end - begin:
+                shift, same = offsets[known] - begin, True
+                for at in range(begin, end):
+                    if text[at + shift] != clean[at]:
+                        same = False
+                        break
+                if same:
+                    code = known
+                    break
+            slot = (slot + np.uint64(1)) & mask
+        if code < 0:
+            code = count
+            slots[slot], hashes[count], places[count] = count + 1, value, cell
+            shift = offsets[count] - begin
+            for at in range(begin, end):
+                text[at + shift] = clean[at]
+            count += 1
+            offsets[count] = end + shift
+        codes[cell] = code
+    return count
 
 
 @compiled

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.data.cells import first_rows
 from hutch.core.errors import DataError, at
 from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows, recoded, wrong_width
 from hutch.crowd.exports.found import NO_LABEL, NO_LABELS, ROLES, TWO_TRUTHS, Columns, Problems, label_of
@@ -195,15 +195,5 @@ def _plain(fields: list[str], columns: Columns, name: str, line: int, sample: Se
 
 def _sample(data: bytes, separator: str) -> list[list[str]]:
     """The first rows of a text, as far as they can be read."""
-    import csv  # not at the top: most files are read without a sample
-
-    text = data.decode("utf-8", "replace")
-    rows: list[list[str]] = []
-    try:
-        for row in csv.reader(StringIO(text, newline=""), delimiter=separator):
-            rows.append(row)
-            if len(rows) == _SAMPLE_ROWS:
-                break
-    except csv.Error:
-        pass
+    rows = first_rows(data, separator, _SAMPLE_ROWS)
     return rows[:-1] if len(data) == _SAMPLE_BYTES else rows

@@ -1,15 +1,14 @@
 """Votes on pairs, from rows or from separated text, as integer codes."""
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.data.cells import records_in
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks
 from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
 from hutch.crowd.data.rows import Layout, first_line, read_rows
@@ -197,9 +196,11 @@ def _read(data: bytes, found: _Columns, name: str, start: int, line: int) -> Vot
         codes, names = np.insert(codes, 0, 0, axis=1), [[""], *names]
 
     def place(row: int) -> tuple[str, int | None]:
-        reader = csv.reader(StringIO(data[start:].decode(errors="replace"), ""), delimiter=found.layout.separator)
-        lines = (line + reader.line_num - 1 for cells in reader if cells)
-        return name, next((number for k, number in enumerate(lines) if k == row), None)
+        for records in records_in(data, found.layout.separator, name, start, line):
+            if row < len(records):
+                return name, int(records.lines[row])
+            row -= len(records)
+        return name, None
 
     return _votes(codes, names, found.features, place)
 
