@@ -2,10 +2,11 @@
 
 What each registers is known from here, so that a module is imported only when one of its names is asked for.
 Reductions are known by their place, each under its own name: `reductions/NAME.py`, `reductions/NAME/layer.py`, or, in a
-folder of several reductions, every `NAME.py` that registers one.
+folder of several reductions, every file that registers some, under the names that it says.
 """
 
 import os
+import re
 from collections.abc import Mapping
 
 _REDUCTIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "reductions")
@@ -23,8 +24,8 @@ def reduction_modules(folder: str = _REDUCTIONS) -> dict[str, str]:
         if "layer" in inside:
             found[room] = f"hutch.reductions.{room}.layer"
         else:
-            registering = (name for name in inside if _registers(os.path.join(folder, room, f"{name}.py")))
-            found |= {name: f"hutch.reductions.{room}.{name}" for name in registering}
+            files = {name: os.path.join(folder, room, f"{name}.py") for name in inside}
+            found |= {name: f"hutch.reductions.{room}.{file}" for file in inside for name in _names(files[file])}
     return dict(sorted(found.items()))
 
 
@@ -33,9 +34,20 @@ def _modules(folder: str) -> list[str]:
     return [name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"]
 
 
-def _registers(file: str) -> bool:
-    with open(file, "rb") as source:
-        return b"\ndef hutch_register_reductions(" in source.read()
+def _names(file: str) -> list[str]:
+    """Of the reductions that a file registers."""
+    with open(file, encoding="utf-8") as source:
+        text = source.read()
+    if "\ndef hutch_register_reductions(" not in text:
+        return []
+    return re.findall(r'^    name: ClassVar\[str\] = "(\w+)"$', text, re.MULTILINE)
+
+
+def _by_module(modules: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, module in modules.items():
+        found[module] = (*found.get(module, ()), name)
+    return found
 
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -47,6 +59,6 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.parquet": {"readers": (".parquet",)},
     "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.em.models": {"em_models": ("ppca",)},
-    **{module: {"reductions": (name,)} for name, module in reduction_modules().items()},
+    **{module: {"reductions": names} for module, names in _by_module(reduction_modules()).items()},
 }
 """Module -> kind of the registry -> names."""

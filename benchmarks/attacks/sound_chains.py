@@ -23,7 +23,6 @@ _EXPLORERS: dict[str, dict[str, int]] = {
 }
 _OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
 _CSOAA: list[Any] = [{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
-_CLASS_BANDIT = [{"class_bandit": {"classes": 3}}, *_CSOAA]
 _CROWD = {"classes": 3, "worker": "u", "slots": 4}
 _ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
 _MULTINOMIAL = {"multinomial": {"classes": 3}}
@@ -69,7 +68,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),
     "action_probabilities": (["action_probabilities", "cost_sensitive_with_features", "linear"], ACTIONS),
     "bayesian_linear": ([_BAYESIAN], PLAIN),
-    "class_bandit": (_CLASS_BANDIT, LOGGED),
     "cost_sensitive_scoring_filter_tree": (
         [{"cost_sensitive_scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}],
         COSTS,
@@ -80,21 +78,10 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),
     "sample_action": (["sample_action", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
-    "simulate_class_bandit": (
-        [{"simulate_class_bandit": {"classes": 3}}, {"explore_class_cover": {"policies": 2}}, *_CLASS_BANDIT],
-        CLASSES,
-    ),
     "simulate_cost_sensitive_bandit": (
         [{"simulate_cost_sensitive_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF],
         COSTS,
     ),
-    "simulate_cost_sensitive_class_bandit": (
-        [{"simulate_cost_sensitive_class_bandit": {"classes": 3}}, {"explore_class_bag": {"policies": 2}},
-         *_CLASS_BANDIT],
-        COSTS,
-    ),
-    "explore_class_epsilon": (["explore_class_epsilon", *_CLASS_BANDIT], LOGGED),
-    "explore_class_first": ([{"explore_class_first": {"examples": 4}}, *_CLASS_BANDIT], LOGGED),
     "weighted_all_pairs": (["weighted_all_pairs", "linear"], ACTIONS),
     **{f"explore_{name}": ([{f"explore_{name}": given}, *_ADF], DECISIONS) for name, given in _EXPLORERS.items()},
 }  # fmt: skip

@@ -21,7 +21,7 @@ _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutc
 _ALL_PAIRS, _EPSILON, _SAMPLE = (
     f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
 )
-_CLASS_BANDIT, _BAYESIAN = "reductions/class_bandits/class_bandit.py", "reductions/bayesian_linear/layer.py"
+_EVALUATE, _BAYESIAN = "reductions/bandits/evaluate_class_policy.py", "reductions/bayesian_linear/layer.py"
 _IN_THREADS, _PARTS, _ENGINE = "core/run/in_threads.py", "src/hutch/crowd/models/parts.py", "core/chain/engine.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 _WORDS = "src/hutch/cli/shell/parse.py"
@@ -61,7 +61,7 @@ TESTS: dict[str, list[str]] = {
     _ALL_PAIRS: [f"{_BANDITS}all_pairs_learn_differences_as_by_hand"],
     _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
     _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
-    _CLASS_BANDIT: ["tests/reductions/class_bandits/test_layers.py", "tests/vw/test_bandit_peer.py"],
+    _EVALUATE: ["tests/reductions/bandits/test_evaluate_class_policy.py"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
     _SKLEARN: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
     _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
@@ -125,8 +125,8 @@ FAULTS: tuple[Fault, ...] = (
           "(_1 - state.epsilon) / np.float32(count)", "_1 / np.float32(count)"),
     Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',
           ""),
-    Fault("bandit layers", "regressors share their weights with the policy", _CLASS_BANDIT,
-          "at = offset if state.type == DM else offset + layer_of(layer).step", "at = offset"),
+    Fault("bandit layers", "the estimate is not corrected by the logged cost", _EVALUATE,
+          "(d.cost - x) / d.probability + x if place == known else x", "x"),
     Fault("bayesian", "the constant's precision is its variance", _BAYESIAN,
           "self._matrices[:, size - 1] = 1.0 / p.constant_variance",
           "self._matrices[:, size - 1] = p.constant_variance"),

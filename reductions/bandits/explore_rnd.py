@@ -25,8 +25,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, softmax, teach_next
-from hutch.reductions.bandits.random import draw_gaussian
-from hutch.reductions.bandits.random_function import WALK, random_value
+from hutch.reductions.bandits.random import WALK, draw_gaussian, random_value
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.layer import Linear
 from hutch.reductions.linear.memory import Buffer

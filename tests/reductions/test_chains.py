@@ -70,19 +70,12 @@ CHAINS: dict[str, list[Any]] = {
     "cost_sensitive_one_against_all over linear": [{"cost_sensitive_one_against_all": CLASSES}, LINEAR],
     "cost_sensitive_filter_tree over linear": [{"cost_sensitive_filter_tree": CLASSES}, LINEAR],
     "cost_sensitive_scoring_filter_tree over dyadic": [{"cost_sensitive_scoring_filter_tree": CLASSES}, DYADIC],
-    "simulate_class_bandit over explore_class_cover over class_bandit over linear": [
-        {"simulate_class_bandit": CLASSES},
-        {"explore_class_cover": {"policies": 2}},
-        {"class_bandit": CLASSES},
-        {"cost_sensitive_one_against_all": CLASSES},
+    "simulate_cost_sensitive_bandit over explore_bag over contextual_bandit over linear": [
+        {"simulate_cost_sensitive_bandit": CLASSES},
+        {"explore_bag": {"policies": 2}},
+        {"contextual_bandit": {"type": "dr"}},
+        "cost_sensitive_with_features",
         LINEAR,
-    ],
-    "simulate_cost_sensitive_class_bandit over explore_class_bag over class_bandit over dyadic": [
-        {"simulate_cost_sensitive_class_bandit": CLASSES},
-        {"explore_class_bag": {"policies": 2}},
-        {"class_bandit": {**CLASSES, "type": "ips"}},
-        {"cost_sensitive_one_against_all": CLASSES},
-        DYADIC,
     ],
     "active by VW's rule over linear": [
         {"active": {"rule": "vw", "mellowness": 0.01}},
@@ -159,7 +152,7 @@ EXAMPLES = st.lists(
 def test_every_shipped_reduction_is_in_a_chain() -> None:
     used = {layer if isinstance(layer, str) else next(iter(layer)) for layers in CHAINS.values() for layer in layers}
     shipped = installed().registry.reductions
-    elsewhere = ("hutch.reductions.bandits.", "hutch.reductions.class_bandits.")  # their own tests have them
+    elsewhere = "hutch.reductions.bandits."  # their own tests have them
     decide = {name for name, cls in shipped.items() if cls.__module__.startswith(elsewhere)}
     assert used | decide == set(shipped)
 

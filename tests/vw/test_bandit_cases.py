@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hutch.core.errors import UsageError
+from hutch.vw.parse import parse
+
 CASES = Path(__file__).parents[2].parent / "shared" / "cases" / "vw-bandits"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the recorded runs of VW are not beside this checkout")
 
@@ -36,7 +39,18 @@ def _names():
         yield f"{args.parent.parent.name}/{args.parent.name}"
 
 
-@pytest.mark.parametrize("name", list(_names()))
+REFUSED = (*(f"cb/b{k}" for k in ("05", "06", "07", "08", "16", "17", "18", "19")),
+           *(f"cbify/c{k}" for k in (10, 11, 13)))  # fmt: skip
+"""Cases of `--cb_force_legacy`."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_by_name(name):
+    with pytest.raises(UsageError, match="^--cb_force_legacy is not supported: use --cb, --cb_explore or --cbify with"):
+        parse((CASES / name / "args").read_text().split())
+
+
+@pytest.mark.parametrize("name", [name for name in _names() if name not in REFUSED])
 def test_same_as_vw(name, tmp_path, monkeypatch, outcomes, counts):
     monkeypatch.chdir(tmp_path)
     for k, kind, outcome in outcomes(CASES / name, tmp_path):

@@ -48,12 +48,6 @@ def _judged(random):
     return f"{random.integers(1, 4)} {_logged(random)}"
 
 
-def _some(random):
-    """Not all classes are there to choose from."""
-    first, second = (random.permutation(3) + 1)[:2]
-    return f"{first} {second}:{random.random():.3f}:{random.uniform(0.1, 1):.3f}"
-
-
 def _costs(random):
     return " ".join(f"{k}:{random.random():.3f}" for k in (1, 2, 3))
 
@@ -101,14 +95,7 @@ EXPLORERS = [
         ("--csoaa_ldf mc --probabilities --loss_function logistic", ("costs", 41)),
         ("--cbify_ldf --softmax --lambda 4 --cb_type dr", ("alone", 42)),
         ("--cbify_ldf --squarecb --elim --mellowness 0.1 -q a:", ("alone", 53)),
-        ("--cb 3 --cb_force_legacy -q xx --l1 1e-4", (_some, 43)),
-        ("--cb 3 --cb_force_legacy --cb_type dm --sgd -l 0.1", (_logged, 44)),
-        ("--cb_explore 3 --cb_force_legacy --cover 3 --psi 0.4 --nounif", (_logged, 45)),
-        ("--cb_explore 3 --cb_force_legacy --cover 2 --cb_type ips --epsilon 0.2", (_logged, 46)),
-        ("--cb_explore 3 --cb_force_legacy --bag 3 --random_seed 5 -q ::", (_some, 47)),
-        ("--cb_explore 3 --cb_force_legacy --first 9", (_logged, 48)),
-        ("--cbify 3 --cb_force_legacy --bag 2 --flip_loss_sign", (_class, 49)),
-        ("--cbify 3 --cbify_cs --cb_force_legacy --cover 2", (_costs, 50)),
+        ("--cbify 3 --cbify_cs --cover 2", (_costs, 50)),
         ("--cb 3 --eval -q xx", (_judged, 51)),
         ("--cb 3 --eval --cb_type ips", (_judged, 52)),
     ],

@@ -75,6 +75,11 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("ccb_explore_adf all_slots_loss ccb_no_slot_index", "write each slot as a decision, and use --cb_explore_adf"),
     ("slates", "write each slot as a decision, and use --cb_explore_adf"),
     ("cb_to_cbadf", "use --cb, which goes by actions with features"),
+    (
+        "cb_force_legacy",
+        "use --cb, --cb_explore or --cbify without it: the same labels, learned as actions with features of their own, "
+        "with all explorers",
+    ),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
     ("wap ldf_override", "use --csoaa or --csoaa_ldf"),
     ("metrics extra_metrics", "use `hutch train --events FILE`, which writes JSON lines"),

@@ -29,7 +29,6 @@ _BELONGS = {
     "flip_loss_sign": ("cbify",),
     "cbify_cs": ("cbify",),
     "eval": ("cb",),
-    "cb_force_legacy": ("cb", "cb_explore", "cbify"),
     "lambda": ("softmax",),
     "gamma_scale": ("squarecb",),
     "gamma_exponent": ("squarecb",),
@@ -46,13 +45,10 @@ _BELONGS = {
 }
 """Options that mean something beside one of others only."""
 
-EXPLORES = "explore_class_"
-_CLASS_TYPES = {"ips": "ips", "dm": "dm", "dr": None, "mtr": None, "sm": None, None: None}
-_NOT_BY_CLASS = (
-    "softmax", "squarecb", "regcb", "regcbopt", "rnd", "synthcover", "first_only", "greedify", "clip_p", "cb_sample",
-    "cb_explore_adf", "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank",
+_NOT_EVALUATED = (
+    "cb_explore", "cbify", "cb_explore_adf", "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank", "clip_p", "cb_sample",
 )  # fmt: skip
-"""What VW has for actions with features alone."""
+"""What VW does not have beside `--eval`."""
 
 
 def _is_given(options: Namespace, name: str) -> bool:
@@ -69,8 +65,8 @@ def decision_layers(options: Namespace) -> list[Any]:
     for name, owners in _BELONGS.items():
         if _is_given(options, name) and not loaded and not any(_is_given(options, owner) for owner in owners):
             raise UsageError(f"--{name} needs " + " or ".join(f"--{owner}" for owner in owners))
-    if options.cb_force_legacy or options.eval:
-        return _simulation_by_class(options) + _class_layers(options)
+    if options.eval:
+        return _evaluation(options)
     exploring = any(_is_given(options, name) for name in _EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and options.wap_ldf is None and not bandit:
@@ -128,13 +124,6 @@ def _simulation(options: Namespace, layer: str) -> Any:
     given: dict[str, Any] = {} if options.cbify is None else {"classes": options.cbify}
     given |= ({"right": right} if right != 0 else {}) | ({"wrong": wrong} if wrong != 1 else {})
     return {layer: given} if given else layer
-
-
-def _simulation_by_class(options: Namespace) -> list[Any]:
-    if options.cbify is None:
-        return []
-    costs = "cost_sensitive_" if options.cbify_cs else ""
-    return [_simulation(options, f"simulate_{costs}class_bandit")]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
@@ -307,50 +296,19 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
     return {_SUMS[asked[0]]: parameters} if parameters else _SUMS[asked[0]]
 
 
-def _class_layers(options: Namespace) -> list[Any]:
-    """The layers of `--cb`, `--cb_explore` or `--cbify` with `--cb_force_legacy`, or of `--cb` with `--eval`.
+def _evaluation(options: Namespace) -> list[Any]:
+    """The layers of `--cb` with `--eval`.
 
     Raises:
-        UsageError: options that contradict each other.
+        UsageError: options that it does not have.
     """
-    why = "eval" if options.eval else "cb_force_legacy"
-    asked = [name for name in ("cb", "cb_explore", "cbify") if getattr(options, name) is not None]
-    if len(asked) != 1:
-        raise UsageError(f"--{why} needs one of --cb, --cb_explore and --cbify")
-    if options.eval and asked != ["cb"]:
-        raise UsageError(f"--eval needs --cb, got --{asked[0]}")
-    for name in _NOT_BY_CLASS:
-        if getattr(options, name, None) not in (None, False):
-            raise UsageError(f"--{name}: --{why} does not have it")
-    classes = getattr(options, asked[0])
-    if options.cb_type not in _CLASS_TYPES:
-        raise UsageError(
-            f"--cb_type: got {options.cb_type!r}, wanted one of {', '.join(map(str, list(_CLASS_TYPES)[:-1]))}"
-        )
-    kind = _CLASS_TYPES[options.cb_type]
-    learner: dict[str, Any] = {"classes": classes} | ({"type": kind} if kind else {})
-    costs = {"cost_sensitive_one_against_all": {"classes": classes, "first_class": 1}}
-    if options.eval:
-        if kind == "dm":
-            raise UsageError("--eval: got --cb_type dm, whose estimates are biased, wanted ips or dr")
-        return [{"evaluate_class_policy": learner}, costs]
-    explorer = [] if asked == ["cb"] else [_class_explorer(options)]
-    return [*explorer, {"class_bandit": learner}, costs]
-
-
-def _class_explorer(options: Namespace) -> Any:
-    asked = [name for name in ("cover", "bag", "first") if getattr(options, name) is not None]
-    if len(asked) > 1:
-        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
-    if options.epsilon is not None and not 0 <= options.epsilon <= 1:
-        raise UsageError(f"--epsilon: got {options.epsilon}, wanted a number from 0 to 1")
-    epsilon = {} if options.epsilon is None else {"epsilon": options.epsilon}
-    if asked == ["cover"]:
-        given: dict[str, Any] = {"policies": options.cover} | epsilon
-        given |= {"psi": options.psi} if options.psi is not None else {}
-        return {f"{EXPLORES}cover": given | ({"uniform": False} if options.nounif else {})}
-    if asked == ["bag"]:
-        return {f"{EXPLORES}bag": {"policies": options.bag}}
-    if asked == ["first"]:
-        return {f"{EXPLORES}first": {"examples": options.first}}
-    return {f"{EXPLORES}epsilon": epsilon} if epsilon else f"{EXPLORES}epsilon"
+    if options.cb is None:
+        raise UsageError("--eval needs --cb")
+    for name in _NOT_EVALUATED:
+        if _is_given(options, name):
+            raise UsageError(f"--{name}: --eval does not have it")
+    if options.cb_type == "dm":
+        raise UsageError("--eval: got --cb_type dm, whose estimates are biased, wanted ips or dr")
+    given: dict[str, Any] = {"classes": options.cb} | ({"type": "ips"} if options.cb_type == "ips" else {})
+    costs = {"cost_sensitive_one_against_all": {"classes": options.cb, "first_class": 1}}
+    return [{"evaluate_class_policy": given}, costs]

@@ -16,9 +16,9 @@ weights to the bit for the learner, all losses, interactions, passes with holdou
     hutch vw -d test.vw -t -i model -p predictions
     hutch vw --to-yaml --oaa 5 -q ab            # the chain the options stand for, to continue with `hutch train -C`
 
-An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently. Of the 553
-command lines of VW's own regression suite (`test/core.vwtest.json` at commit 4a8a19a) 266 use only options that Hutch
-has, and 237 where the line that makes a line's model counts, too; the other 287 are refused by name
+An option that Hutch does not have is refused by name, with what to use instead; nothing is ignored silently. Of the 689
+command lines of VW's own regression suite (`test/core.vwtest.json` at commit 872fd8da) 297 use only options that Hutch
+has, and 265 where the line that makes a line's model counts, too; the other 392 are refused by name
 (`python benchmarks/vw_command_lines.py core.vwtest.json`).
 
 ## From Python
@@ -174,11 +174,6 @@ _RARE = (
         "the loss is that of the likeliest action; VW tells that of the line before it",
     ),
     ("`--coin` with `-r`", "the prediction as reported; VW writes one made while it learns"),
-    ("`--cb_force_legacy` with `-t` and `--first`", "predictions do not use up the uniform ones; VW's do"),
-    (
-        "`--cb_force_legacy` with holdout and `--cover`",
-        "the loss on what is held out is estimated by inverse propensities; VW uses estimates of the example before",
-    ),
     (
         "continuing with `--bag`, `--cover`, `--rnd` or `--cb_type dr`",
         "exact in Hutch; VW forgets counters and norms of all sub-models but the first",
@@ -262,14 +257,7 @@ def _reductions() -> Iterator[str]:
         "simulate_bandit": ["`--cbify`"],
         "simulate_cost_sensitive_bandit": ["`--cbify --cbify_cs`"],
         "simulate_bandit_with_features": ["`--cbify_ldf`"],
-        "class_bandit": ["`--cb --cb_force_legacy`"],
         "evaluate_class_policy": ["`--cb --eval`"],
-        **{
-            f"explore_class_{layer}": [f"`--cb_explore --cb_force_legacy{option}`"]
-            for layer, option in (("epsilon", ""), ("first", " --first"), ("bag", " --bag"), ("cover", " --cover"))
-        },
-        "simulate_class_bandit": ["`--cbify --cb_force_legacy`"],
-        "simulate_cost_sensitive_class_bandit": ["`--cbify --cbify_cs --cb_force_legacy`"],
         "ftrl_proximal": ["`--ftrl`"],
         "pistol": ["`--pistol`"],
         "coin_betting": ["`--coin`"],

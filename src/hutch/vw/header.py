@@ -34,14 +34,7 @@ _LEARNERS |= {
     "explore_rnd": "cb_explore_adf_rnd",
     "explore_synthetic_cover": "cb_explore_adf_synthcover",
     "sample_action": "cb_sample",
-    "class_bandit": "cb",
     "evaluate_class_policy": "cb-eval",
-    "explore_class_epsilon": "cb_explore-greedy",
-    "explore_class_first": "cb_explore-first",
-    "explore_class_bag": "cb_explore-bag",
-    "explore_class_cover": "cb_explore-cover",
-    "simulate_class_bandit": "cbify",
-    "simulate_cost_sensitive_class_bandit": "cbify-cs",
     "action_per_class": "cb_to_cbadf",
     "simulate_bandit": "cbify-adf",
     "simulate_cost_sensitive_bandit": "cbify-adf",
@@ -50,7 +43,7 @@ _DECIDES = ("cost_sensitive_with_features", "weighted_all_pairs")
 _MERGER = "shared_feature_merger"
 _MERGED = ("action_per_class", "simulate_bandit", "simulate_cost_sensitive_bandit", "simulate_bandit_with_features")
 """Layers that VW has above the one that merges features."""
-_BANDITS = ("contextual_bandit", "class_bandit", "evaluate_class_policy")
+_BANDITS = ("contextual_bandit", "evaluate_class_policy")
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:

@@ -12,8 +12,6 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.output import Lines, number_lines, predictions_of
-from hutch.vw.decision_lines import class_probabilities
-from hutch.vw.decisions import EXPLORES
 
 _QUERY = b"query?"
 
@@ -157,8 +155,6 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     """
     labels = given.named_labels.split(",") if given.named_labels else []
     active = layer_named(chain, "active")
-    if chain.layers[0].name.startswith(EXPLORES):
-        return class_probabilities
     if chain.predicts.of_actions:
         from hutch.vw.decision_lines import decision_prediction_lines
 

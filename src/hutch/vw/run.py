@@ -17,8 +17,7 @@ from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
-from hutch.vw.decision_lines import ClassCells, DrawnCells, raw_class_lines, raw_costs
-from hutch.vw.decisions import EXPLORES
+from hutch.vw.decision_lines import DrawnCells, raw_costs
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
@@ -137,8 +136,6 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     elif (given.probabilities and not chain.predicts.of_actions) or labels or given.direct:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed, direct=given.direct)
-    if chain.layers[0].name.startswith(EXPLORES):
-        cells = ClassCells(chain)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 
@@ -182,8 +179,8 @@ def _counted(chain: Chain, seen: Statistics) -> Statistics:
 
 
 def _raw_lines(chain: Chain, given: Namespace) -> Lines:
-    if chain.takes is Labels.LOGGED_CLASS and not chain.predicts.of_actions:
-        return raw_class_lines(chain)
+    if chain.layers[0].name == "evaluate_class_policy":
+        return lambda batch, outputs: raw_costs(batch, outputs, skipped=1)  # the first one is the policy's
     if chain.predicts.of_actions:
         from hutch.vw.decision_lines import raw_decision_lines
 

@@ -11,7 +11,6 @@ _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while th
 _ALWAYS_ON = "Accepted for compatibility; always on."
 _BAD_LINE = "a bad line is reported and passed over"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
-_LEGACY = "--cb_type mtr and sm become dr, as in VW"
 _NOT_NEEDED = "accepted, and changes nothing"
 
 GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
@@ -324,7 +323,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("rank_all", "With --cb_adf: write all actions with their scores."),
             new_flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
             new_int("cb", "Learn from the cost of the class that was chosen, out of 1 to N."),
-            new_flag("cb_force_legacy", "With --cb, --cb_explore or --cbify: weights for each class.", note=_LEGACY),
             new_flag("eval", "With --cb: what the class at the start of each label would have cost."),
             new_flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
             new_int("cb_explore", "Predict probabilities with which to choose each class, 1 to N."),

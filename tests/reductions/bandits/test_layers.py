@@ -26,6 +26,10 @@ LAYERS = (
     "weighted_all_pairs",
     "action_probabilities",
     "simulate_bandit_with_features",
+    "action_per_class",
+    "simulate_bandit",
+    "simulate_cost_sensitive_bandit",
+    "evaluate_class_policy",
 )
 CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 

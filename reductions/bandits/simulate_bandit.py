@@ -1,0 +1,292 @@
+"""Data that says what every choice costs as a test of bandits: the chain chooses, and learns only from that cost.
+
+A choice is drawn from the probabilities that the explorer below gives. The layers below are told what it cost, and the
+probability of the draw. Three kinds of labels say what a choice costs:
+
+* a class (`simulate_bandit`): it costs `right`, every other class `wrong`.
+* a cost c for each class (`simulate_cost_sensitive_bandit`): right + (wrong - right) c; a class without one has c = 0.
+* a cost c for each action of a decision (`simulate_bandit_with_features`): the same.
+
+Classes become actions as in `action_per_class`, and the prediction is the class drawn. Of a decision the action drawn
+comes first in what is predicted.
+
+Source: VW 9.11.9, `--cbify`, `--cbify_cs` and `--cbify_ldf`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain.limits import COUNT, Limits
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError
+from hutch.core.hooks import hookimpl
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    kernel,
+    learn_next,
+    predict_next,
+    state_of,
+    uint32s_at,
+)
+from hutch.core.kernel.decision import decision_of, ranked_of, values_of
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.parameters import ExampleValue, Within
+from hutch.core.text.hashing import hash_namespace
+from hutch.reductions.active.rules import merand48
+from hutch.reductions.bandits.action_per_class import Copies, end_copies, fill_importance, make_copies
+from hutch.reductions.bandits.explorer import Finite
+from hutch.reductions.bandits.random import draw_action
+from hutch.reductions.bandits.scratch import floats, make_columns, numbers
+from hutch.reductions.linear.memory import Buffer
+
+_0, _1 = np.float32(0), np.float32(1)
+CLASS, COSTS, ACTION_COSTS = range(3)
+
+
+class SimulateBanditWithFeaturesParameters(Parameters):
+    """Parameters of `simulate_bandit_with_features`.
+
+    Attributes:
+        right: what a cost of 0 becomes.
+        wrong: what a cost of 1 becomes.
+    """
+
+    right: Finite = 0.0
+    wrong: Finite = 1.0
+
+
+class SimulateBanditParameters(Parameters):
+    """Parameters of `simulate_bandit`.
+
+    Attributes:
+        classes: how many, counted from 1.
+        right: cost of the right class.
+        wrong: cost of every other class.
+    """
+
+    classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]
+    right: Finite = 0.0
+    wrong: Finite = 1.0
+
+
+class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
+    """Parameters of `simulate_cost_sensitive_bandit`.
+
+    Attributes:
+        classes: how many, counted from 1.
+        right: what a cost of 0 becomes.
+        wrong: what a cost of 1 becomes.
+    """
+
+
+STATE = np.dtype(
+    [
+        ("kind", "i8"),  # of labels: CLASS, COSTS or ACTION_COSTS
+        ("copies", "u8"),  # address of the COPIES, where choices are classes; else 0
+        ("scratch", "u8"),  # BUFFER
+        ("seed", "u8"),
+        ("draws", "u8"),
+        ("right", "f4"),
+        ("wrong", "f4"),
+    ]
+)
+own_of = state_of(STATE)
+
+
+@helper
+def _draw(layer, example, importance, offset):
+    """Draw an action, and list it first; returns the probability it had."""
+    state, d = own_of(layer), decision_of(example)
+    d.chosen = int64(-1)
+    predict_next(layer, example, UNLABELED, importance, offset)
+    ranked, values = ranked_of(d), values_of(d)
+    place, total = draw_action(values, merand48(state.seed + state.draws)[1])
+    state.draws += uint64(1)
+    for k in range(len(values)):
+        values[k] /= total
+    ranked[0], ranked[place] = ranked[place], ranked[0]
+    values[0], values[place] = values[place], values[0]
+    return values[0]
+
+
+@helper
+def _cost(state, example, label, drawn):
+    """What the label says that an action costs, and how much the cheapest one costs."""
+    e, d = example_of(example), decision_of(example)
+    if state.kind == CLASS:
+        return _0 if np.float32(drawn) + _1 == label else _1, _0
+    if state.kind == ACTION_COSTS:
+        return float32s_at(d.costs, d.count)[drawn], _0
+    cost, least = _0, UNLABELED
+    classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
+    for j in range(len(costs)):
+        if costs[j] != UNLABELED:
+            least = min(least, costs[j])
+            if int64(classes[j]) == drawn + 1:
+                cost = costs[j]
+    return cost, least
+
+
+@helper
+def _teach(layer, example, probability, drawn, cost, importance, offset):
+    """Let the layers below learn the cost of the action drawn; what the decision shows stays."""
+    state, d = own_of(layer), decision_of(example)
+    columns = make_columns(state.scratch, d.count, 3)
+    if columns == uint64(0):
+        return
+    ranked, values, costs = ranked_of(d), values_of(d), float32s_at(d.costs, d.count)
+    known, listed, shares = floats(columns, d.count, 0), numbers(columns, d.count, 1), floats(columns, d.count, 2)
+    for k in range(d.count):
+        known[k], listed[k], shares[k] = costs[k], ranked[k], values[k]
+    d.chosen, d.probability = drawn, probability
+    if state.kind == CLASS:
+        d.cost = state.right if cost == _0 else state.wrong
+    else:
+        d.cost = state.right + (state.wrong - state.right) * cost
+    learn_next(layer, example, d.cost, importance, offset)
+    d.chosen = int64(-1)
+    for k in range(d.count):
+        costs[k], ranked[k], values[k] = known[k], listed[k], shares[k]
+
+
+@helper
+def _run(layer, example, label, importance, offset, learns):
+    state, e = own_of(layer), example_of(example)
+    if state.copies != uint64(0):
+        if not make_copies(state.copies, example):
+            return _1
+        fill_importance(decision_of(example), importance)
+    probability = _draw(layer, example, importance, offset)
+    drawn, features = int64(ranked_of(decision_of(example))[0]), e.features
+    cost, least = _cost(state, example, label, drawn)
+    if learns:
+        _teach(layer, example, probability, drawn, cost, importance, offset)
+    if state.kind == ACTION_COSTS:
+        e.features, e.raw = features, probability
+        e.loss = np.float64(cost * importance) if cost != UNLABELED else 0.0
+        return np.float32(drawn)
+    end_copies(state.copies, example)
+    e.features = e.length
+    is_known = label != UNLABELED if state.kind == CLASS else least != UNLABELED
+    e.loss = np.float64(cost - least) * np.float64(importance) if is_known else 0.0
+    return np.float32(drawn + 1)
+
+
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Draw a choice."""
+    return _run(layer, example, label, importance, offset, False)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """Draw a choice; the layers below are told its cost and its probability."""
+    return _run(layer, example, label, importance, offset, True)
+
+
+class _Simulation(Reduction):
+    """A layer that draws what it predicts.
+
+    Raises:
+        ConfigError: there is a layer above it.
+    """
+
+    asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
+    known_failures = {
+        "predict_changes_nothing": "every prediction is a draw, and the next one continues from there",
+        "magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW",
+    }
+
+    def __init__(self, parameters: Any, context: Context, kind: int, copies: Copies | None = None) -> None:
+        super().__init__(parameters, context)
+        if context.submodels != 1:
+            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
+        self._copies = copies
+        self.state = Record(
+            STATE,
+            kind=kind,
+            **({"copies": copies} if copies else {}),
+            scratch=Buffer(),
+            seed=hash_namespace("vw", 0, "all"),
+            right=parameters.right,
+            wrong=parameters.wrong,
+        )
+
+    @property
+    def kernels(self) -> Kernels:
+        """The layer's compiled functions."""
+        return Kernels(learn, predict)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """How often it has drawn."""
+        return {"draws": self.state["draws"]}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A count."""
+        return {"draws": COUNT}
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Look at how features are named."""
+        if self._copies:
+            self._copies.look_at(batch)
+
+    def doubts(self) -> str | None:
+        """Of features that share their weights."""
+        return self._copies.doubts() if self._copies else None
+
+
+class SimulateBandit(_Simulation):
+    """Chooses a class and learns from the cost of the choice alone."""
+
+    name: ClassVar[str] = "simulate_bandit"
+    Parameters: ClassVar[type[Parameters]] = SimulateBanditParameters
+    takes = Labels.MULTICLASS
+    predicts = Predictions.CLASS
+    known_failures = {
+        **_Simulation.known_failures,
+        "shuffled_features": "rounding moves the boundary between two draws",
+        "loss": "each prediction of the same example is drawn again",
+    }
+
+    def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:
+        super().__init__(parameters, context, CLASS, Copies(parameters.classes, context))
+
+
+class SimulateCostSensitiveBandit(_Simulation):
+    """Chooses a class and learns from the cost of the choice alone."""
+
+    name: ClassVar[str] = "simulate_cost_sensitive_bandit"
+    Parameters: ClassVar[type[Parameters]] = SimulateCostSensitiveBanditParameters
+    takes = Labels.COST_SENSITIVE
+    predicts = Predictions.CLASS
+    known_failures = SimulateBandit.known_failures
+
+    def __init__(self, parameters: SimulateCostSensitiveBanditParameters, context: Context) -> None:
+        super().__init__(parameters, context, COSTS, Copies(parameters.classes, context))
+
+
+class SimulateBanditWithFeatures(_Simulation):
+    """Chooses an action and learns from the cost of the choice alone."""
+
+    name: ClassVar[str] = "simulate_bandit_with_features"
+    Parameters: ClassVar[type[Parameters]] = SimulateBanditWithFeaturesParameters
+    takes = Labels.ACTION_COSTS
+    predicts = Predictions.ACTION_PROBABILITIES
+
+    def __init__(self, parameters: SimulateBanditWithFeaturesParameters, context: Context) -> None:
+        super().__init__(parameters, context, ACTION_COSTS)
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register the tests of bandits."""
+    for reduction in (SimulateBandit, SimulateCostSensitiveBandit, SimulateBanditWithFeatures):
+        register(reduction)

@@ -1,1 +1,0 @@
-"""Bandits whose actions are classes: single examples, each with the cost of the class that was chosen."""
