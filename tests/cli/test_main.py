@@ -11,7 +11,7 @@ import pytest
 
 from hutch.cli import dispatch
 from hutch.cli.commands import Commands
-from hutch.cli.dispatch import COMMANDS
+from hutch.cli.table import COMMANDS
 from hutch.core.chain.model_file import load_compact
 from hutch.core.chain.stored import dense
 from hutch.core.errors import HutchError
