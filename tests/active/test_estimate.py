@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hutch.active.estimate import LossSums, score_interval
-from hutch.estimate.means import quantile
+from hutch.core.intervals import quantile
 
 
 def test_the_interval_solves_its_equation():

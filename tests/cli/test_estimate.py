@@ -111,6 +111,22 @@ def test_a_name_is_wanted_where_several_are_possible(hutch, files, tmp_path):
     assert result.code == 2 and "wanted rate=CLASS; valid: a, b, c" in result.err
 
 
+def test_doubtful_figures_are_said_to_be(hutch, files, tmp_path):
+    people, judges, truth = files
+    found = json.loads(hutch("estimate", people, "--judges", judges, "--of", "rate=1", "--json").out)
+    assert found["warnings"] == [] and found["drawn_by_lot_p"] > 0.01 and found["effective_labels"] == pytest.approx(80)
+    some = tmp_path / "some.tsv"
+    some.write_text("".join(people.read_text().splitlines(keepends=True)[:4]))
+    text = hutch("estimate", some, "--judges", judges, "--of", "rate=1").out
+    assert "warning              4 labels in effect; below 5 an estimate says next to nothing" in text
+    some.write_text("".join(f"ann\tt{i}\t1\n" for i in np.flatnonzero(truth)[:50]))
+    text = hutch("estimate", some, "--judges", judges, "--of", "rate=1").out
+    assert "labels were not drawn by lot: gpt says other things of the labelled items than of all (p = " in text
+    some.write_text(people.read_text() + "ann\tother\t1\n")
+    found = json.loads(hutch("estimate", some, "--judges", judges, "--of", "accuracy=gpt", "--json").out)
+    assert found["warnings"] == ["1 of 81 labelled items have no label of a judge"]
+
+
 @pytest.mark.parametrize("declared", ["option", "column"])
 def test_people_and_judges_may_share_a_file(hutch, files, tmp_path, declared):
     people, judges, _ = files
@@ -140,7 +156,8 @@ def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
     found = json.loads(hutch(*options, "--json").out)
     assert found["low"] < truth.mean() < found["high"] and found["items"] == 400
     assert (found["labels"], found["judges"]) == (len(asked), 2)
-    assert found["people_only_low"] < found["low"] and found["people_only_high"] > found["high"]
+    assert found["people_only_high"] - found["people_only_low"] > found["high"] - found["low"]
+    assert 0 < found["effective_labels"] < len(asked) and found["warnings"] == []
     for option in (["--items", "5"], ["--judges", judges], ["--reference", "gpt"], ["--drawn", judges]):
         refused = hutch(*options, *option)
         assert refused.code == 2 and f"{option[0]}: cannot be combined with --store" in refused.err

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import rel_entr
+from scipy.stats import norm
 from scipy.stats import t as student
 
-from hutch.estimate.means import Interval, anytime, mean_of_all, prediction_powered, quantile
+from hutch.core.intervals import chernoff, quantile
+from hutch.estimate.means import every_look, mean_of_all, prediction_powered
 from hutch.estimate.stack import RIDGE, cross_fitted
 
 
@@ -17,29 +20,20 @@ def drawn(seed, n=120, more=900, noise=0.4):
     return truth[:n], predicted[:n], predicted[n:]
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("power", [None, 1.0, 0.4])
-def test_equals_ppi_python(seed, power):
-    ppi = pytest.importorskip("ppi_py", reason="pip install ppi-python")
-    outcomes, predicted, others = drawn(seed)
-    found = prediction_powered(outcomes, predicted, others, 0.9, power)
-    low, high = ppi.ppi_mean_ci(outcomes, predicted, others, alpha=0.1, lam=power)
-    assert found.low == pytest.approx(float(low[0]), abs=1e-8)
-    assert found.high == pytest.approx(float(high[0]), abs=1e-8)
-    estimate = ppi.ppi_mean_pointestimate(outcomes, predicted, others, lam=power)
-    assert found.estimate == pytest.approx(float(np.ravel(estimate)[0]), abs=1e-8)
-
-
 @pytest.mark.parametrize("seed", range(3))
-def test_prediction_powered_by_its_formula(seed):
+@pytest.mark.parametrize("power", [None, 1.0, 0.4])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_prediction_powered_by_its_formula(seed, power, confidence):
     y, f, g = drawn(seed)
     everything = np.concatenate([f, g])
-    power = np.cov(y, f, ddof=0)[0, 1] / ((1 + len(y) / len(g)) * np.var(everything, ddof=1))
-    found = prediction_powered(y, f, g)
-    assert found.power == pytest.approx(power)
-    assert found.estimate == pytest.approx(power * g.mean() + np.mean(y - power * f))
-    deviation = np.sqrt(power**2 * g.var() / len(g) + np.var(y - power * f) / len(y))
-    assert found.half_width == pytest.approx(1.959963984540054 * deviation)
+    best = np.cov(y, f, ddof=0)[0, 1] / ((1 + len(y) / len(g)) * np.var(everything, ddof=1))
+    found = prediction_powered(y, f, g, confidence, power)
+    used = best if power is None else power
+    assert found.power == pytest.approx(used)
+    assert found.estimate == pytest.approx(used * g.mean() + np.mean(y - used * f))
+    deviation = np.sqrt(used**2 * g.var() / len(g) + np.var(y - used * f) / len(y))
+    z = norm.ppf((1 + confidence) / 2)
+    assert (found.low, found.high) == pytest.approx((found.estimate - z * deviation, found.estimate + z * deviation))
 
 
 @pytest.mark.parametrize("freedom", [5, 20, 200])
@@ -48,24 +42,68 @@ def test_quantiles_are_students(confidence, freedom):
     assert quantile(confidence, freedom) == pytest.approx(student.ppf(0.5 + confidence / 2, freedom), rel=5e-3)
 
 
-def test_without_predictions_it_is_the_mean_of_a_sample():
-    y = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])
-    found = mean_of_all(y, np.arange(8), np.zeros(40))
-    assert (found.estimate, found.power, found.total, found.labelled) == (y.mean(), 0.0, 40, 8)
-    assert found.deviation == pytest.approx(np.sqrt(y.var(ddof=1) / 8 * (1 - 8 / 40)))
+@pytest.mark.parametrize(("right", "n"), [(0, 5), (1, 2), (7, 20), (99, 100)])
+def test_without_predictions_it_is_wilsons(right, n):
+    """But for Student's quantile, and for drawing from a finite number of items."""
+    y = np.arange(n) < right
+    found = mean_of_all(y.astype(float), np.arange(n), np.zeros(10**6))
+    assert (found.estimate, found.effective) == pytest.approx((right / n, n)) and (found.power, found.labelled) == (
+        0,
+        n,
+    )
+    z2 = quantile(0.95, n + 1) ** 2
+    ends = np.roots([1 + z2 / n, -2 * right / n - z2 / n, (right / n) ** 2])
+    assert [found.low, found.high] == pytest.approx(sorted(ends.real), abs=1e-5)
+    half = mean_of_all(y.astype(float), np.arange(n), np.zeros(2 * n))
+    assert half.deviation == pytest.approx(found.deviation * np.sqrt(0.5), rel=1e-4)
+
+
+def test_the_variance_by_its_formula():
+    """Two more items, one at each end, with the largest weight and of the mean prediction."""
+    y, f = np.array([2.0, 4, 5, 3]), np.array([1.0, 3, 5.5, 4])
+    chance = np.array([0.1, 0.5, 0.2, 1.0])
+    everything = np.append(f, np.full(20, 3.0))
+    found = mean_of_all(y, np.arange(4), everything, chance, ends=(1, 5))
+    share = (1 / chance) / np.sum(1 / chance)
+    centre = share @ f
+    power = share @ ((f - centre) * (y - share @ y)) / (share @ (f - centre) ** 2)
+    assert found.power == pytest.approx(power) and 0 < power < 1
+    assert found.estimate == pytest.approx(power * everything.mean() + share @ (y - power * f))
+    w = np.append(1 / chance, [10, 10])
+    error = np.append(y, [1, 5]) - power * np.append(f, [centre, centre])
+    level = w @ error / w.sum()
+    variance = np.sum(w * (w - 1) * (error - level) ** 2) / w.sum() / np.sum(1 / chance)
+    assert found.deviation == pytest.approx(np.sqrt(variance))
+    assert found.effective == pytest.approx(1 / np.sum(share**2))
+    freedom = np.sum(chance**-2.0) ** 2 / np.sum(chance**-4.0) + 1
+    at = w @ np.append(y, [1, 5]) / w.sum()
+    spread = quantile(0.95, freedom) ** 2 * variance / ((at - 1) * (5 - at))
+    for end in (found.low, found.high):
+        bounded = end in (pytest.approx((y.sum() + 20) / 24), pytest.approx((y.sum() + 100) / 24))
+        assert bounded or (found.estimate - end) ** 2 == pytest.approx(spread * (end - 1) * (5 - end))
 
 
 def test_all_outcomes_leave_no_doubt():
     y = np.random.default_rng(0).normal(size=30)
-    found = mean_of_all(y, np.arange(30), np.random.default_rng(1).normal(size=30))
+    ends = (y.min(), y.max())
+    found = mean_of_all(y, np.arange(30), np.random.default_rng(1).normal(size=30), ends=ends)
     assert found.estimate == pytest.approx(y.mean()) and found.half_width == pytest.approx(0, abs=1e-12)
-    certain = mean_of_all(y, np.arange(30), np.zeros(30), np.ones(30))
+    certain = mean_of_all(y, np.arange(30), np.zeros(30), np.ones(30), ends=ends)
     assert certain.estimate == pytest.approx(y.mean()) and certain.half_width == 0
 
 
-def test_nothing_is_known_of_nothing():
-    found = mean_of_all(np.zeros(0), np.zeros(0, np.int64), np.zeros(5))
-    assert np.isnan(found.estimate) and found.labelled == 0
+def test_no_labels_leave_the_whole_range():
+    found = mean_of_all(np.zeros(0), np.zeros(0, np.int64), np.zeros(5), ends=(-1, 3))
+    assert (found.estimate, found.low, found.high, found.labelled, found.effective) == (1, -1, 3, 0, 0)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 40), st.integers(0, 5), st.booleans())
+def test_no_interval_is_empty_or_leaves_what_is_possible(outcomes, more, seed, always):
+    y, n = np.array(outcomes, float), len(outcomes)
+    predicted = np.random.default_rng(seed).normal(size=n + more)
+    found = mean_of_all(y, np.arange(n), predicted, expected=20 if always else None)
+    assert y.sum() / (n + more) <= found.low < found.high <= (y.sum() + more) / (n + more)
+    assert found.low <= found.estimate <= found.high
 
 
 def test_doubt_adds_to_the_variance():
@@ -107,25 +145,36 @@ def test_coverage_and_bias(unequal):
     assert np.mean(width) < 0.85 * np.mean(alone)
 
 
-def test_an_interval_of_every_look_holds_at_every_look():
+@pytest.mark.parametrize("rate", [0.02, 0.3])
+def test_an_interval_of_every_look_holds_at_every_look(rate):
     random = np.random.default_rng(3)
-    looks, held, single = range(40, 400, 20), 0, 0
+    looks, held, single = [1, 2, 3, 5, 7, 10, 15, *range(20, 400, 20)], 0, 0
     for _ in range(200):
-        y = random.normal(size=400)
-        intervals = [mean_of_all(y[:n], np.arange(n), np.zeros(100_000)) for n in looks]
-        single += all(each.low <= 0 <= each.high for each in intervals)
-        wide = [anytime(each, 0.95, 200, y[:n].std()) for each, n in zip(intervals, looks, strict=True)]
-        held += all(each.low <= 0 <= each.high for each in wide)
+        y = (random.random(400) < rate).astype(float)
+        plain, wide = (
+            [mean_of_all(y[:n], np.arange(n), np.zeros(10**4), expected=expected) for n in looks]
+            for expected in (None, 100)
+        )
+        single += all(each.low <= rate <= each.high for each in plain)
+        held += all(each.low <= rate <= each.high for each in wide)
     assert held / 200 >= 0.95 > single / 200 + 0.05
 
 
 @pytest.mark.parametrize(("labelled", "expected", "confidence"), [(40, 200, 0.95), (300, 100, 0.9), (1, 1, 0.99)])
-def test_the_width_of_every_look_by_its_formula(labelled, expected, confidence):
+def test_the_reach_of_every_look_by_its_formula(labelled, expected, confidence):
     alpha, n = 1 - confidence, labelled
     rho2 = (-2 * np.log(alpha) + np.log(-2 * np.log(alpha) + 1)) / expected
-    wanted = 0.7 * np.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * np.log(np.sqrt(n * rho2 + 1) / alpha))
-    found = anytime(Interval(0.4, 0.3, 0.5, 0.1, labelled, 1000), confidence, expected, 0.7)
-    assert found.half_width == pytest.approx(wanted) and found.estimate == 0.4
+    width = np.sqrt(2 * (n * rho2 + 1) / (n**2 * rho2) * np.log(np.sqrt(n * rho2 + 1) / alpha))
+    assert every_look(n, confidence, expected) == pytest.approx(width * np.sqrt(n))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_bounds_by_divergence_solve_their_equation(share):
+    low, high = chernoff(10 * share - 5, 100 * 0.24 / 30, 1.0, (-5, 5), 2.5)
+    for end in ((low + 5) / 10, (high + 5) / 10):
+        kl = rel_entr([share, 1 - share], [end, 1 - end]).sum()
+        assert kl == pytest.approx(2.5**2 / 2 / 30) or end in (0, 1)
+    assert (low > -5) == (share > 0) and (high < 5) == (share < 1)
 
 
 def test_an_item_that_weighs_two_counts_as_two():

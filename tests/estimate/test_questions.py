@@ -1,5 +1,7 @@
 """Questions about all items: against what all labels say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,10 @@ QUESTIONS = {
     "difference": (
         lambda items: questions.difference(items, "a", "b"),
         lambda t, j: np.mean(t == j[:, 0]) - np.mean(t == j[:, 1]),
+    ),
+    "difference among some": (
+        lambda items: questions.difference(items, "c", "a"),
+        lambda t, j: np.mean((t == j[:, 2])[j[:, 2] >= 0]) - np.mean((t == j[:, 0])[j[:, 2] >= 0]),
     ),
 }
 
@@ -71,6 +77,30 @@ def test_what_is_left():
     assert questions.ask(everything, questions.left(everything, "3")).found.estimate == pytest.approx(0, abs=1e-9)
 
 
+def test_what_is_left_is_never_negative():
+    """With noisy people, whose answers do not bound what is true."""
+    truth, judged = world()
+    items = items_of(truth, judged, np.arange(590))
+    said = 0.9 * items.said + 0.1 / 3
+    found = questions.ask(replace(items, said=said, noisy=True), questions.left(items, "3"), 0.99).found
+    sure = questions.ask(items, questions.left(items, "3")).found
+    assert 0 == found.low < found.estimate < found.high and sure.high <= 10
+    assert found.half_width > sure.half_width
+
+
+def test_judges_who_never_differ_on_a_labelled_item_may_differ_elsewhere():
+    truth, judged = world()
+    judged[:, 1] = judged[:, 0]
+    judged[500:530, 1] = (judged[500:530, 0] + 1) % 3
+    items = items_of(truth, judged, np.arange(20))
+    found = questions.ask(items, questions.difference(items, "a", "b")).found
+    assert (found.low, found.high, found.labelled) == (pytest.approx(-0.05), pytest.approx(0.05), 0)
+    judged[:, 2] = np.where(np.arange(600) < 300, -1, judged[:, 2])
+    judged[300:, 0] = -1
+    with pytest.raises(UsageError, match="a and c have labelled no item in common"):
+        questions.difference(items, "a", "c")
+
+
 def test_what_cannot_be_asked():
     truth, judged = world()
     items = items_of(truth, judged, np.arange(10), ("no", "maybe", "yes"))
@@ -86,12 +116,12 @@ def test_files(tmp_path):
     people, judges, drawn = (tmp_path / name for name in ("people.tsv", "judges.tsv", "drawn.tsv"))
     people.write_text("ann\tt1\tyes\nbob\tt1\tno\nann\tt2\tno\n")
     judges.write_text("gpt\tt3\tmaybe\ngpt\tt1\tyes\nllama\tt2\tno\n")
-    drawn.write_text("t1\t0.5\nt2\t1\nt9\t0.1\n")
+    drawn.write_text("t1\t0.2\nt2\t0.5\nt9\t0.1\n")
     items = read_items(people, judges, drawn, 7)
     assert items.classes == ["no", "yes", "maybe"] and items.judges == ["gpt", "llama"]
     assert items.said.tolist() == [[0.5, 0.5, 0], [1, 0, 0]]
     assert items.judged.tolist() == [[1, -1], [-1, 0], [2, -1]] + [[-1, -1]] * 4
-    assert items.probability is not None and items.probability.tolist() == [0.5, 1.0]
+    assert items.probability is not None and items.probability.tolist() == [0.2, 0.5]
     drawn.write_text("t1\t0.5\nt2\t2\n")
     with pytest.raises(DataError, match="item 't2': got '2', wanted a probability"):
         read_items(people, judges, drawn)
@@ -102,6 +132,44 @@ def test_files(tmp_path):
         read_items(people, judges, total=2)
     with pytest.raises(UsageError, match="wanted at least 1.5"):
         read_items(judges, noisy=True)
+
+
+@pytest.mark.parametrize(
+    ("item", "label", "message"),
+    [
+        ("t1", "Yes", "class 'Yes' of people is 'yes' of judges; wanted one spelling"),
+        ("T1", "yes", "item 'T1' of people is 't1' of judges; wanted one spelling"),
+        ("5.0", "yes", "item '5.0' of people is '5' of judges; wanted one spelling"),
+        ("x1", "yes", "people and judges have no item in common: the nearest to 'x1' of people is 't1'"),
+        ("t1", "spam", "people and judges have no class in common: the nearest to 'spam' of people is 'yes'"),
+    ],
+)
+def test_names_that_do_not_meet_are_refused(tmp_path, item, label, message):
+    people, judges = tmp_path / "people.tsv", tmp_path / "judges.tsv"
+    judges.write_text("gpt\tt1\tyes\ngpt\t5\tyes\ngpt\tt2\tyes\n")
+    people.write_text(f"ann\t{item}\t{label}\n")
+    with pytest.raises(DataError, match=message):
+        read_items(people, judges)
+    people.write_text(f"ann\t{item}\tyes\nann\tt2\t{label}\n")
+    if "common" not in message:
+        with pytest.raises(DataError, match=message):
+            read_items(people, judges)
+    people.write_text("ann\tt2\tyes\nann\tt3\tno\n")
+    assert read_items(people, judges).classes == ["no", "yes"]
+
+
+def test_probabilities_that_cannot_be_are_refused(tmp_path):
+    people, drawn = tmp_path / "people.tsv", tmp_path / "drawn.tsv"
+    people.write_text("".join(f"ann\tt{i}\t{i % 2}\n" for i in range(100)))
+    for scale, fine in ((1.0, True), (0.9, True), (0.001, False), (0.5, False), (3.0, False)):
+        drawn.write_text("".join(f"t{i}\t{0.1 * scale}\n" for i in range(100)))
+        if fine:
+            assert read_items(people, drawn=drawn, total=1000).probability is not None
+            continue
+        with pytest.raises(
+            DataError, match="of the labelled items adds up to .* wanted about 1000, the number of items"
+        ):
+            read_items(people, drawn=drawn, total=1000)
 
 
 def test_noisy_people_widen_the_interval(tmp_path):

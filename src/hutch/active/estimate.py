@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from hutch.estimate.means import quantile
+from hutch.core.intervals import quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,10 @@
 """Items, people and judges from files of labels."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,7 @@ import numpy as np
 from hutch.core.errors import DataError, UsageError, at
 from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.kinds import reference_workers
-from hutch.crowd.data.labels import Labels, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels
 from hutch.crowd.data.names import Names
 from hutch.crowd.mixed.model import check_both, matches
 from hutch.crowd.models.dawid_skene import DawidSkene
@@ -19,6 +22,12 @@ SEVERAL = 1.5
 """Labels per item from which a crowd model can tell how noisy people are."""
 PEOPLE = DawidSkene(right=3.0, wrong=1.0)
 """What noisy people mean: rows of few labels are held for less sure than by default, or intervals are too narrow."""
+
+FAR = 6.0
+"""Standard deviations at most between the sum of 1 / P of the labelled items and the number of items."""
+
+NEAR = 1000
+"""Names of judges at most among which the nearest to a name of people is looked for."""
 
 
 def read_items(
@@ -76,7 +85,8 @@ def items_of(
         drawn: where the probabilities come from, for messages.
 
     Raises:
-        DataError: an item with labels has no probability.
+        DataError: an item with labels has no probability, the probabilities do not fit the number of items, or items or
+            classes of people and judges do not meet.
         UsageError: people are noisy with too few labels, or there are more items than `total`.
 
     >>> from hutch.crowd.data.labels import from_triples
@@ -86,6 +96,15 @@ def items_of(
     ([[0], [0]], [0])
     """
     said = _answered(said)
+    if told:
+        _check_same("item", said.item_names, told.item_names)
+        _check_same(
+            "class",
+            (said.classes[k] for k in np.unique(said.labels)),
+            (told.classes[k] for k in np.unique(told.labels)),
+        )
+        if chances:
+            _check_same("item", chances, told.item_names)
     names = list(dict.fromkeys([*said.item_names, *(told.item_names if told else ()), *(chances or ())]))
     if total is not None and total < len(names):
         raise UsageError(f"--items: got {total}, but the files name {len(names)} items")
@@ -105,9 +124,35 @@ def items_of(
         if missing is not None:
             raise DataError(at(drawn, None, None, f"item {missing!r} has labels, but no probability"))
         probability = np.array([chances[name] for name in said.item_names])
+        _check_sum(float(np.sum(1 / probability)), float(1 / probability.min()), count, drawn)
     labelled = np.arange(said.items, dtype=np.int64)
     names_of_judges = [told.worker_names[j] for j in judges] if told else []
     return Items(classes, names_of_judges, judged, labelled, shares, probability, noisy)
+
+
+def _check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) -> None:
+    """Refuse names of people and judges of which none is common, or of which two differ in spelling only."""
+    people, judges = list(of_people), dict.fromkeys(of_judges)
+    missing = dict.fromkeys(name for name in people if name not in judges)
+    if not missing or not judges:
+        return
+    for first, *others in almost_alike([*missing, *judges]):
+        other = next((name for name in others if first in missing and name in judges), None)
+        if other is not None:
+            raise DataError(f"{kind} {first!r} of people is {other!r} of judges; wanted one spelling")
+    if len(missing) == len(set(people)):
+        first, some = next(iter(missing)), list(islice(judges, NEAR))
+        near = get_close_matches(first, some, n=1, cutoff=0.0)[0]
+        raise DataError(f"people and judges have no {kind} in common: the nearest to {first!r} of people is {near!r}")
+
+
+def _check_sum(found: float, largest: float, wanted: int, place: str) -> None:
+    """Refuse probabilities with which so many items cannot have been drawn."""
+    if abs(found - wanted) > FAR * math.sqrt(wanted * max(largest - 1, 0.0)) + 1e-6 * wanted:
+        text = (
+            f"1 / probability of the labelled items adds up to {found:.6g}, wanted about {wanted}, the number of items"
+        )
+        raise DataError(at(place, None, None, text))
 
 
 def _answered(labels: Labels) -> Labels:

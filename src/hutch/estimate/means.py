@@ -6,11 +6,12 @@ its power tuning ("PPI++", arXiv:2311.01453).
 """
 
 import math
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hutch.core.intervals import chernoff, quantile, wilson
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,7 @@ class Interval:
         labelled: how many outcomes it is made of.
         total: over how many items.
         power: share of the predictions that was used, 0 to 1.
+        effective: how many labels of equal weight they are worth, (sum of w)² / sum of w².
     """
 
     estimate: float
@@ -34,6 +36,7 @@ class Interval:
     labelled: int
     total: int
     power: float = 0.0
+    effective: float = 0.0
 
     @property
     def half_width(self) -> float:
@@ -43,26 +46,7 @@ class Interval:
     def times(self, factor: float, plus: float = 0.0) -> "Interval":
         """The interval of `factor` times the mean, plus a known number; the factor is not negative."""
         low, middle, high = (factor * x + plus for x in (self.low, self.estimate, self.high))
-        return Interval(middle, low, high, factor * self.deviation, self.labelled, self.total, self.power)
-
-
-def quantile(confidence: float, freedom: float = math.inf) -> float:
-    """Quantile of Student's distribution for an interval of that confidence on both sides.
-
-    Within half a percent from five degrees of freedom on (M. Abramowitz, I. Stegun, 26.7.5).
-
-    >>> round(quantile(0.95), 4), round(quantile(0.95, 10), 3)
-    (1.96, 2.228)
-    """
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    if math.isinf(freedom):
-        return z
-    v = max(freedom, 1.0)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    fourth = (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160
-    return z + first / v + second / v**2 + third / v**3 + fourth / v**4
+        return replace(self, estimate=middle, low=low, high=high, deviation=factor * self.deviation)
 
 
 def prediction_powered(
@@ -90,7 +74,7 @@ def prediction_powered(
     estimate = float(power * others.mean() + (outcomes - power * predicted).mean())
     deviation = math.sqrt(power**2 * np.var(others) / more + np.var(outcomes - power * predicted) / n)
     reach = quantile(confidence) * deviation
-    return Interval(estimate, estimate - reach, estimate + reach, deviation, n, n + more, power)
+    return Interval(estimate, estimate - reach, estimate + reach, deviation, n, n + more, power, float(n))
 
 
 def mean_of_all(
@@ -100,12 +84,18 @@ def mean_of_all(
     probability: Array | None = None,
     confidence: float = 0.95,
     doubt: Array | None = None,
+    ends: tuple[float, float] = (0.0, 1.0),
+    expected: int | None = None,
 ) -> Interval:
     """The mean of these very items, of which some have outcomes: the difference estimator.
 
-    With f the predictions and e = outcome - power f on the labelled items, the estimate is
+    With f the predictions, w = 1 / P and e = outcome - power f on the labelled items, the estimate is
 
-        mean of power f over all + sum of e / P over the labelled / number of items
+        mean of power f over all + sum of w e / sum of w
+
+    Its variance is sum of (1 - P) w² (e - level)² / (sum of w)², with two more items: an outcome at either end of the
+    range, of which the predictions know nothing, each with the largest weight. The interval is Wilson's, see `wilson`,
+    so that without predictions and with equal weights it is his but for Student's quantile.
 
     Args:
         outcomes: of the labelled items (n).
@@ -114,6 +104,8 @@ def mean_of_all(
         probability: P with which each labelled item was drawn (n), one by one; None: any n items were as likely.
         confidence: between 0 and 1.
         doubt: variance of each outcome (n) that is itself only an expectation; it adds to the interval.
+        ends: the least and the greatest value that an outcome may have.
+        expected: the interval is to hold at every look, and is narrowest at this number of labels; see `every_look`.
 
     >>> found = mean_of_all(np.array([0.0, 1, 1]), np.array([0, 1, 2]), np.array([0.1, 0.8, 0.9, 0.9, 0.1, 0.8]))
     >>> round(found.estimate, 2)
@@ -121,49 +113,50 @@ def mean_of_all(
     """
     n, total = len(outcomes), len(predicted)
     if not n:
-        return Interval(math.nan, math.nan, math.nan, math.nan, 0, total)
-    f, unsure = predicted[labelled], np.zeros(n) if doubt is None else doubt
+        return Interval(sum(ends) / 2, *ends, math.inf, 0, total)
+    f = predicted[labelled]
     weight = np.full(n, total / n) if probability is None else 1 / probability
     share = weight / weight.sum()
     centre, middle = float(share @ f), float(share @ outcomes)
     spread = float(share @ (f - centre) ** 2)
     power = min(max(float(share @ ((f - centre) * (outcomes - middle))) / spread, 0.0), 1.0) if spread > 0 else 0.0
-    if probability is None:
-        error = outcomes - power * f
-        estimate = float(power * predicted.mean() + error.mean())
-        freedom = max(float(n - 1 - (power > 0)), 1.0)
-        variance = float(np.var(error)) / freedom * (1 - n / total) + float(np.mean(unsure)) / n
-        reach = quantile(confidence, freedom) * math.sqrt(variance)
-    else:
-        # divided by the sum of the weights, not by the number of items: errors of one size then cost no variance
-        error = outcomes - power * f
-        level = float(share @ error)
-        estimate = float(power * predicted.mean()) + level
-        variance = float(np.sum((1 - probability) * weight**2 * (error - level) ** 2)) / float(weight.sum()) ** 2
-        variance += float(share**2 @ unsure)
-        freedom = 1 / float(share @ share) - 1
-        reach = quantile(confidence, max(freedom, 3.0)) * math.sqrt(variance)
-    return Interval(estimate, estimate - reach, estimate + reach, math.sqrt(variance), n, total, power)
+    # what is known of labelled items bounds the mean, unless it is doubted
+    known = (float(outcomes.sum()), n) if doubt is None else (0.0, 0)
+    lowest, highest = ((known[0] + (total - known[1]) * end) / total for end in ends)
+    estimate = float(power * predicted.mean() + share @ (outcomes - power * f))
+    estimate = min(max(estimate, lowest), highest)
+    w = np.append(weight, [weight.max()] * 2)
+    y = np.append(outcomes, ends)
+    error = y - power * np.append(f, [centre] * 2)
+    level, at = float(w @ error / w.sum()), float(w @ y / w.sum())
+    finite = w * (w - 1) if expected is None else w * w  # (1 - P) w²
+    variance = float(finite @ (error - level) ** 2 / (w.sum() * weight.sum()))
+    if doubt is not None:
+        variance += float(share**2 @ doubt)
+    reach = quantile(confidence, float(np.sum(weight**2) ** 2 / np.sum(weight**4)) + 1)
+    if expected is not None:
+        reach = every_look(n, confidence, expected)
+    low, high = wilson(estimate, variance, at, ends, reach)
+    if expected is not None:
+        other = chernoff(estimate, variance, at, ends, reach)
+        low, high = min(low, other[0]), max(high, other[1])
+    effective = 1 / float(share @ share)
+    low, high = min(max(low, lowest), estimate), max(min(high, highest), estimate)
+    return Interval(estimate, low, high, math.sqrt(variance), n, total, power, effective)
 
 
-def anytime(interval: Interval, confidence: float, expected: int, sample_spread: float) -> Interval:
-    """The interval that holds at every look at once: an asymptotic confidence sequence.
+def every_look(labelled: int, confidence: float, expected: int) -> float:
+    """Standard deviations that an interval must reach to hold at every look at once.
 
-    I. Waudby-Smith and others, "Time-uniform central limit theory and asymptotic confidence sequences", Annals of
-    Statistics 52, 2024: the half-width is s sqrt(2 (n r² + 1) / (n² r²) ln(sqrt(n r² + 1) / alpha)), with r such that
-    it is narrowest at the look that matters most.
+    An asymptotic confidence sequence (I. Waudby-Smith and others, "Time-uniform central limit theory and asymptotic
+    confidence sequences", Annals of Statistics 52, 2024): sqrt(2 (n r² + 1) / (n r²) ln(sqrt(n r² + 1) / alpha)), with
+    r such that it is narrowest at the look that matters most.
 
     Args:
-        interval: at this look.
+        labelled: number of labels n at this look.
         confidence: of all looks together.
         expected: number of labels at which the interval is to be narrowest.
-        sample_spread: standard deviation of one label's part in the estimate.
     """
-    n, alpha = interval.labelled, 1 - confidence
-    r2 = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / max(expected, 1)
-    inner = n * r2 + 1
-    reach = sample_spread * math.sqrt(2 * inner / (n * n * r2) * math.log(math.sqrt(inner) / alpha))
-    return Interval(
-        interval.estimate, interval.estimate - reach, interval.estimate + reach, interval.deviation, n, interval.total,
-        interval.power,
-    )  # fmt: skip
+    alpha = 1 - confidence
+    inner = labelled * (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / max(expected, 1)
+    return math.sqrt(2 * (inner + 1) / inner * math.log(math.sqrt(inner + 1) / alpha))

@@ -1,18 +1,20 @@
 """What may be asked of all items: rates, means, accuracies of judges, and what they are predicted from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import UsageError, did_you_mean
-from hutch.estimate.means import Interval, anytime, mean_of_all
+from hutch.estimate.means import Interval, mean_of_all
 from hutch.estimate.stack import cross_fitted
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 ONE_HOT = 20
 """Classes at most of which a judge's label is a feature by itself."""
+FEW = 5
+"""Labels in effect below which a figure is said to be worth little."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Question:
         features: to predict it from (items, features).
         factor, plus: the answer is factor * mean + plus.
         lowest: the answer is not below.
+        ends: the least and the greatest value of an item.
     """
 
     inside: NDArray[np.bool_]
@@ -56,6 +59,7 @@ class Question:
     factor: float = 1.0
     plus: float = 0.0
     lowest: float = -np.inf
+    ends: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def rate(items: Items, name: str) -> Question:
 def count(items: Items, name: str) -> Question:
     """How many items there are of a class, labelled by people or not."""
     question = rate(items, name)
-    return Question(question.inside, question.value, question.features, float(len(items.judged)))
+    return replace(question, factor=float(len(items.judged)))
 
 
 def mean(items: Items) -> Question:
@@ -92,7 +96,9 @@ def mean(items: Items) -> Question:
         wrong = next(name for name in items.classes if not _is_number(name))
         raise UsageError(f"mean: got the label {wrong!r}, wanted numbers") from None
     features = np.where(items.judged < 0, np.nan, values[items.judged] if len(values) else np.nan)
-    return Question(np.ones(len(items.judged), np.bool_), np.tile(values, (len(items.labelled), 1)), features)
+    everywhere = np.ones(len(items.judged), np.bool_)
+    value, ends = np.tile(values, (len(items.labelled), 1)), (float(values.min()), float(values.max()))
+    return Question(everywhere, value, features, ends=ends)
 
 
 def accuracy(items: Items, judge: str) -> Question:
@@ -111,9 +117,14 @@ def difference(items: Items, first: str, second: str) -> Question:
     """The accuracy of one judge less that of another, among the items that both labelled.
 
     Where they agree the difference is 0, whatever people say: only the others are estimated.
+
+    Raises:
+        UsageError: no item has labels of both.
     """
     a, b = (items.judged[:, _place(name, items.judges, "judge")] for name in (first, second))
     both = (a >= 0) & (b >= 0)
+    if not both.any():
+        raise UsageError(f"difference: {first} and {second} have labelled no item in common")
     inside = both & (a != b)
     classes = np.arange(len(items.classes))
     value = (a[items.labelled, None] == classes).astype(np.float64) - (b[items.labelled, None] == classes)
@@ -122,7 +133,7 @@ def difference(items: Items, first: str, second: str) -> Question:
     features = np.where(others < 0, np.nan, signs)
     if len(items.classes) <= ONE_HOT:
         features = np.column_stack([features, a[:, None] == classes, b[:, None] == classes])
-    return Question(inside, value, features, float(inside.sum() / max(both.sum(), 1)))
+    return Question(inside, value, features, float(inside.sum() / both.sum()), ends=(-1.0, 1.0))
 
 
 def left(items: Items, name: str) -> Question:
@@ -130,7 +141,7 @@ def left(items: Items, name: str) -> Question:
     k = _place(name, items.classes, "class")
     found = float(items.said[:, k].sum())
     question = rate(items, name)
-    return Question(question.inside, question.value, question.features, float(len(items.judged)), -found, 0.0)
+    return replace(question, factor=float(len(items.judged)), plus=-found, lowest=0.0)
 
 
 def ask(items: Items, question: Question, confidence: float = 0.95, always: int | None = None, seed: int = 0) -> Answer:
@@ -162,14 +173,9 @@ def ask(items: Items, question: Question, confidence: float = 0.95, always: int 
     predicted = cross_fitted(question.features[question.inside], outcomes, labelled, weight, seed)
 
     def interval(forecast: Array) -> Interval:
-        found = mean_of_all(outcomes, labelled, forecast, chance, confidence, doubt)
-        if always is not None and found.labelled:
-            drawn = 1.0 if chance is not None else max(1 - found.labelled / total, 1e-9)
-            spread = found.deviation * np.sqrt(found.labelled / drawn)
-            found = anytime(found, confidence, always, float(spread))
+        found = mean_of_all(outcomes, labelled, forecast, chance, confidence, doubt, question.ends, always)
         found = found.times(question.factor, question.plus)
-        low, high = max(found.low, question.lowest), max(found.high, question.lowest)
-        return Interval(found.estimate, low, high, found.deviation, found.labelled, total, found.power)
+        return replace(found, low=max(found.low, question.lowest), high=max(found.high, question.lowest))
 
     return Answer(interval(predicted), interval(np.zeros(total)))
 

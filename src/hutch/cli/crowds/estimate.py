@@ -10,6 +10,8 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
+    from hutch.estimate.lot import Draw
+    from hutch.estimate.means import Interval
     from hutch.estimate.questions import Answer, Items, Question
 
 KINDS = ("rate", "mean", "accuracy", "difference", "count", "left")
@@ -96,11 +98,12 @@ def estimate(
     question: Question = getattr(questions, kind)(known, *about)
     answer = questions.ask(known, question, confidence, expect if anytime else None, seed)
     summary = _summary(kind, about, known, question, answer, confidence)
-    print(
-        dumps(summary)
-        if json
-        else "\n".join(f"{name.replace('_', ' '):<20} {_shown(v)}" for name, v in summary.items())
-    )
+    if json:
+        print(dumps(summary))
+        return
+    warnings = [("warning", text) for text in summary.pop("warnings")]
+    rows = [*summary.items(), *warnings]
+    print("\n".join(f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in rows))
 
 
 def _kind(of: str) -> tuple[str, str]:
@@ -161,6 +164,9 @@ def _summary(
     kind: str, about: list[str], items: Items, question: Question, answer: Answer, confidence: float
 ) -> dict[str, Any]:
     found, alone = answer.found, answer.people_only
+    from hutch.estimate.lot import examine
+
+    lot = examine(items)
     worth = (alone.half_width / found.half_width) ** 2 if found.half_width > 0 else None
     return {
         "question": kind,
@@ -171,12 +177,33 @@ def _summary(
         "confidence": confidence,
         "items": int(question.inside.sum()) if kind != "difference" else len(items.judged),
         "labels": found.labelled,
+        "effective_labels": found.effective,
         "judges": len(items.judges),
         "people_only": alone.estimate,
         "people_only_low": alone.low,
         "people_only_high": alone.high,
         "worth_labels": None if worth is None else found.labelled * worth,
+        "drawn_by_lot_p": lot.p_value if lot.judge else None,
+        "warnings": _warnings(items, question, found, lot),
     }
+
+
+def _warnings(items: Items, question: Question, found: Interval, lot: Draw) -> list[str]:
+    """What makes a figure doubtful."""
+    from hutch.estimate.lot import SUSPECT
+    from hutch.estimate.questions import FEW
+
+    said = []
+    if found.effective < FEW and found.total > found.labelled:
+        said.append(f"{found.effective:.3g} labels in effect; below {FEW} an estimate says next to nothing")
+    if items.judges and (missing := int((items.judged[items.labelled] < 0).all(axis=1).sum())):
+        said.append(f"{missing} of {len(items.labelled)} labelled items have no label of a judge")
+    if lot.p_value < SUSPECT:
+        said.append(
+            f"labels were not drawn by lot: {lot.judge} says other things of the labelled items than of all"
+            f" (p = {lot.p_value:.2g}); the interval holds for items like those that were labelled"
+        )
+    return said
 
 
 def _shown(value: Any) -> str:
