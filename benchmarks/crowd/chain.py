@@ -257,7 +257,7 @@ def aggregated(fit: Callable[[CrowdLabels], np.ndarray], hard: bool, passes: int
         ]
         chain = Engine(layers, registry, bits=BITS)
         chain.layers[0].teach(np.eye(train.classes)[broken] if hard else posterior)  # type: ignore[attr-defined]
-        chain._link_layers()
+        chain.stack.link()
         data = batch(chain, [f"1 |item {features}\n" for features in train.features])
         data.group[:] = np.arange(len(data))
         for _ in range(passes):

@@ -22,7 +22,7 @@ _ALL_PAIRS, _EPSILON, _SAMPLE = (
     f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
 )
 _EVALUATE, _BAYESIAN = "reductions/bandits/evaluate_class_policy.py", "reductions/bayesian_linear/layer.py"
-_IN_THREADS, _PARTS, _ENGINE = "core/run/in_threads.py", "src/hutch/crowd/models/parts.py", "core/chain/engine.py"
+_IN_THREADS, _PARTS, _STATE = "core/run/in_threads.py", "src/hutch/crowd/models/parts.py", "core/chain/state.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 _WORDS = "src/hutch/cli/shell/parse.py"
 
@@ -148,8 +148,8 @@ FAULTS: tuple[Fault, ...] = (
           "files.held = count"),
     Fault("threads", "what is said while a batch is read is lost", _IN_THREADS, "for text in self.said:",
           "for text in ():"),
-    Fault("threads", "a twin begins without what layers learned", _ENGINE, "                array[...] = arrays[name]",
-          "                pass"),
+    Fault("threads", "a twin begins without what layers learned", _STATE, "            array[...] = arrays[name]",
+          "            pass"),
     Fault("threads", "the first workers are left out", _PARTS, "for part in range(parts)]",
           "for part in range(1, parts)]"),
     Fault("threads", "parts count alike whatever their size", _PARTS, "mean * size for", "mean for"),

@@ -27,11 +27,7 @@ _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
 _BLOCK, _ANCHOR = "reductions/crowd_em/block.py", "reductions/crowd_em/anchor.py"
 _NOMINAL, _STREAM = "src/hutch/crowd/models/nominal_stream.py", "src/hutch/crowd/models/two_level_stream.py"
-_BOUNDARY, _ENGINE, _DERIVED = (
-    "src/hutch/em/constrained/boundary.py",
-    "core/chain/engine.py",
-    "core/chain/derived.py",
-)
+_BOUNDARY, _DERIVED = "src/hutch/em/constrained/boundary.py", "core/chain/derived.py"
 
 FAULTS: tuple[Fault, ...] = (
     Fault("active", "the budget rule squares instead of taking the fourth power", _RULES,
@@ -61,10 +57,10 @@ FAULTS: tuple[Fault, ...] = (
           "labeled and weight > 0 and not held_out", "labeled and not held_out"),
     Fault("chain", "ignored namespaces are those kept", "core/chain/driver.py", "if listed == (r.inverse != 0) or",
           "if listed != (r.inverse != 0) or"),
-    Fault("chain", "a layer's saved arrays are left out", _ENGINE,
-          "        for k, layer in enumerate(self.layers):\n            for name, array in saved_of(layer)",
-          "        for k, layer in enumerate(self.layers[:1]):\n            for name, array in saved_of(layer)"),
-    Fault("chain", "the layers above a base ask for no rows", _ENGINE, "submodels=math.prod(widths[:k]),",
+    Fault("chain", "a layer's saved arrays are left out", "core/chain/state.py",
+          "    for k, layer in enumerate(stack.layers):\n        for name, array in saved_of(layer)",
+          "    for k, layer in enumerate(stack.layers[:1]):\n        for name, array in saved_of(layer)"),
+    Fault("chain", "the layers above a base ask for no rows", "core/chain/build.py", "submodels=math.prod(widths[:k]),",
           "submodels=1,"),
     Fault("chain", "a kernel that a layer below lacks is offered", _DERIVED,
           "return None if below is None or name in kernels.self_contained else lacking(below, name)", "return None"),

@@ -69,7 +69,7 @@ RUN = np.dtype(
         ("losses", "u8"),
         ("scores", "u8"),  # out: float32 (examples, classes)
         ("classes", "u8"),
-        ("tallies", "u8"),  # address of TALLY (examples): out of `drive`, if it is not 0; in for `recount`
+        ("tallies", "u8"),  # address of TALLY (examples): out of `drive`, if it is not 0; in for `replay`
     ]
 )
 """What `drive` is told; the arrays behind the addresses must live while it runs."""
@@ -272,7 +272,7 @@ def drive(run, start):
 
 
 @entry("int64(uint64, int64)")
-def recount(run, start):
+def replay(run, start):
     """Take examples `start`, `start + 1`, … of a batch, predicted elsewhere, into the statistics, as `drive` does.
 
     Args:

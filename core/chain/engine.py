@@ -1,7 +1,6 @@
-"""A chain of reductions over one hashed weight table."""
+"""What runs a chain: the loop over batches, and what comes out of it."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -9,29 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
-from hutch.core.chain.contract import kernels_of, limits_of, made, saved_of, width_of
+from hutch.core.chain.build import Stack
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
-from hutch.core.chain.derived import accepted, has_own_losses, lacking
-from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, recount, show_costs
+from hutch.core.chain.derived import has_own_losses
+from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, replay, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
-from hutch.core.chain.limits import SHARED_LIMITS, Limits, check_arrays
-from hutch.core.chain.neighbours import check_calls, check_neighbours
+from hutch.core.chain.label_check import LabelCheck
 from hutch.core.chain.outputs import Outputs as Outputs
 from hutch.core.chain.outputs import Predicted, outputs_in
-from hutch.core.chain.reduction import Context, Labels, LayerConfig, Reduction
+from hutch.core.chain.reduction import Labels, LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.chain.state import arrays_of, restore, sync_from
 from hutch.core.chain.statistics import Statistics
-from hutch.core.chain.stored import Stored, copy_into
-from hutch.core.chain.table import spread, zeros
-from hutch.core.errors import ConfigError, PluginError
-from hutch.core.kernel.abi import EXAMPLE, LAYER, SHARED, UNLABELED
-from hutch.core.kernel.passing import missing
-from hutch.core.kernel.record import address_of
+from hutch.core.chain.stored import Stored
+from hutch.core.kernel.abi import EXAMPLE
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
-KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
-_ADDRESSES = ("weights",)
 _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
@@ -84,121 +77,35 @@ class Engine:
     ) -> None:
         self._made_of: dict[str, Any] = {"layers": layers, "registry": registry, "bits": bits, "parser": parser}
         self._made_of |= {"seed": seed, "ignore": ignore, "keep": keep}
-        self.takes, self.predicts = check_neighbours(layers, registry)
-        options = parser or ParserOptions()
-        classes = [registry.reductions[spec.name] for spec in layers]
-        self.whole_groups = any(cls.inputs.whole_groups for cls in classes)
-        whole = self.whole_groups or self.takes.of_decisions
-        self.parser = replace(options, bits=bits, label=self.takes.value, whole_groups=whole)
-        widths = [width_of(cls, spec.parameters) for cls, spec in zip(classes, layers, strict=True)]
-        total = math.prod(widths)
-        if total > 1 << bits:
-            raise ConfigError(
-                f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row per sub-model"
-            )
-        self.shared = np.zeros(1, SHARED)
-        self.shared["random_state"], self.shared["decay"] = seed, 1.0
-        self.shared["mask"], self.shared["multiplier"] = (1 << bits) - 1, 1 << (total - 1).bit_length()
-        self.layers: list[Reduction] = []
-        below: Reduction | None = None
-        for k in range(len(layers) - 1, -1, -1):
-            context = Context(
-                bits=bits,
-                submodels=math.prod(widths[:k]),
-                step=math.prod(widths[k + 1 :]),
-                seed=seed,
-                parser=self.parser,
-                losses=registry.losses,
-                below=below,
-                shared=self.shared,
-            )
-            below = made(classes[k], layers[k].parameters, context)
-            check_calls(below, k)
-            self.layers.insert(0, below)
-        base = self.layers[-1]
-        try:
-            self.weights = zeros(1 << bits, base.stride) if weights is None else weights
-        except MemoryError:
-            size = 4 * base.stride * 2**bits / 2**30
-            raise ConfigError(
-                f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
-            ) from None
-        self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
-        if weights is None:
-            base.initialise(self.weights)
-        self.begins_with_zeros = not self.weights[spread(64, bits)].any()
-        self._records = np.zeros(len(self.layers) + 1, LAYER)  # the last stands below the base, where nothing is
-        self._missed = np.zeros(1, np.uint64)
-        self._link_layers()
+        parser = parser or ParserOptions()
+        stack = self.stack = Stack(layers, registry, bits=bits, parser=parser, seed=seed, weights=weights)
+        self.takes, self.predicts, self.parser = stack.takes, stack.predicts, stack.parser
+        self.layers, self.weights, self.shared = stack.layers, stack.weights, stack.shared
+        self.label_check = LabelCheck(self.layers[0])
+        self.score_count = self.layers[0].answers.score_count
         self._example = np.zeros(1, EXAMPLE)
         self._example["shared"] = self.shared.ctypes.data
         names = list(keep) or list(ignore)
         self._ignored = np.array([namespace_id(name, self.parser.namespaces) for name in names], np.uint32)
         self._run = np.zeros(1, RUN)
-        self._run["top"], self._run["example"] = self._records.ctypes.data, self._example.ctypes.data
+        self._run["top"], self._run["example"] = stack.records.ctypes.data, self._example.ctypes.data
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"], self._run["keep"] = bool(keep), keep_kernel.address if names else 0
         self._run["show_costs"] = show_costs.address if self.takes is Labels.COST_SENSITIVE else 0
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         kind = _KINDS.get(self.takes)
         self._decisions = None if kind is None else DecisionDriver(self._run, kind)
-        self.submodels = total
-        self._run["fetched"] = min(4 * total * base.stride, FETCHED)
+        self.decides, self.whole_groups = kind is not None, stack.whole_groups
+        base = self.layers[-1]
+        self._run["fetched"] = min(4 * stack.submodels * base.stride, FETCHED)
         self._run["ahead"] = base.shortcuts.looks_ahead and len(layers) == 1 and not names
         self._room = np.zeros(0, np.float32)  # of outputs that are used again
         self._scratch: tuple[NDArray[Any], ...] = ()
-        self._span = (np.inf, -np.inf)  # of the labels that the loss was asked about
         self._size_scratch(0, 0)
-
-    def _link_layers(self) -> None:
-        """Give the layers each other's addresses; absent kernels are `missing`, so that no address of a kernel is 0."""
-        wanted = {"learn", "predict"}.union(*(kernels_of(layer).calls for layer in self.layers))
-        first, size = self._records.ctypes.data, LAYER.itemsize
-        for name in KERNELS:
-            self._records[name] = missing.address
-        self._records["missed"] = self._missed.ctypes.data
-        for k, layer in enumerate(self.layers):
-            record, kernels = self._records[k], kernels_of(layer)
-            for name in wanted:
-                if lacking(layer, name) is None:
-                    record[name] = getattr(kernels, name).address
-            if kernels.rewrite is not None:
-                record["rewrite"] = kernels.rewrite.address
-            record["next"], record["state"], record["step"] = (
-                first + (k + 1) * size,
-                address_of(layer.state),
-                layer.context.step,
-            )
-
-    def _report_missing(self) -> None:
-        """Say which layer has called a kernel that does not exist.
-
-        Raises:
-            PluginError: always.
-        """
-        k = (int(self._missed[0]) - self._records.ctypes.data) // LAYER.itemsize
-        self._missed[0] = 0
-        caller = f"chain[{k - 1}].{self.layers[k - 1].name}"
-        if k == len(self.layers):
-            raise PluginError(f"{caller}: called a layer below it, but a base learner has none")
-        raise PluginError(
-            f"{caller}: called a kernel of {self.layers[k].name!r} below it that does not exist, or that it does not "
-            "name in its `calls`"
-        )
 
     def _size_scratch(self, features: int, namespaces: int) -> None:
         if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
             self._scratch = make_scratch(self._run, features, namespaces)
-
-    @property
-    def score_count(self) -> int:
-        """Columns of `Outputs.scores` when they are asked for."""
-        return self.layers[0].answers.score_count
-
-    @property
-    def decides(self) -> bool:
-        """Whether examples reach the chain as decisions."""
-        return self._decisions is not None
 
     def count_as_vw(self) -> None:
         """Learn decisions held out, and with actions without features, too; count 3.4e38 for no cost: as VW does."""
@@ -265,8 +172,7 @@ class Engine:
             at, walk = self._decisions.address, drive_decisions
         row_at = self._walk(walk, at, batch, outputs, row, row_at)
         del living
-        if self._missed[0]:
-            self._report_missing()
+        self.stack.check_missed()
         return outputs, row_at
 
     def _walk(
@@ -282,43 +188,30 @@ class Engine:
         return row_at
 
     @property
-    def may_have_twins(self) -> bool:
-        """Whether twins may predict for it."""
-        return self._has_plain_losses and all(layer.parallel.predicts_alone for layer in self.layers)
-
-    @property
-    def _has_plain_losses(self) -> bool:
-        """Whether no loss counts failures, and no driver but the plain one is needed."""
-        return self._decisions is None and not any(has_own_losses(layer) for layer in self.layers)
+    def predicts_alone(self) -> bool:
+        """Whether a prediction depends only on its example and on what was learned, so that twins may predict."""
+        plain = self._decisions is None and not any(has_own_losses(layer) for layer in self.layers)
+        return plain and all(layer.parallel.predicts_alone for layer in self.layers)
 
     def twin(self) -> "Engine":
         """A chain that predicts as this one does now, with the same weight table and memory of its own for all else."""
         twin = Engine(**self._made_of, weights=self.weights)
-        twin.follow(self)
+        sync_from(twin.stack, self.stack)
+        twin._example["line"] = self._example["line"]
         return twin
 
-    def follow(self, other: "Engine") -> None:
-        """As a twin of another chain, be as that one is now."""
-        self.shared[...], self._example["line"] = other.shared, other._example["line"]
-        for layer, own in zip(self.layers, other.layers, strict=True):
-            arrays = saved_of(own)
-            layer.loading(arrays)
-            for name, array in saved_of(layer).items():
-                array[...] = arrays[name]
-            layer.loaded()
-
-    def foresee(self, batch: Batch, scores: bool = False) -> Predicted:
-        """As a twin, predict a batch for the chain that is to `recount` it."""
+    def predict_ahead(self, batch: Batch, scores: bool = False) -> Predicted:
+        """As a twin, predict a batch for the chain that is to `replay` it."""
         tallies = np.zeros(len(batch), TALLY)
         self._run["tallies"] = tallies.ctypes.data
         outputs, _ = self.run_batch(batch, learn=False, scores=scores)
         return Predicted(batch, outputs, tallies)
 
-    def recount(self, found: Predicted, row: Row | None, row_at: float) -> float:
+    def replay(self, found: Predicted, row: Row | None, row_at: float) -> float:
         """Take what a twin has predicted as predicted by this chain: its statistics, and the rows that are due.
 
         Args:
-            found: by `foresee`.
+            found: by `predict_ahead`.
             row, row_at: as of `run_batch`.
 
         Returns:
@@ -327,7 +220,7 @@ class Engine:
         self.shared["testing"] = True
         living = self._describe(found.batch, found.outputs, (0, 0, 0))
         self._run["tallies"] = found.tallies.ctypes.data
-        row_at = self._walk(recount, self._run.ctypes.data, found.batch, found.outputs, row, row_at)
+        row_at = self._walk(replay, self._run.ctypes.data, found.batch, found.outputs, row, row_at)
         self._run["tallies"] = 0
         del living
         return row_at
@@ -374,7 +267,7 @@ class Engine:
         seen = 0
         for batch in batches:
             if isinstance(batch, Predicted):
-                row_at = self.recount(batch, row, row_at)
+                row_at = self.replay(batch, row, row_at)
                 batch, outputs, _ = batch
             else:
                 holdout = (holdout_period, holdout_after, seen)
@@ -385,23 +278,6 @@ class Engine:
             if sink is not None:
                 sink(batch, outputs)
         return row_at
-
-    def unexpected_labels(self, batch: Batch) -> NDArray[np.float32]:
-        """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
-        labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
-        if len(labels):
-            self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
-        return labels[~accepted(self.layers[0], labels)]
-
-    def doubtful_labels(self) -> str | None:
-        """What to say about the labels seen so far if they are most likely not meant as the loss takes them."""
-        choice = self.layers[0].answers.loss
-        if self.takes is not Labels.SIMPLE or choice is None or choice.name != "logistic":
-            return None
-        if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
-            return None
-        taken = "logistic loss takes 0 for as likely as not"
-        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
 
     def end_pass(self) -> None:
         """Tell every layer that a pass over the data has ended."""
@@ -414,41 +290,8 @@ class Engine:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything a model file must hold, by name; the arrays are the live ones."""
-        found: dict[str, NDArray[Any]] = {"weights": self.weights}
-        for name in SHARED.names or ():
-            if name not in _ADDRESSES:
-                found[f"shared.{name}"] = self.shared[name]
-        for k, layer in enumerate(self.layers):
-            for name, array in saved_of(layer).items():
-                found[f"layer.{k}.{layer.name}.{name}"] = array
-        return found
-
-    def limits(self) -> dict[str, Limits]:
-        """What these arrays may hold, by name."""
-        found = {f"shared.{name}": limits for name, limits in SHARED_LIMITS.items()}
-        for k, layer in enumerate(self.layers):
-            found |= {f"layer.{k}.{layer.name}.{name}": limits for name, limits in limits_of(layer).items()}
-        return found
+        return arrays_of(self.stack)
 
     def restore(self, arrays: Mapping[str, Stored]) -> None:
-        """Copy a model's arrays into this chain, if they are what it can work with; else it stays as it was.
-
-        Raises:
-            ModelError: an array is missing, unknown, of another type or shape, or holds what no chain learns.
-        """
-        check_arrays(arrays, self.arrays(), self.limits())
-        for layer, own in self._by_layer(arrays):
-            layer.check_saved(own)
-        for layer, own in self._by_layer(arrays):
-            layer.loading(own)
-        for name, live in self.arrays().items():
-            if name in arrays:
-                copy_into(live, arrays[name])
-        for layer in self.layers:
-            layer.loaded()
-
-    def _by_layer(self, arrays: Mapping[str, Stored]) -> Iterator[tuple[Reduction, dict[str, Stored]]]:
-        """Each layer with its own arrays under its own names for them."""
-        for k, layer in enumerate(self.layers):
-            prefix = f"layer.{k}.{layer.name}."
-            yield layer, {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+        """Copy a model's arrays into this chain; see `hutch.core.chain.state.restore`."""
+        restore(self.stack, arrays)

@@ -54,7 +54,7 @@ def predicted(
     count = thread_count() if threads is None else threads
     if threads is None and _is_light(engine) and not files.cached:
         count -= parsers()
-    if count < 2 or not files.may_run_ahead or not engine.may_have_twins:
+    if count < 2 or not files.may_run_ahead or not engine.predicts_alone:
         return files
     files.held = count + 1
     return _Ahead(engine, files, scores, notes or _Silent(), count)
@@ -121,22 +121,22 @@ class _Ahead:
             stack.callback(pool.shutdown, cancel_futures=True)
             for _ in range(self._threads):
                 twins.put(self._engine.twin())
-            waiting = deque((read, pool.submit(self._foresee, twins, read.batch)) for read in (first, second))
+            waiting = deque((read, pool.submit(self._predict_ahead, twins, read.batch)) for read in (first, second))
             while waiting:
                 while waiting[-1][0].batch is not None and len(waiting) <= self._threads:
                     read = _Read(batches, self._notes)
-                    waiting.append((read, pool.submit(self._foresee, twins, read.batch)))
+                    waiting.append((read, pool.submit(self._predict_ahead, twins, read.batch)))
                 read, found = waiting.popleft()
                 read.close(self._notes)
                 if (result := found.result()) is None:
                     return
                 yield result
 
-    def _foresee(self, twins: SimpleQueue[Engine], batch: Batch | None) -> Predicted | None:
+    def _predict_ahead(self, twins: SimpleQueue[Engine], batch: Batch | None) -> Predicted | None:
         if batch is None:
             return None
         twin = twins.get()
         try:
-            return twin.foresee(batch, self._scores)
+            return twin.predict_ahead(batch, self._scores)
         finally:
             twins.put(twin)

@@ -99,11 +99,11 @@ class OneExample:
     def _has_usual_label(self, single: "_Single") -> bool:
         label = single.label
         if label not in self._usual:
-            if len(self._engine.unexpected_labels(cast(Batch, single))):
+            if len(self._engine.label_check.unexpected(cast(Batch, single))):
                 return False
             if len(self._usual) < _KNOWN_LABELS:
                 self._usual.add(label)
-            return self._engine.doubtful_labels() is None  # else it is reported, once
+            return self._engine.label_check.doubts() is None  # else it is reported, once
         return True
 
     def _drive(self, single: "_Single", learn: bool) -> Outputs:

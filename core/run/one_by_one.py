@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Labels, Predictions
@@ -12,6 +15,7 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError
 from hutch.core.loss.losses import LossChoice, LossLabels
 from hutch.core.run.one import OneExample, as_record
+from hutch.core.run.one_decision import OneDecision, text_of
 from hutch.core.run.probabilities import Probabilities
 
 
@@ -63,6 +67,25 @@ class OneByOne(Engine, ABC):
         loss = self._loss.resolve(self.layers[-1].context.losses) if self._loss else None
         taken = loss is None or loss.labels is not LossLabels.BINARY
         return 0.0 if taken else -1.0
+
+    @cached_property
+    def _decision(self) -> OneDecision:
+        return OneDecision(self)
+
+    def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
+        """The predictions of one usual line, record or decision; None for anything else, of which nothing was run."""
+        if not self.takes.of_decisions:
+            outputs = self._one.run(examples, learn)
+            return None if outputs is None else outputs.predictions.copy()
+        text, kept = text_of(examples), None if learn else self.shared.copy()
+        if "|" not in text or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
+            return None
+        try:
+            found = self._decision.run(text, learn)
+            return None if found is None else found.copy()
+        finally:
+            if kept is not None:
+                self.shared[...] = kept
 
     def run_one(self, example: Any, learn: bool) -> Outputs | None:
         """What `hutch.core.run.one.OneExample.run` does: the outputs of one usual line or record, else None."""

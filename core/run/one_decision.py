@@ -23,6 +23,16 @@ LONGEST_DECISION = 1 << 16
 _UNLABELED, _SHARED = float(UNLABELED), float(SHARED_ROW)
 
 
+def text_of(lines: Any) -> str:
+    """A decision as a text: of a text, or of a list of lines; empty for anything else, and where lines are empty."""
+    if type(lines) is list and lines and all(type(line) is str for line in lines):
+        lines = "\n".join(lines)
+    if type(lines) is not str:
+        return ""
+    text: str = lines.replace("\r", "").strip()
+    return text if "\n\n" not in text else ""
+
+
 class OneDecision:
     """Runs single decisions through a chain that takes them.
 
@@ -44,7 +54,7 @@ class OneDecision:
         self._written: dict[str, NDArray[np.float32]] = {}
         self._predictions = np.zeros(0, np.float32)
 
-    def run(self, text: str, learn: bool) -> list[float] | None:
+    def run(self, text: str, learn: bool) -> NDArray[np.float32] | None:
         """Predict a decision, and learn it if told to and if it has a label.
 
         Args:
@@ -52,8 +62,8 @@ class OneDecision:
             learn: False changes no weight.
 
         Returns:
-            Scores or probabilities by action, made before learning; None for what is not one usual decision, of which
-            nothing was run.
+            Scores or probabilities by action, made before learning, which the next call overwrites; None for what is
+            not one usual decision, of which nothing was run.
         """
         parser = self._parser
         if not parser.parse_lines(text.encode()):
@@ -70,8 +80,7 @@ class OneDecision:
             layer.begin_batch(cast(Batch, self), learn)
         self._learning[0], self._size[0] = learn, rows
         drive_decisions(self._driver.address, 0)
-        found: list[float] = self._predictions[first:rows].tolist()
-        return found
+        return self._predictions[first:rows]
 
     def _first_action(self, arrays: dict[str, NDArray[Any]], rows: int) -> int:
         """The row of the first action; -1 where the rows are not one decision with a label that has a meaning."""

@@ -8,9 +8,9 @@ from typing import Any
 from hutch.core.batch import Batch
 from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.occupancy import advice
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ConfigError, DataError
+from hutch.core.run.occupancy import advice
 from hutch.core.run.output import (
     Lines,
     class_lines,

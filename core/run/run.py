@@ -10,12 +10,12 @@ from typing import Any
 from hutch.core.atomic import check_apart, check_writable
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.occupancy import share_used
 from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError
 from hutch.core.run.in_threads import predicted
 from hutch.core.run.interrupt import Interruption
+from hutch.core.run.occupancy import share_used
 from hutch.core.run.passes import Holdout, PassesDone, run_passes
 from hutch.core.run.progress import Cells, Progress, View, parse_schedule
 from hutch.core.run.unexpected import about_no_labels, lacks_labels

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.occupancy import share_used
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.loss.losses import LossChoice
 from hutch.core.run.best_constant import BestConstant
+from hutch.core.run.occupancy import share_used
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.progress import ProgressEvent
 from hutch.core.run.run import Reporter, Run

@@ -8,11 +8,11 @@ from hutch.core.batch import Batch
 from hutch.core.chain.derived import first_class, loss_failures
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
-from hutch.core.chain.namespaces import NamedNamespaces
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import counted
+from hutch.core.run.namespaces import NamedNamespaces
 
 
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
@@ -84,7 +84,7 @@ class Unexpected:
         """Look at a batch that was learned."""
         if self._named is not None:
             self._named.see(batch)
-        labels = self._engine.unexpected_labels(batch)
+        labels = self._engine.label_check.unexpected(batch)
         self.labels += len(labels)
         if len(labels) and self.first is None:
             self.first = float(labels[0])
@@ -118,7 +118,7 @@ class Unexpected:
                     self._told_failures.add(name)
                     why = f"a function of it raised, or gave no finite number, {counted(times, 'time')}"
                     yield f"the loss {name!r} failed: {why}; nothing was learned there"
-        doubt = self._engine.doubtful_labels()
+        doubt = self._engine.label_check.doubts()
         if doubt and not self._doubted:
             self._doubted = True
             yield doubt

@@ -57,7 +57,7 @@ def predict_changes_nothing(bench: Bench) -> None:
     first, second = run(engine, records, learn=False), run(engine, records, learn=False)
     same(before, learned(engine), "after predicting")
     identical(second, first, "predicted twice")
-    if engine.may_have_twins:
+    if engine.predicts_alone:
         twin, odd = engine.twin(), _HALF + 1
         later, earlier = run(twin, records[odd:], learn=False), run(twin, records[:odd], learn=False)
         identical(np.concatenate([earlier, later]), first, "predicted by another thread, the later records first")
@@ -192,7 +192,7 @@ def h_min(bench: Bench) -> None:
     run(engine, records)
     [batch] = batches(engine, records)
     predictions = run(engine, records, learn=False)
-    top, example = np.uint64(engine._records.ctypes.data), np.uint64(engine._example.ctypes.data)
+    top, example = np.uint64(engine.stack.records.ctypes.data), np.uint64(engine._example.ctypes.data)
     arrays = (
         batch.row_ptr,
         batch.indices,

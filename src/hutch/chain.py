@@ -18,7 +18,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import Predicted
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
-from hutch.core.config.chain_config import ChainConfig
+from hutch.core.config.read import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
@@ -194,8 +194,9 @@ class Chain(OneByOne, Engine):
         if passes < 1:
             raise ConfigError(f"passes: got {passes}, wanted at least 1")
         alone = passes == 1 and on_progress is None and labels is importance is columns is None
-        if alone and not self._unexpected.watches_namespaces and (one := self._one.run(examples, True)) is not None:
-            return one.predictions.copy()
+        alone = alone and not self._unexpected.watches_namespaces
+        if alone and (found := self.predictions_of_one(examples, True)) is not None:
+            return found
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
@@ -221,8 +222,9 @@ class Chain(OneByOne, Engine):
             float32 (examples): the top layer's predictions.
         """
         _refuse("predict", unknown)
-        if labels is importance is columns is None and (one := self._one.run(examples, False)) is not None:
-            return one.predictions.copy()
+        alone = labels is importance is columns is None
+        if alone and (found := self.predictions_of_one(examples, False)) is not None:
+            return found
         with self._unchanged():
             return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
 
@@ -309,8 +311,9 @@ class Chain(OneByOne, Engine):
         """
         from hutch.core.chain.limits import check_values
         from hutch.core.chain.model_file import save_model
+        from hutch.core.chain.state import limits_of_arrays
 
-        arrays, limits = self.arrays(), self.limits()
+        arrays, limits = self.arrays(), limits_of_arrays(self.stack)
         try:
             for name, limit in limits.items():
                 if name in arrays:

@@ -226,12 +226,12 @@ class Pieces:
 @pytest.mark.parametrize("name", CHAINS)
 def test_threads_predict_the_same_bits(name: str) -> None:
     chain = build(name)
-    assert not chain.may_have_twins or name in ALONE
+    assert not chain.predicts_alone or name in ALONE
     if name not in ALONE:
         return
     text = lines(name, [(1 + i % 4, i * i % 5, i % 7, 0.5 + i % 3) for i in range(150)])
     chain.learn(text[:40])
-    assert chain.may_have_twins
+    assert chain.predicts_alone
     classes, kept, weights = chain.score_count, chain.shared.copy(), chain.weights.copy()
 
     def run(threads: int) -> tuple[Any, ...]:

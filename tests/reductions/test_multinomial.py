@@ -162,7 +162,7 @@ def learn_softly(chain, row, shares):
     chain.shared["testing"] = 0
     targets = np.array(shares, np.float32)
     chain._example["targets"] = targets.ctypes.data
-    learn_one(np.uint64(chain._records.ctypes.data), np.uint64(chain._example.ctypes.data))
+    learn_one(np.uint64(chain.stack.records.ctypes.data), np.uint64(chain._example.ctypes.data))
     chain._example["targets"] = 0
 
 
@@ -202,7 +202,7 @@ def test_h_min_is_the_importance_with_which_another_class_overtakes(below, porti
         chain = build(below, above=[budget])
         chain.learn(rows, labels)
         before = chain.predict(asked)[0]
-        layer = np.uint64(chain._records[1:].ctypes.data)
+        layer = np.uint64(chain.stack.records[1:].ctypes.data)
         needed = ask(layer, np.uint64(chain._example.ctypes.data))
         for _ in range(portions):
             chain.learn(asked, label, importance=np.full(1, share * needed / portions, np.float32))

@@ -186,7 +186,7 @@ def learn_softly(chain, line, targets):
     chain.run_batch(batch, learn=False)
     chain.shared["testing"] = 0
     chain._example["targets"] = targets.ctypes.data
-    call_learn(np.uint64(chain._records.ctypes.data), np.uint64(chain._example.ctypes.data), 1.0)
+    call_learn(np.uint64(chain.stack.records.ctypes.data), np.uint64(chain._example.ctypes.data), 1.0)
     chain._example["targets"] = 0
 
 
@@ -441,12 +441,12 @@ def test_h_min_is_the_importance_that_gets_there(loss, label, target, link):
     chain = make(*([{"link": {"function": "poisson"}}] if link else []), *layers)
     kernels = replace(chain.layers[0].kernels, calls=("importance_to", "sensitivity"))
     with patch.object(type(chain.layers[0]), "kernels", kernels):
-        chain._link_layers()
+        chain.stack.link()
     chain.learn(["1 | a b:0.5", "-1 | a"])
     [batch] = chain.batches([f"{label} | a b:2"])
     wanted = F(np.exp(target)) if link else F(target)
     chain.run_batch(batch, learn=False)
-    top, example = np.uint64(chain._records.ctypes.data), np.uint64(chain._example.ctypes.data)
+    top, example = np.uint64(chain.stack.records.ctypes.data), np.uint64(chain._example.ctypes.data)
     h = float(ask(top, example, 0, label, wanted))
     slope = float(ask(top, example, 1, label, 1))
     assert slope == pytest.approx(0.1 * (1 + 4 + 1), rel=1e-6)

@@ -287,8 +287,7 @@ def _run(command: tuple[str, ...]) -> None:
     from itertools import groupby
     from pathlib import Path
 
-    from hutch.cli.dispatch import run
-    from hutch.cli.table import installed
+    from hutch.cli.dispatch import installed, run
     from hutch.core.errors import HutchError
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

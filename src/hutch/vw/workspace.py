@@ -14,7 +14,7 @@ from hutch.core.errors import DataError, UsageError
 from hutch.core.kernel.abi import SHARED
 from hutch.core.run.decisions import classes_of, ranked_actions
 from hutch.core.run.one import OneExample
-from hutch.core.run.one_decision import OneDecision
+from hutch.core.run.one_decision import OneDecision, text_of
 from hutch.core.text.hashing import hash_namespace, hash_text
 from hutch.core.text.parser import TextParser
 from hutch.vw.example import Example, LabelType, Prediction, PredictionType
@@ -128,7 +128,7 @@ class Workspace:
         """
         if type(ec) is str and self._fast and self._one.run(ec, self._learns, stays=False) is not None:
             return
-        if self._decision is not None and (text := _text_of(ec)) and self._decision.run(text, self._learns) is not None:
+        if self._decision is not None and (text := text_of(ec)) and self._decision.run(text, self._learns) is not None:
             return
         self._run(ec, self._learns)
 
@@ -147,10 +147,11 @@ class Workspace:
             if outputs is not None:
                 found: Prediction = self._number(outputs.predictions.item(0))
                 return found
-        if self._decision is not None and prediction_type is None and (text := _text_of(ec)):
+        if self._decision is not None and prediction_type is None and (text := text_of(ec)):
             scores = self._decision.run(text, False)
             if scores is not None:
-                return scores
+                found = scores.tolist()
+                return found
         example = self.example(ec) if isinstance(ec, Mapping) else ec
         return self._run(example, False)[0].get_prediction(prediction_type)
 
@@ -370,16 +371,6 @@ class _Counts:
         old, new = (np.frombuffer(values, kind) for values in (before, after))
         for name in self._names:
             self._shared[name] += new[name] - old[name]
-
-
-def _text_of(lines: Any) -> str:
-    """A text, or a list of lines as one; empty for anything else, and where there are empty lines."""
-    if type(lines) is list and lines and all(type(line) is str for line in lines):
-        lines = "\n".join(lines)
-    if type(lines) is not str:
-        return ""
-    text: str = lines.replace("\r", "").strip()
-    return text if "\n\n" not in text else ""
 
 
 def _words(text: str | None, words: Sequence[str] | None, options: Mapping[str, Any]) -> list[str]:

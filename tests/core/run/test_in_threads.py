@@ -118,9 +118,9 @@ def test_what_is_passed_by() -> None:
 
 def test_losses_of_a_plugin_count_their_failures_in_one_chain() -> None:
     engine = chain()
-    assert engine.may_have_twins
-    engine.layers[0]._losses[0][1]["own_value"] = 1
-    assert not engine.may_have_twins
+    assert engine.predicts_alone
+    engine.layers[0].context.loss_records[0][1]["own_value"] = 1
+    assert not engine.predicts_alone
 
 
 def test_layers_of_a_twin_have_what_was_learned() -> None:

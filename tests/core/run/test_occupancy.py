@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain
-from hutch.core.chain.occupancy import advice, share_used
+from hutch.core.run.occupancy import advice, share_used
 
 
 @pytest.mark.parametrize("layers", [["linear"], [{"one_against_all": {"classes": 3}}, "linear"]])

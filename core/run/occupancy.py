@@ -19,7 +19,7 @@ def share_used(engine: Engine) -> float | None:
     Returns:
         None if the base learner does not begin with rows of zeros.
     """
-    if not engine.begins_with_zeros:
+    if not engine.stack.begins_with_zeros:
         return None
     rows = len(engine.weights)
     table = engine.weights

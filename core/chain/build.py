@@ -1,0 +1,143 @@
+"""What builds a chain: layers checked, made from the base up, linked by their addresses, over one weight table."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.chain.contract import kernels_of, made, width_of
+from hutch.core.chain.derived import lacking
+from hutch.core.chain.neighbours import check_calls, check_neighbours
+from hutch.core.chain.reduction import Context, LayerConfig, Reduction
+from hutch.core.chain.registry import Registry
+from hutch.core.chain.table import spread, zeros
+from hutch.core.errors import ConfigError, PluginError
+from hutch.core.kernel.abi import LAYER, SHARED
+from hutch.core.kernel.passing import missing
+from hutch.core.kernel.record import address_of
+from hutch.core.text.parser import ParserOptions
+
+KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
+
+
+class Stack:
+    """The layers of a chain over its weight table, ready to be called.
+
+    Args:
+        configs: from top to base.
+        registry: what is installed.
+        bits: the weight table has 2^bits rows.
+        parser: how text is hashed; its `bits` and `label` are overridden by the chain's own.
+        seed: of every random decision.
+        weights: of another chain of the same kind, which it then shares; None: its own.
+
+    Attributes:
+        takes, predicts: of the whole chain.
+        whole_groups: whether no batch may end within a group of lines.
+        parser: how text is hashed and read.
+        submodels: how many the base learner has.
+        shared: the SHARED record of the chain, as an array of length 1.
+        layers: from top to base.
+        weights: float32 (rows, stride).
+        begins_with_zeros: whether the base learner begins with rows of zeros.
+        records: LAYER (layers + 1), from top to base; the last stands below the base, where nothing is.
+
+    Raises:
+        ConfigError: layers that do not fit, or too few rows for the sub-models.
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[LayerConfig],
+        registry: Registry,
+        *,
+        bits: int,
+        parser: ParserOptions,
+        seed: int,
+        weights: NDArray[np.float32] | None,
+    ) -> None:
+        self.takes, self.predicts = check_neighbours(configs, registry)
+        classes = [registry.reductions[config.name] for config in configs]
+        self.whole_groups = any(cls.inputs.whole_groups for cls in classes)
+        whole = self.whole_groups or self.takes.of_decisions
+        self.parser = replace(parser, bits=bits, label=self.takes.value, whole_groups=whole)
+        widths = [width_of(cls, config.parameters) for cls, config in zip(classes, configs, strict=True)]
+        self.submodels = total = math.prod(widths)
+        if total > 1 << bits:
+            raise ConfigError(
+                f"weights.bits: got {bits}, wanted at least {(total - 1).bit_length()}: one row per sub-model"
+            )
+        self.shared = np.zeros(1, SHARED)
+        self.shared["random_state"], self.shared["decay"] = seed, 1.0
+        self.shared["mask"], self.shared["multiplier"] = (1 << bits) - 1, 1 << (total - 1).bit_length()
+        self.layers: list[Reduction] = []
+        below: Reduction | None = None
+        for k in range(len(configs) - 1, -1, -1):
+            context = Context(
+                bits=bits,
+                submodels=math.prod(widths[:k]),
+                step=math.prod(widths[k + 1 :]),
+                seed=seed,
+                parser=self.parser,
+                losses=registry.losses,
+                below=below,
+                shared=self.shared,
+            )
+            below = made(classes[k], configs[k].parameters, context)
+            check_calls(below, k)
+            self.layers.insert(0, below)
+        base = self.layers[-1]
+        try:
+            self.weights = zeros(1 << bits, base.stride) if weights is None else weights
+        except MemoryError:
+            size = 4 * base.stride * 2**bits / 2**30
+            raise ConfigError(
+                f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
+            ) from None
+        self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
+        if weights is None:
+            base.initialise(self.weights)
+        self.begins_with_zeros = not self.weights[spread(64, bits)].any()
+        self.records = np.zeros(len(self.layers) + 1, LAYER)
+        self._missed = np.zeros(1, np.uint64)
+        self.link()
+
+    def link(self) -> None:
+        """Give the layers each other's addresses; absent kernels are `missing`, so that no address of a kernel is 0."""
+        wanted = {"learn", "predict"}.union(*(kernels_of(layer).calls for layer in self.layers))
+        first, size = self.records.ctypes.data, LAYER.itemsize
+        for name in KERNELS:
+            self.records[name] = missing.address
+        self.records["missed"] = self._missed.ctypes.data
+        for k, layer in enumerate(self.layers):
+            record, kernels = self.records[k], kernels_of(layer)
+            for name in wanted:
+                if lacking(layer, name) is None:
+                    record[name] = getattr(kernels, name).address
+            if kernels.rewrite is not None:
+                record["rewrite"] = kernels.rewrite.address
+            record["next"], record["state"], record["step"] = (
+                first + (k + 1) * size,
+                address_of(layer.state),
+                layer.context.step,
+            )
+
+    def check_missed(self) -> None:
+        """Say which layer has called a kernel that does not exist, if one has.
+
+        Raises:
+            PluginError: one has.
+        """
+        if not self._missed[0]:
+            return
+        k = (int(self._missed[0]) - self.records.ctypes.data) // LAYER.itemsize
+        self._missed[0] = 0
+        caller = f"chain[{k - 1}].{self.layers[k - 1].name}"
+        if k == len(self.layers):
+            raise PluginError(f"{caller}: called a layer below it, but a base learner has none")
+        raise PluginError(
+            f"{caller}: called a kernel of {self.layers[k].name!r} below it that does not exist, or that it does not "
+            "name in its `calls`"
+        )

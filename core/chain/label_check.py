@@ -1,0 +1,38 @@
+"""Which labels a chain is made for, and what those that it has seen tell."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import Batch
+from hutch.core.chain.derived import accepted, declared
+from hutch.core.chain.reduction import Labels, Reduction
+from hutch.core.kernel.abi import UNLABELED
+
+
+class LabelCheck:
+    """Looks at the labels of batches on behalf of a chain.
+
+    Args:
+        top: the top layer.
+    """
+
+    def __init__(self, top: Reduction) -> None:
+        self._top = top
+        self._span = (np.inf, -np.inf)
+
+    def unexpected(self, batch: Batch) -> NDArray[np.float32]:
+        """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
+        labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
+        if len(labels):
+            self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
+        return labels[~accepted(self._top, labels)]
+
+    def doubts(self) -> str | None:
+        """What to say about the labels seen so far if they are most likely not meant as the loss takes them."""
+        choice = self._top.answers.loss
+        if declared(self._top, "takes") is not Labels.SIMPLE or choice is None or choice.name != "logistic":
+            return None
+        if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
+            return None
+        taken = "logistic loss takes 0 for as likely as not"
+        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
