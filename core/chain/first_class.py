@@ -62,4 +62,4 @@ class Detecting(Reduction):
     def limits(self) -> Mapping[str, Limits]:
         """0 or 1, as the parameter says, or while it is detected also 2."""
         detected = self.parameters.first_class == "detect"
-        return {"first_class": Limits(0, UNDECIDED, fixed=not detected, optional=True)}
+        return {"first_class": Limits(0, UNDECIDED, fixed=not detected)}

@@ -25,7 +25,6 @@ class Limits:
         finite: NaN and infinity are refused.
         fixed: every number must be that of the new chain, as it follows from its configuration.
         grows: the length of its first axis is the model's; `loading` makes room.
-        optional: a model may lack it, because versions before did not have it; it then stays as the new chain has it.
 
     >>> COUNT = Limits(least=0, most=100)
     >>> check_values("seen", np.array([3]), COUNT)
@@ -40,7 +39,6 @@ class Limits:
     finite: bool = False
     fixed: bool = False
     grows: bool = False
-    optional: bool = False
 
 
 ANY = Limits()
@@ -77,8 +75,6 @@ def check_arrays(
     for name, array in live.items():
         limit = limits.get(name, ANY)
         if name not in found:
-            if limit.optional:
-                continue
             raise ModelError(f"the model lacks {name!r}: it was written by an incompatible version")
         _check_kind(name, found[name], array, limit)
     for name in found:

@@ -150,7 +150,7 @@ def load_compact(path: str | Path, *, kind: str = "chain") -> tuple[dict[str, St
         with safe_open(path, framework="numpy") as file:
             tensors: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         intact = _checksum(tensors, header) == int(header["crc32"], 16)
-        intact &= "names" not in header or json.loads(header["names"]) == sorted(tensors)  # the first models lack it
+        intact &= json.loads(header["names"]) == sorted(tensors)
         metadata, shapes = json.loads(header["metadata"]), json.loads(header["sparse"])
     except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _unusable(path, f"the model is damaged: {shortened(str(error), 200)}") from None

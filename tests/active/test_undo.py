@@ -4,7 +4,6 @@ from hutch.active.entries import Round
 from hutch.active.loop import ask, catch_up
 from hutch.active.page import UNDO, Look, create_app
 from hutch.active.records import Request, make_answer
-from hutch.active.schema import open_store
 from hutch.active.store import Store
 from hutch.active.undo import answers_of, find_answer, retract
 from hutch.chain import Chain
@@ -99,16 +98,6 @@ def test_a_page_for_other_machines_has_any_name(store, client_of):
     named = {"params": {"worker": "a"}, "headers": {"host": "desk.example"}}
     assert near.get("next", **named).status_code == 400
     assert far.get("next", **named).status_code == 200
-
-
-def test_a_store_of_the_first_version_gets_what_it_lacks(tmp_path, store):
-    with store.transaction() as connection:
-        connection.execute("DROP TABLE documents")
-        connection.execute("PRAGMA user_version = 1")
-    store.close()
-    with Store(tmp_path / "labels.db") as opened:
-        assert opened.document("r0") is None and opened.counts().requests == 12
-    open_store(tmp_path / "labels.db", create=False).close()
 
 
 def test_a_pool_with_documents(store, trained):

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
-import time
 from pathlib import Path
 from typing import Any
 
@@ -166,24 +164,6 @@ def test_old_ids_are_forgotten(bandit: Path, in_service: Any) -> None:
         assert rows("SELECT id FROM serve_decisions") == [("c",)]  # the log still needs it
         assert rows("SELECT id FROM serve_ids") == []
         assert (await service.post("/v1/reward", '{"id": "b", "cost": 1}', JSON)).status_code == 422
-
-    in_service([bandit], use)
-
-
-def test_a_log_of_an_older_version_gets_its_columns(bandit: Path, in_service: Any) -> None:
-    async def nothing(service: Any) -> None:
-        pass
-
-    in_service([bandit], nothing)
-    with sqlite3.connect(bandit.with_suffix(".db")) as connection:
-        connection.execute("ALTER TABLE serve_ids DROP COLUMN time")
-        connection.execute("INSERT INTO serve_ids VALUES ('model', 'x', x'00', 1)")
-        connection.execute("DROP TABLE serve_decisions")
-
-    async def use(service: Any) -> None:
-        [[found]] = service.log._rows("SELECT time FROM serve_ids")
-        assert abs(found - time.time()) < 60
-        assert (await service.post("/v1/rank", TEXT)).status_code == 200
 
     in_service([bandit], use)
 

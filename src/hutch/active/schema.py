@@ -115,7 +115,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         create: make it if it is missing.
 
     Raises:
-        StoreError: it is missing, no store, or of a newer version.
+        StoreError: it is missing, no store, or of another version.
     """
 
     def fail(text: str) -> StoreError:
@@ -137,19 +137,15 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if mark != APPLICATION_ID and not empty:
             raise fail("an SQLite file, but not a label store")
-        if version > SCHEMA_VERSION:
-            raise fail(f"a store of version {version}, this Hutch reads up to {SCHEMA_VERSION}: install a newer one")
         if empty:
             _run(connection, _TABLES)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])
-        elif version < SCHEMA_VERSION:
-            _run(connection, _DOCUMENTS)
-        if version != SCHEMA_VERSION:
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute(_LEASES)  # stores of before lack it, and the counters
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'counters'").fetchone():
             _run(connection, _COUNTERS)
+            connection.execute(_LEASES)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])
+        elif version != SCHEMA_VERSION:
+            raise fail(f"got a store of version {version}, wanted {SCHEMA_VERSION}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

@@ -1,7 +1,6 @@
 """The tables that `hutch serve` adds to the file of the label store."""
 
 import sqlite3
-import time
 
 _TABLES = (
     # What served models learn, in order; entries that every save holds are removed.
@@ -46,12 +45,9 @@ _TABLES = (
 
 
 def add_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables that are missing, and columns that files of older versions lack."""
+    """Make the tables that are missing."""
     for table in _TABLES:
         connection.execute(table)
-    if "time" not in {row[1] for row in connection.execute("PRAGMA table_info(serve_ids)")}:
-        connection.execute("ALTER TABLE serve_ids ADD COLUMN time REAL NOT NULL DEFAULT 0")
-        connection.execute("UPDATE serve_ids SET time = ?", [time.time()])
 
 
 def forget(connection: sqlite3.Connection, model: str, through: int, before: float) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from hutch import Chain
-from hutch.core.chain.derived import first_class
 
 
 @pytest.mark.filterwarnings("ignore:the loss 'poisson' gave nan")
@@ -92,11 +91,3 @@ def test_trees_with_costs_find_out_too(layer: str) -> None:
     lines = ["0:0 1:1 2:1 |f a", "0:1 1:0 2:1 |f b", "0:1 1:1 2:0 |f c"] * 20
     chain.learn(lines)
     assert chain.predict(["|f a", "|f b", "|f c"]).tolist() == [0, 1, 2]
-
-
-def test_a_tree_of_an_older_model_counts_from_1() -> None:
-    chain = Chain.from_config({"chain": [{"filter_tree": {"classes": 3}}, "linear"]})
-    chain.learn(["1 |f a", "2 |f b"] * 10)
-    arrays = {name: array for name, array in chain.arrays().items() if not name.endswith("first_class")}
-    loaded = Chain.from_arrays(arrays, chain.metadata(), "old.model")
-    assert first_class(loaded.layers[0]) == 1 and loaded.predict(["|f a"]).tolist() == [1]
