@@ -17,11 +17,12 @@ from contextlib import suppress
 from dataclasses import is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hutch.core.atomic import write_bytes
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.config.document import Document
 from hutch.core.config.override import layer_name
 from hutch.core.config.sections import Frame
@@ -30,9 +31,6 @@ from hutch.core.kernel.cache import source_digest
 from hutch.core.kernel.home import cache_directory, distrust_reason, make
 from hutch.core.kernel.object_store import version_source
 from hutch.core.loss.losses import LossChoice
-
-if TYPE_CHECKING:
-    from hutch.core.config.read import ChainConfig
 
 _KEPT = 200
 """How many files a directory keeps: the newest."""
@@ -64,10 +62,8 @@ def place(document: Document, registry: Registry) -> Path | None:
     return cache_directory("chains") / digest.hexdigest()[:32]
 
 
-def load(place: Path, registry: Registry) -> "ChainConfig | None":
+def load(place: Path, registry: Registry) -> ChainConfig | None:
     """The chain kept in a file; None if there is none or it is damaged."""
-    from hutch.core.config.read import ChainConfig
-
     kept = kept_in(place)
     if kept is None:
         return None
@@ -110,7 +106,7 @@ def _may_be(kind: Any, value: Any) -> bool:
     return isinstance(value, (int, float) if origin is float else origin)
 
 
-def save(place: Path, config: "ChainConfig") -> None:
+def save(place: Path, config: ChainConfig) -> None:
     """Keep a chain."""
     keep(place, json.dumps(config.written).encode())
 

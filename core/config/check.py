@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import adapter
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.config.document import Document, Path, Place, config_path, shown
 from hutch.core.config.errors import loss_mistakes, messages
 from hutch.core.config.limits import MOST_LAYERS
 from hutch.core.config.override import layer_name
-from hutch.core.config.read import ChainConfig
 from hutch.core.config.sections import Frame
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import LossChoice

@@ -11,45 +11,19 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config import cache as config_cache
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.config.document import Document, shown
 from hutch.core.config.limits import MOST_CHARACTERS, check_limits
 from hutch.core.config.override import apply_override
-from hutch.core.config.sections import SECTIONS, InputOptions, PluginOptions, WeightOptions
+from hutch.core.config.sections import SECTIONS
 from hutch.core.errors import ConfigError, at
 
 _MOST_BYTES = 4 * MOST_CHARACTERS
-
-
-@dataclass(frozen=True, slots=True)
-class ChainConfig:
-    """A checked chain.
-
-    Attributes:
-        weights: the weight table.
-        input: how text becomes features.
-        seed: of every random decision.
-        plugins: which plugins are loaded.
-        chain: the layers, from top to base.
-        written: the plain values of `to_dict`, with and without defaults.
-    """
-
-    weights: WeightOptions
-    input: InputOptions
-    seed: int
-    plugins: PluginOptions
-    chain: tuple[LayerConfig, ...]
-    written: tuple[dict[str, Any], dict[str, Any]] = field(compare=False, repr=False)
-
-    def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Plain values from which `validate` makes the same chain; without `defaults`, only what was given."""
-        return copy.deepcopy(self.written[0 if defaults else 1])
 
 
 def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Document:

@@ -18,7 +18,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import Predicted
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
-from hutch.core.config.read import ChainConfig
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
 from hutch.core.data.roles import Roles

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hutch.cli import dispatch
+from hutch.cli import table
 from hutch.cli.commands import Commands
-from hutch.cli.dispatch import COMMANDS
+from hutch.cli.table import COMMANDS
 from hutch.core.chain.model_file import load_compact
 from hutch.core.chain.stored import dense
 from hutch.core.errors import HutchError
@@ -116,8 +116,8 @@ def test_errors_become_one_message_and_a_status(
         raise error
 
     monkeypatch.setitem(COMMANDS, "warmup", ("failing:fail", "Fail."))
-    monkeypatch.setattr(dispatch, "find_spec", lambda name: True)
-    monkeypatch.setattr(dispatch, "import_module", lambda name: type("module", (), {"fail": staticmethod(fail)}))
+    monkeypatch.setattr(table, "find_spec", lambda name: True)
+    monkeypatch.setattr(table, "import_module", lambda name: type("module", (), {"fail": staticmethod(fail)}))
     result = hutch("warmup")
     assert (result.code, result.err) == (code, text)
 
@@ -126,8 +126,8 @@ def test_a_bug_is_a_traceback(monkeypatch: pytest.MonkeyPatch, hutch: Callable[.
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(dispatch, "find_spec", lambda name: True)
-    monkeypatch.setattr(dispatch, "import_module", lambda name: type("module", (), {"warmup": staticmethod(fail)}))
+    monkeypatch.setattr(table, "find_spec", lambda name: True)
+    monkeypatch.setattr(table, "import_module", lambda name: type("module", (), {"warmup": staticmethod(fail)}))
     with pytest.raises(ZeroDivisionError):
         hutch("warmup")
 

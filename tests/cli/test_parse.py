@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hutch.cli.dispatch import COMMANDS, load
 from hutch.cli.shell.app import as_command
 from hutch.cli.shell.declared import Command, Group, Option, Parameter, parameters_of
 from hutch.cli.shell.parse import understood
+from hutch.cli.table import COMMANDS, load
 
 
 def commands() -> Iterator[tuple[str, Command]]:

@@ -46,7 +46,7 @@ def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
 
 
 def test_what_the_table_names_is_there() -> None:
-    from hutch.core.config.read import ChainConfig
+    from hutch.core.config.chain_config import ChainConfig
     from hutch.plugins.manager import installed
 
     reductions = installed().registry.reductions

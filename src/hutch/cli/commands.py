@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hutch.cli.dispatch import COMMANDS, installed, load
 from hutch.cli.shell.app import as_command, new_app
 from hutch.cli.shell.help import Group
 from hutch.cli.shell.outcome import one_message
+from hutch.cli.table import COMMANDS, installed, load
 from hutch.core.errors import did_you_mean
 
 

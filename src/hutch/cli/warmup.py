@@ -287,7 +287,8 @@ def _run(command: tuple[str, ...]) -> None:
     from itertools import groupby
     from pathlib import Path
 
-    from hutch.cli.dispatch import installed, run
+    from hutch.cli.dispatch import run
+    from hutch.cli.table import installed
     from hutch.core.errors import HutchError
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

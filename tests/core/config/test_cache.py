@@ -125,7 +125,7 @@ def test_sources_and_versions_are_part_of_the_name(monkeypatch: pytest.MonkeyPat
 
 def test_all_that_has_a_part_in_the_check_is_among_the_sources() -> None:
     reached = {Path(path).name for path in _reached(os.path.realpath(config_check.__file__))}
-    assert {"sections.py", "read.py", "losses.py", "roles.py", "registry.py", "parameters.py"} <= reached
+    assert {"sections.py", "chain_config.py", "losses.py", "roles.py", "registry.py", "parameters.py"} <= reached
 
 
 def test_what_is_not_known_to_be_the_same_again_is_not_kept() -> None:

@@ -14,8 +14,9 @@ from hutch.core.chain.reduction import Kernels, Parameters, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config import override as config_override
 from hutch.core.config import yaml as config_yaml
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.config.document import Place
-from hutch.core.config.read import ChainConfig, blocked_plugins, load_chain, placed, read_chain, to_yaml
+from hutch.core.config.read import blocked_plugins, load_chain, placed, read_chain, to_yaml
 from hutch.core.config.schema import schema
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
