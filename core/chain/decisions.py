@@ -12,7 +12,15 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
-from hutch.core.chain.driver import run_of, tally
+from hutch.core.chain.driver import (
+    cost_ptr_of,
+    costs_of_batch,
+    namespaces_of_batch,
+    row_namespaces_of,
+    row_ptr_of,
+    run_of,
+    tally,
+)
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -26,6 +34,7 @@ from hutch.core.kernel.abi import (
     uint32s_at,
 )
 from hutch.core.kernel.cache import entry
+from hutch.core.kernel.checked import check
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
@@ -48,6 +57,8 @@ DECISIONS = np.dtype(
         ("values", "u8"),
         ("starts", "u8"),
         ("ids", "u8"),
+        ("features", "u8"),  # for how many there is room
+        ("spaces", "u8"),
     ]
 )
 decisions_of = record_of(DECISIONS)
@@ -56,9 +67,15 @@ decisions_of = record_of(DECISIONS)
 @inlined
 def _is_shared(s, r, row):
     """Whether a line says that it is shared."""
-    ends = int64s_at(r.cost_ptr, uint64(0))
+    ends = cost_ptr_of(r)
     first = uint64(ends[row])
-    return int64(ends[row + uint64(1)]) > int64(first) and float32s_at(s.probabilities, uint64(0))[first] == SHARED_ROW
+    return int64(ends[row + uint64(1)]) > int64(first) and _probabilities_of(s, r)[first] == SHARED_ROW
+
+
+@inlined
+def _probabilities_of(s, r):
+    """The probability beside each cost of a batch."""
+    return float32s_at(s.probabilities, uint64(cost_ptr_of(r)[r.size]))
 
 
 @inlined
@@ -82,8 +99,9 @@ def _is_left_out(r, name):
 @inlined
 def _copy(s, r, j, n):
     """Copy the features of namespace j of the batch behind the n that are there; returns how many there are then."""
-    starts = int64s_at(r.namespace_ptr, j + uint64(2))
+    starts, _ = namespaces_of_batch(r)
     start, count = uint64(starts[j]), uint64(starts[j + uint64(1)] - starts[j])
+    check(n + count <= s.features)
     copy_bytes(s.indices + uint64(4) * n, r.indices + uint64(4) * start, uint64(4) * count)
     copy_bytes(s.values + uint64(4) * n, r.values + uint64(4) * start, uint64(4) * count)
     return n + count
@@ -92,12 +110,12 @@ def _copy(s, r, j, n):
 @helper
 def _merge(s, r, a, row, shared, n, spaces):
     """Write an action with the features of the shared line (-1: none) behind the n features that are there."""
-    row_namespaces, ids = int64s_at(r.row_namespaces, uint64(0)), uint32s_at(r.namespace_id, uint64(0))
+    row_namespaces, (_, ids) = row_namespaces_of(r), namespaces_of_batch(r)
     own, own_end = uint64(row_namespaces[row]), uint64(row_namespaces[row + uint64(1)])
     theirs, their_end = uint64(0), uint64(0)
     if shared >= 0:
-        theirs, their_end = uint64(row_namespaces[shared]), uint64(row_namespaces[shared + 1])
-    starts, new_ids = int64s_at(s.starts, uint64(0)), uint32s_at(s.ids, uint64(0))
+        theirs, their_end = uint64(row_namespaces[uint64(shared)]), uint64(row_namespaces[uint64(shared + 1)])
+    starts, new_ids = int64s_at(s.starts, s.spaces), uint32s_at(s.ids, s.spaces)
     a.indices, a.values = s.indices + uint64(4) * n, s.values + uint64(4) * n
     a.namespaces, a.namespace_ids = s.starts + uint64(8) * spaces, s.ids + uint64(4) * spaces
     first_feature, first_space = n, spaces
@@ -126,7 +144,7 @@ def _merge(s, r, a, row, shared, n, spaces):
 @inlined
 def _point(r, a, row):
     """Point an action to the features of its line in the batch."""
-    row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
+    row_ptr, row_namespaces = row_ptr_of(r), row_namespaces_of(r)
     start, first = uint64(row_ptr[row]), uint64(row_namespaces[row])
     a.indices, a.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
     a.length = uint64(row_ptr[row + uint64(1)]) - start
@@ -151,15 +169,15 @@ def _show_actions(s, r, d, row, stop, shared):
 @inlined
 def _read_costs(s, r, d, row):
     """Read the costs of all actions; returns whether each line has just one."""
-    ends, complete = int64s_at(r.cost_ptr, uint64(0)), True
+    ends, complete = cost_ptr_of(r), True
+    their_classes, their_costs = costs_of_batch(r)
     classes, costs = uint32s_at(d.classes, d.count), float32s_at(d.costs, d.count)
     for k in range(d.count):
         at = uint64(ends[row + k])
         given = uint64(ends[row + k + uint64(1)]) - at
         classes[k], costs[k] = np.uint32(0), UNLABELED
         if given > uint64(0):
-            classes[k] = uint32s_at(r.cost_classes, uint64(0))[at]
-            costs[k] = float32s_at(r.costs, uint64(0))[at]
+            classes[k], costs[k] = their_classes[at], their_costs[at]
         complete &= given == uint64(1) and costs[k] != UNLABELED
     d.chosen = int64(-1)
     return complete
@@ -168,14 +186,15 @@ def _read_costs(s, r, d, row):
 @inlined
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one."""
-    ends, found = int64s_at(r.cost_ptr, uint64(0)), uint64(0)
+    ends, found = cost_ptr_of(r), uint64(0)
+    classes, costs = costs_of_batch(r)
     d.chosen = int64(-1)
     for k in range(d.count):
         for at in range(uint64(ends[row + k]), uint64(ends[row + k + uint64(1)])):
-            cost, probability = float32s_at(r.costs, uint64(0))[at], float32s_at(s.probabilities, uint64(0))[at]
+            cost, probability = costs[at], _probabilities_of(s, r)[at]
             if cost != UNLABELED:
                 found += uint64(1)
-                uint32s_at(d.classes, d.count)[k] = uint32s_at(r.cost_classes, uint64(0))[at]
+                uint32s_at(d.classes, d.count)[k] = classes[at]
                 d.chosen, d.cost, d.probability = int64(k), cost, probability
     if found != uint64(1) or not d.probability > np.float32(0):
         d.chosen = int64(-1)
@@ -186,7 +205,7 @@ def _read_choice(s, r, d, row):
 def _show_class(s, r, d, e, row):
     """Let the example be the one action that a class's example has, with all classes that its label names."""
     show_action(r.example, d, 0, False)
-    ends = int64s_at(r.cost_ptr, uint64(0))
+    ends = cost_ptr_of(r)
     first, last = uint64(ends[row]), uint64(ends[row + uint64(1)])
     e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
     e.cost_count = last - first
@@ -349,9 +368,11 @@ class DecisionDriver:
         if len(self._room.get("indices", ())) < features:
             self._allocate(self._record, "indices", 2 * features, "u4")
             self._allocate(self._record, "values", 2 * features, "f4", "feature values")
+            self._record["features"] = 2 * features
         if len(self._room.get("ids", ())) < spaces + 1:
             self._allocate(self._record, "starts", 2 * spaces + 2, "i8")
             self._allocate(self._record, "ids", 2 * spaces + 2, "u4")
+            self._record["spaces"] = 2 * spaces + 2
 
     def _allocate(self, record: NDArray[Any], field: str, length: int, kind: str, name: str = "") -> None:
         array = self._room[name or field] = np.zeros(length, kind)

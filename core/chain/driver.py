@@ -63,6 +63,8 @@ RUN = np.dtype(
         ("kept_values", "u8"),
         ("kept_namespaces", "u8"),
         ("kept_ids", "u8"),
+        ("kept_length", "u8"),  # for how many features and namespaces there is room
+        ("kept_count", "u8"),
         ("predictions", "u8"),  # out: float32 (examples)
         ("raw", "u8"),
         ("queries", "u8"),
@@ -90,9 +92,49 @@ def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDA
         np.zeros(namespaces + 1, np.int64),
         np.zeros(namespaces, np.uint32),
     )
+    run["kept_length"], run["kept_count"] = features, namespaces
     for name, array in zip(_KEPT_ARRAYS, arrays, strict=True):
         run[name] = array.ctypes.data
     return arrays
+
+
+@inlined
+def row_ptr_of(r):
+    """`row_ptr` of a RUN record, int64[size + 1]."""
+    return int64s_at(r.row_ptr, r.size + uint64(1))
+
+
+@inlined
+def features_of_batch(r):
+    """Indices and values of all features of a batch."""
+    count = uint64(row_ptr_of(r)[r.size])
+    return uint32s_at(r.indices, count), float32s_at(r.values, count)
+
+
+@inlined
+def row_namespaces_of(r):
+    """`row_namespaces` of a RUN record, int64[size + 1]."""
+    return int64s_at(r.row_namespaces, r.size + uint64(1))
+
+
+@inlined
+def namespaces_of_batch(r):
+    """Offsets and ids of all namespaces of a batch."""
+    count = uint64(row_namespaces_of(r)[r.size])
+    return int64s_at(r.namespace_ptr, count + uint64(1)), uint32s_at(r.namespace_id, count)
+
+
+@inlined
+def cost_ptr_of(r):
+    """`cost_ptr` of a RUN record whose labels have costs, int64[size + 1]."""
+    return int64s_at(r.cost_ptr, r.size + uint64(1))
+
+
+@inlined
+def costs_of_batch(r):
+    """Classes and costs of all labels of a batch."""
+    count = uint64(cost_ptr_of(r)[r.size])
+    return uint32s_at(r.cost_classes, count), float32s_at(r.costs, count)
 
 
 _BY_ADDRESS = "int64(uint64, uint64, uint64)"
@@ -114,11 +156,10 @@ def keep(run, first, last):
     """
     r = run_of(run)
     e = example_of(r.example)
-    indices, values = uint32s_at(r.indices, uint64(0)), float32s_at(r.values, uint64(0))
-    starts, ids = int64s_at(r.namespace_ptr, last + uint64(1)), uint32s_at(r.namespace_id, last)
+    (indices, values), (starts, ids) = features_of_batch(r), namespaces_of_batch(r)
     ignored, count, features = uint32s_at(r.ignored, r.ignored_count), uint64(0), uint64(0)
-    kept_indices, kept_values = uint32s_at(r.kept_indices, uint64(0)), float32s_at(r.kept_values, uint64(0))
-    kept_starts, kept_ids = int64s_at(r.kept_namespaces, uint64(0)), uint32s_at(r.kept_ids, uint64(0))
+    kept_indices, kept_values = uint32s_at(r.kept_indices, r.kept_length), float32s_at(r.kept_values, r.kept_length)
+    kept_starts, kept_ids = int64s_at(r.kept_namespaces, r.kept_count + uint64(1)), uint32s_at(r.kept_ids, r.kept_count)
     for j in range(first, last):
         listed = False
         for k in range(r.ignored_count):
@@ -138,7 +179,7 @@ def keep(run, first, last):
 @inlined
 def _fetch(r, shared, i):
     """Ask for the rows of an example's features, so that they are at hand when its turn comes."""
-    row_ptr, size = int64s_at(r.row_ptr, uint64(0)), shared.stride * uint64(4)
+    row_ptr, size = row_ptr_of(r), shared.stride * uint64(4)
     first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
     indices, block, mask = uint32s_at(r.indices, last), shared.multiplier * size, shared.mask * size
     for line in range(uint64(0), r.fetched, CACHE_LINE):
@@ -156,20 +197,20 @@ def show_costs(run, i, unused):
         unused: the signature is that of `keep`.
     """
     r = run_of(run)
-    e, ends = example_of(r.example), int64s_at(r.cost_ptr, uint64(0))
+    e, ends = example_of(r.example), cost_ptr_of(r)
     first, last, given = uint64(ends[i]), uint64(ends[i + uint64(1)]), False
     e.cost_classes, e.costs = r.cost_classes + uint64(4) * first, r.costs + uint64(4) * first
     e.cost_count = last - first
     for k in range(first, last):
         no_unroll()
-        given |= float32s_at(r.costs, last)[k] != UNLABELED
+        given |= costs_of_batch(r)[1][k] != UNLABELED
     return int64(given)
 
 
 @inlined
 def _show(run, r, e, i):
     """Let the EXAMPLE record be example `i`; returns whether it has a label."""
-    row_ptr, row_namespaces = int64s_at(r.row_ptr, uint64(0)), int64s_at(r.row_namespaces, uint64(0))
+    row_ptr, row_namespaces, size = row_ptr_of(r), row_namespaces_of(r), r.size
     start, first, last = uint64(row_ptr[i]), uint64(row_namespaces[i]), uint64(row_namespaces[i + uint64(1)])
     if r.ignored_count != uint64(0):
         _call(r.keep, run, first, last)
@@ -178,14 +219,14 @@ def _show(run, r, e, i):
         e.length = uint64(row_ptr[i + uint64(1)]) - start
         e.namespaces, e.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
         e.namespace_count, e.next_length, e.behind = last - first, uint64(0), uint64(0)
-        if r.ahead == uint64(1) and i + uint64(1) < r.size:
+        if r.ahead == uint64(1) and i + uint64(1) < size:
             e.next_length = uint64(row_ptr[i + uint64(2)] - row_ptr[i + uint64(1)])
-            e.behind = uint64(row_ptr[r.size] - row_ptr[i + uint64(1)])
+            e.behind = uint64(row_ptr[size] - row_ptr[i + uint64(1)])
             e.next_namespace_count = uint64(row_namespaces[i + uint64(2)]) - last
-    group = int64s_at(r.group, uint64(0))
-    e.base, e.label = float32s_at(r.base, uint64(0))[i], float32s_at(r.labels, uint64(0))[i]
-    e.importance, e.group = float32s_at(r.importance, uint64(0))[i], group[i]
-    e.last = uint64(i + uint64(1) == r.size or group[i + uint64(1)] != group[i])
+    group = int64s_at(r.group, size)
+    e.base, e.label = float32s_at(r.base, size)[i], float32s_at(r.labels, size)[i]
+    e.importance, e.group = float32s_at(r.importance, size)[i], group[i]
+    e.last = uint64(i + uint64(1) == size or group[i + uint64(1)] != group[i])
     e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), e.length
     if r.classes > uint64(0):
         e.scores = r.scores + uint64(4) * r.classes * i

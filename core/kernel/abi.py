@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from hutch.core.kernel.cache import AddressKernel
-from hutch.core.kernel.decorators import inlined, intrinsic
+from hutch.core.kernel.checked import require
+from hutch.core.kernel.decorators import CHECKED, inlined, intrinsic
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""
@@ -139,6 +140,8 @@ def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
     array = types.Array(kind, 1, "C")
 
     def build(context: Any, builder: Any, address: Any, length: Any) -> Any:
+        if CHECKED:  # nothing lies at address 0
+            length = builder.select(builder.icmp_unsigned("==", address, address.type(0)), length.type(0), length)
         item = context.get_data_type(kind)
         size = context.get_constant(types.intp, context.get_abi_sizeof(item))
         out = make_array(array)(context, builder)
@@ -201,11 +204,17 @@ def record_of(dtype: np.dtype[Any]) -> Any:
         from numba import from_dtype, types
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+            return _record(context, builder, arguments[0], signature.return_type)
 
         return from_dtype(dtype)(types.uint64), generate
 
     return of
+
+
+def _record(context: Any, builder: Any, address: Any, kind: Any) -> Any:
+    """A record of Numba's type `kind` at an address."""
+    require(context, builder, builder.icmp_unsigned("!=", address, address.type(0)), "a record at address 0 is read")
+    return builder.inttoptr(address, context.get_value_type(kind))
 
 
 def state_of(dtype: np.dtype[Any]) -> Any:
@@ -220,7 +229,7 @@ def state_of(dtype: np.dtype[Any]) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             word = ir.IntType(64)
             place = builder.inttoptr(builder.add(arguments[0], word(field)), word.as_pointer())
-            return builder.inttoptr(builder.load(place), context.get_value_type(signature.return_type))
+            return _record(context, builder, builder.load(place), signature.return_type)
 
         return from_dtype(dtype)(types.uint64), generate
 
@@ -233,14 +242,22 @@ float32s_at, float64s_at = array_at(np.float32), array_at(np.float64)
 uint32s_at, uint64s_at, int64s_at = array_at(np.uint32), array_at(np.uint64), array_at(np.int64)
 
 
+@inlined
+def weights_of(shared):
+    """The weight table as one array, float32[rows · stride]."""
+    return float32s_at(shared.weights, (shared.mask + np.uint64(1)) * shared.stride)
+
+
 def caller_of(signature: str, raised: float | None = None) -> Any:
     """What an intrinsic that calls a function of this signature by its address returns to Numba.
+
+    In checked mode a function that fails lets its caller fail.
 
     Args:
         signature: of the function.
         raised: the result where the function raises; None for functions that never do.
     """
-    from numba.core import sigutils, types
+    from numba.core import cgutils, sigutils, types
 
     arguments, result = sigutils.normalize_signature(signature)
 
@@ -249,6 +266,9 @@ def caller_of(signature: str, raised: float | None = None) -> Any:
         function = builder.inttoptr(values[0], pointer)
         status, found = context.call_conv.call_function(builder, function, result, arguments, values[1:])
         if raised is None:
+            if CHECKED:
+                with cgutils.if_unlikely(builder, status.is_error):
+                    context.call_conv.return_status_propagate(builder, status)
             return found
         return builder.select(status.is_error, context.get_constant(result, raised), found)
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.kernel.checked import violation
+
 _NUMBERS: dict[str, Any] = {
     **{name: getattr(ctypes, f"c_{name}") for name in ("int8", "int16", "int32", "int64")},
     **{name: getattr(ctypes, f"c_{name}") for name in ("uint8", "uint16", "uint32", "uint64")},
@@ -182,17 +184,25 @@ class Native:
         """Call it with what `describe` has made of the arguments.
 
         Raises:
+            IndexError: in checked mode, an index was out of bounds, or a condition did not hold.
             MemoryError: an array of the kernel's own could not be had.
             RuntimeError: the kernel failed.
         """
         result, error = self._result(), ctypes.c_void_p()
         if self._function(result, error, *flat):
-            raise _failure(self._name, error.value)
+            raise failure(self._name, error.value)
         return self._value(result)
 
 
-def _failure(name: str, error: int | None) -> Exception:
-    """What a kernel that failed has raised: Numba leaves where the pickled class and its arguments lie."""
+def failure(name: str, error: int | None) -> Exception:
+    """What a kernel that failed has raised: Numba leaves where the pickled class and its arguments lie.
+
+    Args:
+        name: of the kernel that Python has called.
+        error: the address that the kernel has left.
+    """
+    if found := violation():
+        return IndexError(f"{found} (Python has called kernel {name!r})")
     pickled = ctypes.string_at(*_Raised.from_address(error).pickled()) if error else b""
     kind = MemoryError if b"MemoryError" in pickled else RuntimeError
     return kind(f"kernel {name} failed")

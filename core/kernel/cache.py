@@ -23,12 +23,13 @@ from typing import Any
 
 from hutch.core.errors import PluginError, at
 from hutch.core.kernel import home, object_store, shipped
-from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, numba_type, result_of, text_of
+from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, failure, numba_type, result_of, text_of
 from hutch.core.kernel.build_lock import build_lock
-from hutch.core.kernel.decorators import Deferred
+from hutch.core.kernel.checked import prepare
+from hutch.core.kernel.decorators import CHECKED, Deferred
 from hutch.core.version import version
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
 _IMPORTS = re.compile(r"from hutch\.([\w.]+) import (\([^)]*\)|.*)")  # fast: begins with plain letters
 _MODULES = re.compile(r"\nimport (?:[\w., ]+, *)?hutch\.([\w.]+)")
 _OWN_FILE = os.path.realpath(__file__)
@@ -180,7 +181,7 @@ def _directory(file: str, module: str) -> Path | None:
 
 
 def _key(source: str, module: str) -> str:
-    key = f"{module}-{_of_every_kernel()}-{source_digest(source)}"
+    key = f"{module}{'-checked' if CHECKED else ''}-{_of_every_kernel()}-{source_digest(source)}"
     top = module.split(".")[0]
     if top == "hutch":
         return key
@@ -195,6 +196,7 @@ def _dispatcher(function: Callable[..., Any], directory: Path | None, **options:
 
     from hutch.core.kernel.linked import KernelCompiler
 
+    prepare()
     config: Any = numba.config
     decorator: Any = numba.njit
     with _lock:
@@ -408,9 +410,9 @@ class AddressKernel:
 
     def __call__(self, *arguments: float) -> Any:
         function, kind = self._native
-        result = kind()
-        if function(result, ctypes.c_void_p(), *arguments):
-            raise RuntimeError(f"kernel {self.__name__} failed")
+        result, error = kind(), ctypes.c_void_p()
+        if function(result, error, *arguments):
+            raise failure(self.__name__, error.value)
         return result.value
 
 

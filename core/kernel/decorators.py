@@ -4,9 +4,14 @@ What they return stands for an object of Numba in every kernel that names it, an
 first such kernel is compiled: a process whose kernels are all on disk never imports Numba.
 """
 
+import os
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any, cast
+
+CHECKED = os.environ.get("HUTCH_CHECKED", "") not in ("", "0")
+"""Whether kernels check what they do, see `hutch.core.kernel.checked`; a process is in this mode or not."""
+_CHECKS = {"boundscheck": True} if CHECKED else {}
 
 
 class Deferred:
@@ -61,7 +66,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             from hutch.core.kernel.linked import LinkedCompiler
 
             options["pipeline_class"] = LinkedCompiler
-        return decorator(**options)(function)
+        return decorator(**_CHECKS, **options)(function)
 
     return Deferred(function, make, not by_kernels_only)
 

@@ -20,6 +20,7 @@ import numpy as np
 from hutch.core.atomic import write_bytes
 from hutch.core.errors import HutchError
 from hutch.core.kernel.arguments import UNFIT
+from hutch.core.kernel.checked import VIOLATED, address_of_note, prepare
 from hutch.core.kernel.elf import ElfObject
 from hutch.core.kernel.home import distrust_reason
 
@@ -162,6 +163,8 @@ def _address_of(name: str, makes_arrays: bool = False) -> int | None:
     if name in _RUNTIME and makes_arrays:
         library, helper = _RUNTIME[name]
         return _runtime(library).get(helper)
+    if name == VIOLATED:
+        return address_of_note()
     known = getattr(_c_library(), "abort" if name == _FREES_ARRAYS else name, None)
     return ctypes.cast(known, ctypes.c_void_p).value if known else None
 
@@ -193,6 +196,7 @@ def _link(code: bytes, description: dict[str, Any]) -> int | None:
     """Let LLVM put an object into memory."""
     import llvmlite.binding as llvm
 
+    prepare()
     target, makes_arrays = _target(), _makes_arrays(description["needs"])
     for name in _RUNTIME.keys() & description["needs"]:
         if llvm.address_of_symbol(name) is None and (address := _address_of(name, makes_arrays)):
@@ -226,7 +230,7 @@ def save(path: Path, compiled: Any, result: Any, **names: str) -> None:
     """
     symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
     needs = ElfObject(code).needs() if ElfObject.recognises(code) else None
-    if needs is None or result == UNFIT or not (_C_LIBRARY | _RUNTIME.keys()).issuperset(needs):
+    if needs is None or result == UNFIT or not (_C_LIBRARY | _RUNTIME.keys() | {VIOLATED}).issuperset(needs):
         code = b""  # says that this kernel is Numba's
     said = {"symbol": symbol, "needs": needs, "result": result, **names}
     body = json.dumps(said).encode() + b"\n" + code

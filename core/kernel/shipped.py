@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hutch.core.kernel import object_store
+from hutch.core.kernel.decorators import CHECKED
 
 SWITCH = "HUTCH_SHIPPED_KERNELS"
 FOLDER = Path(__file__).parent / "shipped_objects"
@@ -29,7 +30,7 @@ def level() -> str | None:
 
     `HUTCH_SHIPPED_KERNELS=0` turns it off, so that everything is compiled for this very processor.
     """
-    if not object_store.enabled() or os.environ.get(SWITCH) == "0":
+    if CHECKED or not object_store.enabled() or os.environ.get(SWITCH) == "0":
         return None
     return _level()
 

@@ -14,6 +14,7 @@ from hutch.core.kernel.abi import (
     kernel,
     shared_of,
     uint32s_at,
+    weights_of,
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
@@ -54,7 +55,7 @@ def _walk_sparse(s, e, offset, shift, added):
         added: precision that the label adds along the example.
     """
     shared = shared_of(e.shared)
-    weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+    weights = weights_of(shared)
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     score = spread = 0.0

@@ -8,11 +8,11 @@ import math
 import numpy as np
 from numpy import int64, uint32, uint64
 
-from hutch.core.kernel.abi import call, example_of, float32s_at, int64s_at, shared_of, uint32s_at
+from hutch.core.kernel.abi import call, example_of, float32s_at, int64s_at, shared_of, uint32s_at, weights_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC
 from hutch.reductions.dyadic.rates import rate_of
-from hutch.reductions.dyadic.state import bag_of, storable, table, touch
+from hutch.reductions.dyadic.state import bag_of, storable, touch
 
 SEVERAL = -2
 """In place of the left feature: a side has several."""
@@ -53,7 +53,7 @@ def score_plainly(state, example, offset):
     if state.left == SEVERAL:
         return False
     shared, n = shared_of(example_of(example).shared), uint64(e.length)
-    stride, weights = shared.stride, table(shared)
+    stride, weights = shared.stride, weights_of(shared)
     indices, values = uint32s_at(e.indices, n), float32s_at(e.values, n)
     linear, dyads = 0.0, 0.0
     state.bag_length = 0
@@ -84,7 +84,7 @@ def score_plainly(state, example, offset):
 def train_plainly(state, example, importance, offset):
     """The step of one example that `score_plainly` has scored, and half of its decay before and after it."""
     e, shared, h = example_of(example), shared_of(example_of(example).shared), np.float64(importance)
-    n, stride, weights = uint64(e.length), shared.stride, table(shared)
+    n, stride, weights = uint64(e.length), shared.stride, weights_of(shared)
     indices, values = uint32s_at(e.indices, n), float32s_at(e.values, n)
     rate, shift, rank = rate_of(state, shared.examples), state.shift, uint64(state.rank)
     keep = math.exp(-0.5 * rate * h * state.l2) if state.l2 > 0.0 else 1.0

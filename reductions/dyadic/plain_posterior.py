@@ -10,7 +10,16 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import call, example_of, float32s_at, float64s_at, int64s_at, shared_of, uint32s_at
+from hutch.core.kernel.abi import (
+    call,
+    example_of,
+    float32s_at,
+    float64s_at,
+    int64s_at,
+    shared_of,
+    uint32s_at,
+    weights_of,
+)
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.dyadic.plain import row_of
 from hutch.reductions.dyadic.rates import (
@@ -36,7 +45,6 @@ from hutch.reductions.dyadic.state import (
     metric_of,
     side_of,
     storable,
-    table,
     touch,
     unit_of,
 )
@@ -132,7 +140,7 @@ def _move_sides(state, weights, left, right, to_left, to_right, keep_left, keep_
 def train_posterior_plainly(state, example, label, importance, offset):
     """The step of one example that `score_plainly` has scored; False, with nothing done, where it is too simple."""
     e, shared, h = example_of(example), shared_of(example_of(example).shared), np.float64(importance)
-    n, stride, weights, learned = int64(e.length), shared.stride, table(shared), learned_of(state, offset)
+    n, stride, weights, learned = int64(e.length), shared.stride, weights_of(shared), learned_of(state, offset)
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     if state.left < 0 or n > MOST_FEATURES:
         return False

@@ -12,13 +12,13 @@ from numpy import int64, uint64
 
 from hutch.core.kernel.abi import (
     example_of,
-    float32s_at,
     float64s_at,
     int64s_at,
     record_of,
     shared_of,
     state_of,
     uint32s_at,
+    weights_of,
 )
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
@@ -155,12 +155,6 @@ def unit_of(state, offset):
     learned = learned_of(state, offset)
     variance = learned.label_squares / learned.label_weight if learned.label_weight > 0.0 else 0.0
     return learned.label_mean, math.sqrt(variance) if variance > 0.0 else 1.0
-
-
-@helper
-def table(shared):
-    """The weight table as one float32 array."""
-    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
 
 
 @helper
@@ -311,4 +305,4 @@ def gathered(state, example):
     """Weight table, stride, and the features gathered last: rows, values and how many."""
     shared, features = shared_of(example_of(example).shared), features_of(state.features)
     n = int64(features.length)
-    return table(shared), shared.stride, rows_of(features, n), values_of(features, n), n
+    return weights_of(shared), shared.stride, rows_of(features, n), values_of(features, n), n

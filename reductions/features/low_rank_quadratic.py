@@ -31,6 +31,7 @@ from hutch.core.kernel.abi import (
     shared_of,
     state_of,
     uint32s_at,
+    weights_of,
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
@@ -101,7 +102,7 @@ def _make(state, layer, e, offset, turn, learning):
     if address == uint64(0):
         return 0, 0
     rows, values = uint32s_at(address, room), float32s_at(address + uint64(4 * room), room)
-    weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+    weights = weights_of(shared)
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     scale = _1 if state.dropout == 0 or learning else np.float32(0.5)
     step, n = layer_of(layer).step, 0

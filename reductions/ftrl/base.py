@@ -15,11 +15,11 @@ from hutch.core.kernel.abi import (
     UNLABELED,
     call_loss,
     example_of,
-    float32s_at,
     kernel,
     loss_of,
     shared_of,
     state_of,
+    weights_of,
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
@@ -72,12 +72,6 @@ SUMS = np.dtype(
     ]
 )
 sums_of = state_of(SUMS)
-
-
-@inlined
-def weights_of(shared):
-    """The whole weight table, float32."""
-    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
 
 
 @inlined

@@ -19,7 +19,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.hooks import hookimpl
-from hutch.core.kernel.abi import example_of, kernel, shared_of, widen
+from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
     Positive,
@@ -32,7 +32,6 @@ from hutch.reductions.ftrl.base import (
     predict,
     score,
     sums_of,
-    weights_of,
 )
 from hutch.reductions.linear.features import features_of, rows_of, values_of
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import ask_for, float32s_at, no_unroll, uint32s_at
+from hutch.core.kernel.abi import ask_for, float32s_at, no_unroll, uint32s_at, weights_of
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
 from hutch.core.kernel.lanes import broadcast, either, load, store, together
 from hutch.reductions.linear.features import rows_of, scratch_at, take_ahead, values_of
@@ -163,9 +163,9 @@ _advance_few, _finish_few = _advance(int(FEW)), _finish(int(FEW))
 
 
 @helper
-def _grow(table, numbers, scratch, count):
+def _grow(weights, numbers, scratch, count):
     """Update N of features that `advance` found larger than ever before, and rescale their weights."""
-    weights, rows = float32s_at(table, uint64(0)), uint32s_at(numbers, count)
+    rows = uint32s_at(numbers, count)
     sizes = float32s_at(scratch + uint64(4) * count, count)
     scales = float32s_at(scratch + uint64(12) * count, count)
     for k in range(count):
@@ -177,6 +177,7 @@ def _grow(table, numbers, scratch, count):
 def _visit(features, shared, n, square_gradient):
     """Set the rates of all features; returns Σ rate x² and Σ (x / N)²."""
     table, numbers, values, scratch = shared.weights, features.rows, features.values, scratch_at(features, 0)
+    weights = weights_of(shared)
     total, norm, many, few = _0, _0, n & ~(MANY - uint64(1)), n & ~(FEW - uint64(1))
     for i in range(uint64(0), many, MANY):
         no_unroll()
@@ -184,15 +185,15 @@ def _visit(features, shared, n, square_gradient):
         if features.ahead_length >= MANY:
             _ask_for_many(table, take_ahead(features, MANY))
         if _advance_many(table, rows, values + uint64(4) * i, scratch, square_gradient):
-            _grow(table, rows, scratch, MANY)
+            _grow(weights, rows, scratch, MANY)
         total, norm = _finish_many(table, rows, scratch, total, norm)
     for i in range(many, few, FEW):
         no_unroll()
         rows = numbers + uint64(4) * i
         if _advance_few(table, rows, values + uint64(4) * i, scratch, square_gradient):
-            _grow(table, rows, scratch, FEW)
+            _grow(weights, rows, scratch, FEW)
         total, norm = _finish_few(table, rows, scratch, total, norm)
-    weights, rows, values = float32s_at(table, uint64(0)), rows_of(features, n), values_of(features, n)
+    rows, values = rows_of(features, n), values_of(features, n)
     for i in range(few, n):
         no_unroll()
         at = uint64(rows[i]) * uint64(4)

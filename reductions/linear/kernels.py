@@ -18,6 +18,7 @@ from hutch.core.kernel.abi import (
     shared_of,
     state_of,
     uint32s_at,
+    weights_of,
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
@@ -56,11 +57,6 @@ _MOST = np.float32(np.finfo(np.float32).max)
 
 
 @inlined
-def _weights(shared):
-    return float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
-
-
-@inlined
 def _shrunk(w, gravity):
     """A weight after its part of l1 regularisation."""
     if not gravity < abs(w):
@@ -71,7 +67,7 @@ def _shrunk(w, gravity):
 @helper
 def _dot(state, features, shared, p):
     """p + w·x for the features gathered last."""
-    n, stride, weights = features.length, shared.stride, _weights(shared)
+    n, stride, weights = features.length, shared.stride, weights_of(shared)
     rows, values = rows_of(features, n), values_of(features, n)
     if state.l1 > _0:
         gravity = np.float32(float64s_at(state.regularization, uint64(2))[1])
@@ -102,7 +98,7 @@ def _take_features(features, e):
 @inlined
 def _gather_and_dot(features, e, shared, offset, stride):
     """w·x for the features of the example itself, whose rows are gathered on the way."""
-    p, weights = e.base, _weights(shared)
+    p, weights = e.base, weights_of(shared)
     rows, values, indices = _take_features(features, e)
     multiplier, mask = shared.multiplier, shared.mask
     if multiplier == uint64(1) and offset == uint64(0):
@@ -224,7 +220,7 @@ def _update(state, features, example, prediction, loss, label, importance, offse
 @inlined
 def _move(state, features, shared, update, finite, stride):
     """Move the weights of the features gathered last."""
-    n, weights = features.length, _weights(shared)
+    n, weights = features.length, weights_of(shared)
     rows, values = rows_of(features, n), values_of(features, n)
     if state.normalized == 1:
         update *= rates_of(state.rates).multiplier
@@ -262,10 +258,19 @@ def predict(layer, example, label, importance, offset):
 @inlined
 def _neighbours(shared, k, last):
     """The weight tables as sub-models k to k + 3 see them through the rows of sub-model 0; no further than the last."""
-    size, row = (shared.mask + uint64(1)) * shared.stride, uint64(4) * shared.stride
-    w0, w1 = shared.weights + row * k, shared.weights + row * min(k + uint64(1), last)
-    w2, w3 = shared.weights + row * min(k + uint64(2), last), shared.weights + row * min(k + uint64(3), last)
-    return float32s_at(w0, size), float32s_at(w1, size), float32s_at(w2, size), float32s_at(w3, size)
+    return (
+        _seen_by(shared, k),
+        _seen_by(shared, min(k + uint64(1), last)),
+        _seen_by(shared, min(k + uint64(2), last)),
+        _seen_by(shared, min(k + uint64(3), last)),
+    )
+
+
+@inlined
+def _seen_by(shared, k):
+    """The weight table as sub-model k sees it through the rows of sub-model 0."""
+    rows = shared.mask + uint64(1) - k
+    return float32s_at(shared.weights + uint64(4) * shared.stride * k, rows * shared.stride)
 
 
 @inlined

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import example_of, float32s_at, float64s_at, record_of, shared_of
+from hutch.core.kernel.abi import example_of, float64s_at, record_of, shared_of, weights_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.linear.features import (
     rows_of,
@@ -197,7 +197,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
         rates.multiplier = _multiplier(rates, total_norm, total_importance)
         return _1
     shared = shared_of(example_of(example).shared)
-    weights = float32s_at(shared.weights, (shared.mask + uint64(1)) * shared.stride)
+    weights = weights_of(shared)
     rows, values = rows_of(features, n), values_of(features, n)
     total, norm = _visit(rates, weights, shared.stride, rows, values, square_gradient, commit)
     if rates.normalized == 0:
