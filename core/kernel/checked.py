@@ -80,9 +80,10 @@ def _place() -> str:
     from numba.core.lowering import BaseLower
 
     frame = sys._getframe()
-    while not isinstance(lower := frame.f_locals.get("self"), BaseLower):
+    while not isinstance(frame.f_locals.get("self"), BaseLower):
         assert frame.f_back
         frame = frame.f_back
+    lower: Any = frame.f_locals["self"]
     return f"{lower.loc.filename}:{lower.loc.line}: kernel {lower.func_ir.func_id.func_qualname!r}"
 
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 CHECKED = os.environ.get("HUTCH_CHECKED", "") not in ("", "0")
 """Whether kernels check what they do, see `hutch.core.kernel.checked`; a process is in this mode or not."""
-_CHECKS = {"boundscheck": True} if CHECKED else {}
 
 
 class Deferred:
@@ -66,7 +65,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             from hutch.core.kernel.linked import LinkedCompiler
 
             options["pipeline_class"] = LinkedCompiler
-        return decorator(**_CHECKS, **options)(function)
+        return decorator(**options, boundscheck=CHECKED)(function)
 
     return Deferred(function, make, not by_kernels_only)
 
