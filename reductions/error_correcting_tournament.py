@@ -28,6 +28,7 @@ from hutch.core.kernel.abi import (
     int64s_at,
     kernel,
     learn_next,
+    learn_predicted_next,
     likely,
     predict_many_next,
     predict_next,
@@ -162,11 +163,8 @@ def _instruct(layer, example, side, importance, problem, offset, known):
     """Teach a match which side wins; returns what it predicted before."""
     if not known:
         return learn_next(layer, example, side, importance, submodel(layer, offset, problem))
-    e = example_of(example)
-    e.is_predicted, e.predicted = uint64(2), _scores(tournament_of(layer))[problem]
-    score = learn_next(layer, example, side, importance, submodel(layer, offset, problem))
-    e.is_predicted = uint64(0)
-    return score
+    score, at = _scores(tournament_of(layer))[problem], submodel(layer, offset, problem)
+    return learn_predicted_next(layer, example, side, importance, at, score, uint64(2))
 
 
 @inlined

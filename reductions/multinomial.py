@@ -21,7 +21,7 @@ from hutch.core.kernel.abi import (
     float64s_at,
     importance_to_next,
     kernel,
-    learn_next,
+    learn_predicted_next,
     predict_next,
     sensitivity_next,
     state_of,
@@ -29,6 +29,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.loss.kinds import KIND_CLASSIC, KIND_SQUARED
 from hutch.core.loss.tilted_softmax import ROOM, importance_to_lead, nearest_rival, scores_after
 from hutch.core.parameters import Parameters, Within
@@ -170,12 +171,12 @@ def _is_label(s, e, label, first):
 @inlined
 def _teach(layer, example, k, target, importance, offset):
     """Teach one sub-model by squared loss, from the score it has given."""
-    s, e = own(layer), example_of(example)
+    s = own(layer)
     target, share = target / s.scale, np.float32(min(s.scale * s.scale * importance, _LARGEST))
     if math.isfinite(target) and share > _0:
-        e.is_predicted, e.predicted = uint64(1), np.float32(_numbers(s, 0)[k] / s.scale)
+        known = np.float32(_numbers(s, 0)[k] / s.scale)
         bounded = np.float32(min(max(target, -_LARGEST), _LARGEST))
-        learn_next(layer, example, bounded, share, submodel(layer, offset, k))
+        learn_predicted_next(layer, example, bounded, share, submodel(layer, offset, k), known, uint64(1))
 
 
 @kernel
@@ -195,7 +196,7 @@ def learn_posterior(layer, example, label, importance, offset):
     s, e = own(layer), example_of(example)
     good = _score_and_vary(layer, example, importance, offset)
     prediction = _judge(s, e, label, importance, smallest_label(s))
-    loss = e.loss
+    outcome = outcome_of(e)
     detect(s, label)
     if not (good and _is_label(s, e, label, smallest_label(s))):
         return prediction
@@ -206,7 +207,7 @@ def learn_posterior(layer, example, label, importance, offset):
         if variances[k] > 0.0 and added[k] > 0.0:
             target = after[k] + (after[k] - scores[k]) / (variances[k] * added[k])
             _teach(layer, example, k, target, 0.5 * part * added[k], offset)
-    e.is_predicted, e.loss = uint64(0), loss
+    put_back(e, outcome)
     return prediction
 
 
@@ -220,7 +221,7 @@ def learn_gradient(layer, example, label, importance, offset):
     s, e = own(layer), example_of(example)
     _score(layer, example, importance, offset)
     prediction = _judge(s, e, label, importance, smallest_label(s))
-    loss = e.loss
+    outcome = outcome_of(e)
     detect(s, label)
     if not _is_label(s, e, label, smallest_label(s)):
         return prediction
@@ -228,7 +229,7 @@ def learn_gradient(layer, example, label, importance, offset):
     _softmax(s, expected, False)
     for k in range(s.classes):
         _teach(layer, example, k, scores[k] + (shares[k] - expected[k]), 0.5 * np.float64(importance), offset)
-    e.is_predicted, e.loss = uint64(0), loss
+    put_back(e, outcome)
     return prediction
 
 

@@ -18,7 +18,7 @@ from hutch.core.kernel.abi import (
     float32s_at,
     importance_to_next,
     kernel,
-    learn_next,
+    learn_predicted_next,
     predict_next,
     state_of,
     submodel,
@@ -110,15 +110,15 @@ def _best(layer, example, label, importance, offset):
 
 
 @helper
-def _teach(layer, example, share, importance, split, offset):
+def _teach(layer, example, share, importance, split, offset, known, is_predicted):
     """Teach one sub-model that its class holds with probability `share`; returns its prediction made before."""
     if split == 0:
-        return learn_next(layer, example, share + share - _1, importance, offset)
+        return learn_predicted_next(layer, example, share + share - _1, importance, offset, known, is_predicted)
     if share == _0:
-        return learn_next(layer, example, -_1, importance, offset)
-    prediction = learn_next(layer, example, _1, importance * share, offset)
+        return learn_predicted_next(layer, example, -_1, importance, offset, known, is_predicted)
+    prediction = learn_predicted_next(layer, example, _1, importance * share, offset, known, is_predicted)
     if share < _1:
-        learn_next(layer, example, -_1, importance * (_1 - share), offset)
+        learn_predicted_next(layer, example, -_1, importance * (_1 - share), offset, known, is_predicted)
     return prediction
 
 
@@ -149,18 +149,17 @@ def learn(layer, example, label, importance, offset):
         _best(layer, example, UNLABELED, importance, offset)
     for k in range(state.classes):
         share = targets[k] if soft else (_1 if label == first + np.float32(k) else _0)
-        e.is_predicted, e.predicted = uint64(state.predict_first), predictions[k]
-        prediction = _teach(layer, example, share, importance, state.split, submodel(layer, offset, k))
+        at, is_predicted = submodel(layer, offset, k), uint64(state.predict_first)
+        prediction = _teach(layer, example, share, importance, state.split, at, predictions[k], is_predicted)
         if state.predict_first == 0:
             predictions[k] = prediction
-    e.is_predicted = uint64(0)
     return _judge(state, e, label, importance, shown)
 
 
 @helper
 def _overtake(layer, example, winner, rival, offset):
     """The importance with which a rival's label makes its prediction meet the winner's, and where they meet."""
-    predictions = float32s_at(own(layer).predictions, uint64(max(winner, rival) + 1))
+    predictions = float32s_at(own(layer).predictions, own(layer).classes)
     low, high, least = predictions[rival], predictions[winner], _0
     for _ in range(_HALVINGS):
         middle = np.float32(0.5) * (low + high)

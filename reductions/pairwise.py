@@ -74,6 +74,7 @@ PAIRWISE = np.dtype(
         ("slots", "u8"),
         ("means", "u8"),  # address of float64[submodels, 2 + 2 slots]: t, unused, then r - 1 and t of each worker
         ("variances", "u8"),  # likewise
+        ("size", "u8"),  # how many numbers either has
     ]
 )
 pairwise_of = state_of(PAIRWISE)
@@ -99,7 +100,7 @@ def _place(layer, example, offset):
 @helper
 def _outcomes(state, start, place, m):
     """P(left), P(right), P(tie), and the worker's reliability."""
-    means = float64s_at(state.means, uint64(max(start, place) + 2))
+    means = float64s_at(state.means, state.size)
     r, t = 1.0, means[start]
     if place >= 0:
         r, t = 1.0 + means[place], t + means[place + 1]
@@ -141,8 +142,7 @@ def _move(means, variances, k, derivative, slope, information):
 @helper
 def _learn_workers(state, start, place, m, left, right, tie, label, importance):
     """Learn t, and the worker's reliability and readiness for ties."""
-    length = uint64(max(start, place) + 2)
-    means, variances = float64s_at(state.means, length), float64s_at(state.variances, length)
+    means, variances = float64s_at(state.means, state.size), float64s_at(state.variances, state.size)
     w = float(importance)
     slope = w * (left - right - (1.0 if label > 0 else (-1.0 if label < 0 else 0.0)))
     slope_tie = w * (tie - (1.0 if label == 0 else 0.0))
@@ -227,6 +227,7 @@ class Pairwise(Reduction):
             slots=parameters.slots if parameters.worker is not None else 0,
             means=self._means,
             variances=self._variances,
+            size=self._means.size,
         )
 
     @property

@@ -365,6 +365,22 @@ def learn_next(layer, example, label, importance, offset):
 
 
 @inlined
+def learn_predicted_next(layer, example, label, importance, offset, prediction, is_predicted):
+    """Let the layer below learn from a known prediction of its own; returns the prediction made before.
+
+    Args:
+        layer, example, label, importance, offset: as of `learn_next`.
+        prediction: of the layer below.
+        is_predicted: 1, or 2 if it is to report the prediction after the update too; 0: let it predict by itself.
+    """
+    e = example_of(example)
+    e.is_predicted, e.predicted = np.uint64(is_predicted), prediction
+    before = learn_next(layer, example, label, importance, offset)
+    e.is_predicted = np.uint64(0)
+    return before
+
+
+@inlined
 def predict_next(layer, example, label, importance, offset):
     """Let the layer below predict."""
     below = layer_of(layer).next

@@ -201,9 +201,9 @@ def failure(name: str, error: int | None) -> Exception:
         name: of the kernel that Python has called.
         error: the address that the kernel has left.
     """
-    if found := violation():
-        return IndexError(f"{found} (Python has called kernel {name!r})")
     pickled = ctypes.string_at(*_Raised.from_address(error).pickled()) if error else b""
+    if b"IndexError" in pickled and (found := violation()):
+        return IndexError(f"{found} (Python has called kernel {name!r})")
     kind = MemoryError if b"MemoryError" in pickled else RuntimeError
     return kind(f"kernel {name} failed")
 

@@ -14,6 +14,7 @@ from hutch.core.kernel.abi import (
     state_of,
 )
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.active.rules import (
     MARGIN,
     RANDOM,
@@ -171,7 +172,7 @@ def decide(s, layer, example, prediction, label, importance, offset, error):
     e = example_of(example)
     shared, progress = shared_of(e.shared), progress_of(s.progress)
     frozen = shared.testing == uint64(1)
-    loss, raw, updated, features = e.loss, e.raw, e.updated, e.features  # layers below may write them again
+    outcome = outcome_of(e)
     if s.rule == VW:
         score, chance = _vw_probability(s, progress, layer, example, prediction, label, importance, offset)
         state, draw = merand48(shared.random_state)
@@ -187,7 +188,7 @@ def decide(s, layer, example, prediction, label, importance, offset, error):
             chance = 0.0
         draw = uniform(s.seed, e.number, uint64(0))
         asked = draw < chance
-    e.loss, e.raw, e.updated, e.features = loss, raw, updated, features
+    put_back(e, outcome)
     _trace(s, score, chance, draw, asked, prediction, label, importance, error)
     if not frozen:
         progress.seen += uint64(1)

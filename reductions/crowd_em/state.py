@@ -38,6 +38,7 @@ CROWD_EM = np.dtype(
         ("item", "i8"),  # number of the present item within the pass
         ("items", "i8"),  # of the longest pass so far
         ("count", "i8"),  # labels of the present block
+        ("room", "u8"),  # for how many labels of a block there is room
         ("truth", "i8"),  # class of its gold label, -1 for none
         ("importance", "f4"),  # largest of its lines
         ("unused", "f4"),
@@ -86,8 +87,8 @@ def take_label(s, example, label, importance):
     if worker == s.gold:
         s.truth = place
     else:
-        int64s_at(s.block_slots, uint64(s.count + 1))[s.count] = worker % s.slots
-        int64s_at(s.block_labels, uint64(s.count + 1))[s.count] = place
+        int64s_at(s.block_slots, s.room)[uint64(s.count)] = worker % s.slots
+        int64s_at(s.block_labels, s.room)[uint64(s.count)] = place
         s.count += 1
     s.importance = max(s.importance, importance)
 
@@ -170,8 +171,9 @@ class Memory:
         """
         ends = np.flatnonzero(np.diff(batch.group, append=batch.group[-1:] + 1)) + 1
         largest = int(np.diff(ends, prepend=0).max(initial=1))
-        for name in _GROWING:
-            if len(self.record.targets.get(name, ())) < largest:
+        if self.record["room"] < largest:
+            self.record["room"] = largest + largest // 4
+            for name in _GROWING:
                 self.record[name] = np.zeros(largest + largest // 4, np.int64)
         self.record["count"], self.record["truth"], self.record["importance"] = 0, -1, 0
         if learn and self.record["passes"] > 1 and not self.record["crossfit"]:

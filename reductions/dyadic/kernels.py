@@ -19,6 +19,7 @@ from hutch.core.dyad.linear import loss_slope
 from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
 from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
 from hutch.reductions.dyadic.plain_posterior import train_posterior_plainly
@@ -355,13 +356,14 @@ def _report_step(state, e, deviation):
 def _look_again(layer, example, offset):
     """Report the prediction after a step that decayed weights too."""
     e = example_of(example)
-    raw, loss, other = e.raw, e.loss, rival_offset(offset)
+    outcome, other = outcome_of(e), rival_offset(offset)
     call(layer_of(layer).predict, layer, example, UNLABELED, _1, first_of(offset))
-    e.updated = e.raw
+    updated = e.raw
     if other >= 0:
         call(layer_of(layer).predict, layer, example, UNLABELED, _1, uint64(other))
-        e.updated += e.base - e.raw
-    e.raw, e.loss = raw, loss
+        updated += e.base - e.raw
+    put_back(e, outcome)
+    e.updated = updated
 
 
 @helper

@@ -35,6 +35,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import show, shown_by
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 from hutch.reductions.active.rules import merand48
@@ -165,7 +166,7 @@ def _round(layer, example, label, importance, offset, turn, learning):
     """Predict, or learn, with the latent weights of one side as numbers."""
     state, e = low_rank_of(layer), example_of(example)
     shared = shared_of(e.shared)
-    namespaces, indices, values, length, multiplier = e.namespaces, e.indices, e.values, e.length, shared.multiplier
+    read, length, multiplier = shown_by(e), e.length, shared.multiplier
     made, room = _make(state, layer, e, offset, turn, learning)
     if _build(state, e, room, made, turn):
         shared.multiplier = uint64(1)  # what stands for indices now are rows
@@ -175,7 +176,7 @@ def _round(layer, example, label, importance, offset, turn, learning):
         prediction = predict_next(layer, example, label, importance, offset)
     shared.multiplier = multiplier
     e.features -= e.length - length
-    e.namespaces, e.indices, e.values, e.length = namespaces, indices, values, length
+    show(e, read)
     return prediction
 
 

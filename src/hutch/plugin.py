@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hutch.core.kernel.abi import kernel as kernel
     from hutch.core.kernel.abi import layer_of as layer_of
     from hutch.core.kernel.abi import learn_next as learn_next
+    from hutch.core.kernel.abi import learn_predicted_next as learn_predicted_next
     from hutch.core.kernel.abi import loss_kernel as loss_kernel
     from hutch.core.kernel.abi import loss_of as loss_of
     from hutch.core.kernel.abi import predict_many_next as predict_many_next
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from hutch.core.kernel.abi import submodel as submodel
     from hutch.core.kernel.abi import uint32s_at as uint32s_at
     from hutch.core.kernel.cache import compiled as compiled
+    from hutch.core.kernel.checked import check as check
     from hutch.core.kernel.decision import decision_of as decision_of
     from hutch.core.kernel.decision import ranked_of as ranked_of
     from hutch.core.kernel.decision import show_action as show_action
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
     from hutch.core.kernel.passing import pass_importance_to as pass_importance_to
     from hutch.core.kernel.passing import pass_sensitivity as pass_sensitivity
     from hutch.core.kernel.record import Record as Record
+    from hutch.core.kernel.shown import outcome_of as outcome_of
+    from hutch.core.kernel.shown import put_back as put_back
     from hutch.core.loss.losses import Loss as Loss
     from hutch.core.loss.losses import LossChoice as LossChoice
     from hutch.core.loss.losses import LossLabels as LossLabels
@@ -106,14 +110,16 @@ _HOMES = {
     "hutch.core.hooks": "hookimpl",
     "hutch.core.kernel.abi": (
         "EXAMPLE UNLABELED array_at call call_loss example_of float32s_at float64s_at importance_to_next int64s_at "
-        "kernel layer_of learn_next loss_kernel loss_of predict_many_next predict_next record_of sensitivity_next "
-        "shared_of state_of submodel uint32s_at"
+        "kernel layer_of learn_next learn_predicted_next loss_kernel loss_of predict_many_next predict_next record_of "
+        "sensitivity_next shared_of state_of submodel uint32s_at"
     ),
     "hutch.core.kernel.cache": "compiled",
+    "hutch.core.kernel.checked": "check",
     "hutch.core.kernel.decision": "decision_of ranked_of show_action sort_actions values_of",
     "hutch.core.kernel.decorators": "helper inlined intrinsic",
     "hutch.core.kernel.passing": "pass_importance_to pass_sensitivity",
     "hutch.core.kernel.record": "Record",
+    "hutch.core.kernel.shown": "outcome_of put_back",
     "hutch.core.loss.losses": "Loss LossChoice LossLabels LossParameter",
     "hutch.core.parameters": "ExampleValue Parameters Within",
     "hutch.core.run.progress": "ProgressEvent",
