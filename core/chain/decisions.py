@@ -216,15 +216,16 @@ def _write_outputs(s, r, d, e, row, stop):
     """Write what the chain said of a decision; a shared line has no prediction."""
     predictions, raw = float32s_at(r.predictions, r.size), float32s_at(r.raw, r.size)
     losses, places = float32s_at(r.losses, r.size), uint32s_at(s.ranked, r.size)
-    ranked, values = ranked_of(d), values_of(d)
     first = stop - d.count
     if s.kind == uint64(CLASSES):
+        ranked, values = uint32s_at(d.ranked, r.classes), float32s_at(d.values, r.classes)
         scores, places = float32s_at(r.scores, r.size * r.classes), uint32s_at(s.ranked, r.size * r.classes)
         for k in range(r.classes):
             places[row * r.classes + k] = ranked[k]
             scores[row * r.classes + uint64(ranked[k])] = values[k]
         predictions[row], raw[row], losses[row] = np.float32(ranked[0]) + np.float32(1), e.raw, e.loss
         return
+    ranked, values = ranked_of(d), values_of(d)
     predictions[row] = raw[row] = np.float32(np.nan)
     for k in range(d.count):
         places[first + k], predictions[first + uint64(ranked[k])] = ranked[k], values[k]
