@@ -11,7 +11,8 @@ HutchError                  exit status 1: the run failed
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class HutchError(Exception):
@@ -60,8 +61,51 @@ def at(source: str, line: int | None, column: int | None, text: str) -> str:
     >>> at("chain.yaml", 4, 7, "unknown key")
     'chain.yaml:4:7: unknown key'
     """
-    place = ":".join(str(part) for part in (source, line, column) if part is not None)
+    place = ":".join(str(part) for part in (source, line, column) if part not in (None, ""))
     return f"{place}: {text}" if place else text
+
+
+class Problem(DataError):
+    """A place in data that is wrong, as readers find it: they know lines, and `reading` knows the source.
+
+    Args:
+        text: what, got, wanted.
+        line, column: counted from 1; None: the whole source.
+
+    >>> with reading("votes.csv"):
+    ...     raise Problem("the task is empty", 3, 5)
+    Traceback (most recent call last):
+    hutch.core.errors.Problem: votes.csv:3:5: the task is empty
+    """
+
+    source = ""
+
+    def __init__(self, text: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(text, line, column)
+        self.text, self.line, self.column = text, line, column
+
+    def __str__(self) -> str:
+        return at(self.source, self.line, self.column, self.text)
+
+
+@contextmanager
+def reading(source: str) -> Iterator[None]:
+    """Say of problems in here that they lie in a source, unless they lie in a part of it that has a name.
+
+    Args:
+        source: its name in messages.
+
+    Raises:
+        Problem: as it was raised, with the source.
+        ConfigError: columns that the source lacks, likewise.
+    """
+    try:
+        yield
+    except Problem as problem:
+        problem.source = problem.source or source
+        raise
+    except ConfigError as error:
+        raise ConfigError(at(source, None, None, str(error))) from None
 
 
 def shortened(text: str, most: int = 40) -> str:

@@ -30,7 +30,7 @@ from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.roles import FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
-from hutch.core.errors import DataError, HutchError, at
+from hutch.core.errors import DataError, HutchError, at, reading
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
 from hutch.core.text.hashing import PADDING, hash_namespace
@@ -114,7 +114,8 @@ class TableReader:
         self._given = given or {}
         roles = _without_index(Roles.of(columns), schema)
         names = list(schema.names)
-        refuse_twice(names, source)
+        with reading(source):
+            refuse_twice(names)
         self._classes = class_names(roles.classes, options.label)
         self._roles = {role: roles.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
         self._categorical = {position_of("columns.categorical", str(name), names) for name in roles.categorical}

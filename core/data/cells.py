@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, read_chunks
 from hutch.core.data.roles import refuse_twice
-from hutch.core.errors import DataError, at, counted
+from hutch.core.errors import Problem, counted, reading
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import inlined
 from hutch.core.kernel.raw_bytes import byte_at
@@ -161,7 +161,7 @@ class Records:
     """Records of the same number of cells.
 
     Attributes:
-        source: the file's name in messages.
+        source: the file's name in messages; empty for a text in memory.
         clean: uint8, the cells' bytes, each cell followed by a blank.
         cells: int64, where in `clean` each cell begins and ends, record by record.
         width: cells per record.
@@ -194,11 +194,6 @@ class Records:
         columns = [[cell.decode(errors=errors) for cell in self.column(k)] for k in range(self.width)]
         return map(list, zip(*columns, strict=True))
 
-    def place(self, data: bytes, record: int, column: int) -> tuple[int, int]:
-        """Line and column at which a cell begins; `data` is the whole text."""
-        begin = self.start + int(self.bounds(column)[0][record])
-        return place_of(data, begin, int(self.lines[0]) - data.count(b"\n", 0, self.start))
-
     def after(self, count: int) -> "Records":
         """All records but the first ones."""
         return replace(self, cells=self.cells[2 * count * self.width :], lines=self.lines[count:])
@@ -209,32 +204,31 @@ def place_of(data: bytes, at_byte: int, first_line: int) -> tuple[int, int]:
     return first_line + data.count(b"\n", 0, at_byte), at_byte - data.rfind(b"\n", 0, at_byte)
 
 
-def refuse_nul(data: bytes, source: str, first_line: int) -> None:
+def refuse_nul(data: bytes, first_line: int) -> None:
     """Refuse a text that holds NUL bytes; no text does, but UTF-16 and binary files do.
 
     Raises:
-        DataError: it names the first.
+        Problem: it names the first.
     """
     if (found := data.find(0)) >= 0:
-        raise DataError(at(source, *place_of(data, found, first_line), "got a NUL byte, wanted text in UTF-8"))
+        raise Problem("got a NUL byte, wanted text in UTF-8", *place_of(data, found, first_line))
 
 
 def names_of(header: Records) -> list[str]:
     """The names in the first record.
 
     Raises:
-        DataError: they are not UTF-8, two are the same, or one holds the end of a line that has no line feed.
+        Problem: they are not UTF-8, two are the same, or one holds the end of a line that has no line feed.
     """
     line = int(header.lines[0])
     try:
         names = next(replace(header, lines=header.lines[:1]).rows())
     except UnicodeDecodeError as error:
         got = f"the header is not UTF-8 (byte {error.object[error.start]:#04x})"
-        raise DataError(at(header.source, line, None, f"{got}, wanted CSV in UTF-8")) from None
+        raise Problem(f"{got}, wanted CSV in UTF-8", line) from None
     if any("\r" in name.replace("\r\n", "") for name in names):
-        text = "got a carriage return within the header, wanted lines that end with a line feed"
-        raise DataError(at(header.source, line, None, text))
-    refuse_twice(names, header.source, line)
+        raise Problem("got a carriage return within the header, wanted lines that end with a line feed", line)
+    refuse_twice(names, line)
     return names
 
 
@@ -243,18 +237,18 @@ def first_rows(data: bytes, delimiter: str, most: int) -> list[list[str]]:
     return _Split(data, delimiter).rows(most)
 
 
-def first_record(data: bytes, delimiter: str, source: str, line: int) -> tuple[list[str], int]:
+def first_record(data: bytes, delimiter: str, line: int) -> tuple[list[str], int]:
     """The cells of the record that a text begins with, and how many bytes it has, its line feed included.
 
     Raises:
-        DataError: a malformed cell, or no end within 1 MiB; the text begins on line `line` of its source.
+        Problem: a malformed cell, or no end within 1 MiB; the text begins on line `line` of its source.
     """
     head = data[:_LONGEST_FIRST]
     found = _Split(head, delimiter)
     if len(head) < len(data) and (not len(found.widths) or (len(found.widths) == 1 and found.used == len(head))):
-        raise DataError(at(source, line, None, "got a first line of more than 1 MiB, wanted a header or a row"))
+        raise Problem("got a first line of more than 1 MiB, wanted a header or a row", line)
     if not len(found.widths):
-        raise DataError(at(source, *place_of(data, found.place, line), PROBLEMS[found.status]))
+        raise Problem(PROBLEMS[found.status], *place_of(data, found.place, line))
     end = data.find(b"\n", found.cells[2 * int(found.widths[0]) - 1])
     return found.rows(1)[0], end + 1 if end >= 0 else len(data)
 
@@ -273,23 +267,20 @@ def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LI
     return _records(_of_chunks(path, longest_line), delimiter, 1, 0, longest_line)
 
 
-def records_in(
-    data: bytes, delimiter: str, source: str, start: int = 0, line: int = 1, width: int = 0
-) -> Iterator[Records]:
+def records_in(data: bytes, delimiter: str, start: int = 0, line: int = 1, width: int = 0) -> Iterator[Records]:
     """The records of a text in memory, some of them at a time.
 
     Args:
         data: the text.
         delimiter: one byte.
-        source: what messages call it.
         start: the byte at which the records begin.
         line: the number of the line there.
         width: cells of a record; 0: as many as the first one has.
 
     Raises:
-        DataError: as of `read_records`.
+        Problem: as `read_records`, without a source.
     """
-    return _records(_of_memory(data, start, source), delimiter, line, start, LONGEST_LINE, width)
+    return _records(_of_memory(data, start), delimiter, line, start, LONGEST_LINE, width)
 
 
 def _of_chunks(path: str, longest_line: int) -> Iterator[tuple[str, bytes]]:
@@ -299,10 +290,10 @@ def _of_chunks(path: str, longest_line: int) -> Iterator[tuple[str, bytes]]:
         mark = b""
 
 
-def _of_memory(data: bytes, start: int, source: str) -> Iterator[tuple[str, bytes]]:
+def _of_memory(data: bytes, start: int) -> Iterator[tuple[str, bytes]]:
     while start < len(data):
         stop = data.find(b"\n", start + CHUNK_BYTES) + 1 or len(data)
-        yield source, data[start:stop]
+        yield "", data[start:stop]
         start = stop
 
 
@@ -312,23 +303,25 @@ def _records(
     """The records of pieces of whole lines, each with its source; a quoted cell may go on in the next piece."""
     left, source, unclosed, place = b"", "", False, 0
     for source, piece in pieces:
-        if len(left) > longest_line:
-            raise DataError(at(source, *place_of(left, place, line), f"{PROBLEMS[UNCLOSED]} in {longest_line} bytes"))
-        data = left + piece
-        refuse_nul(data, source, line)
-        found = _Split(data, delimiter)
-        if found.status == TRAILING:
-            raise DataError(at(source, *place_of(data, found.place, line), PROBLEMS[TRAILING]))
-        widths, lines = found.widths, found.lines + line
-        width = width or (int(widths[0]) if len(widths) else 0)
-        if (widths != width).any():
-            bad = int(np.argmax(widths != width))
-            problem = f"got {counted(int(widths[bad]), 'field')}, wanted {width} as in the first line"
-            raise DataError(at(source, int(lines[bad]), 1, problem))
+        with reading(source):
+            if len(left) > longest_line:
+                raise Problem(f"{PROBLEMS[UNCLOSED]} in {longest_line} bytes", *place_of(left, place, line))
+            data = left + piece
+            refuse_nul(data, line)
+            found = _Split(data, delimiter)
+            if found.status == TRAILING:
+                raise Problem(PROBLEMS[TRAILING], *place_of(data, found.place, line))
+            widths, lines = found.widths, found.lines + line
+            width = width or (int(widths[0]) if len(widths) else 0)
+            if (widths != width).any():
+                bad = int(np.argmax(widths != width))
+                got = counted(int(widths[bad]), "field")
+                raise Problem(f"got {got}, wanted {width} as in the first line", int(lines[bad]), 1)
         if len(lines):
             yield Records(source, found.clean, found.cells, width, lines, start)
         unclosed = found.status == UNCLOSED
         left, place = data[found.used :], found.place - found.used
         line, start = line + found.lines_used, start + found.used
     if unclosed:
-        raise DataError(at(source, *place_of(left, place, line), PROBLEMS[UNCLOSED]))
+        with reading(source):
+            raise Problem(PROBLEMS[UNCLOSED], *place_of(left, place, line))

@@ -26,6 +26,11 @@ CHUNK_BYTES = 1 << 21
 Source = str | os.PathLike[str]
 
 
+def source_name(source: Source) -> str:
+    """What messages call a source."""
+    return "<stdin>" if str(source) == "-" else str(source)
+
+
 class TooLong(DataError):
     """A line, or what is made of it, does not fit into memory, or into the share that it may take.
 

@@ -15,9 +15,9 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles, column_errors_at
+from hutch.core.data.roles import Roles
 from hutch.core.data.words import hash_words, with_words
-from hutch.core.errors import DataError, at, shortened
+from hutch.core.errors import DataError, at, reading, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
@@ -187,7 +187,7 @@ def read_csv(
     reader: CsvReader | None = None
     for records in read_records(path, delimiter, options.longest_line):
         if reader is None:
-            with column_errors_at(records.source):
+            with reading(records.source):
                 reader = CsvReader(names_of(records), options, columns, records.source)
             records = records.after(1)
         if len(records):

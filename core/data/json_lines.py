@@ -9,12 +9,12 @@ from typing import Any, Never
 
 from hutch.core.batch import Batch
 from hutch.core.data.chunks import read_chunks
-from hutch.core.data.records import reader_of
 from hutch.core.data.roles import REST, Roles
+from hutch.core.data.sources import reader_of
 from hutch.core.errors import DataError, at, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import NO_TEXT, half_pair
-from hutch.core.text.parser import ParserOptions
+from hutch.core.text.parser import LONGEST_LINE, ParserOptions
 
 _ROWS = 1 << 12
 _WANTED = 'an object such as {"label": 1, "age": 37, "user": {"city": "Oslo"}}'
@@ -25,7 +25,7 @@ def _refuse(constant: str) -> Never:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-def json_objects(path: str, longest_line: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_objects(path: str, longest_line: int = LONGEST_LINE) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, each with the number of its line; empty lines are left out.
 
     Args:

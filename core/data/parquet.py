@@ -7,8 +7,8 @@ from typing import Any
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.places import opened_anywhere
-from hutch.core.data.roles import Roles, column_errors_at
-from hutch.core.errors import DataError, at
+from hutch.core.data.roles import Roles
+from hutch.core.errors import DataError, at, reading
 from hutch.core.hooks import hookimpl
 from hutch.core.text.parser import ParserOptions
 
@@ -33,7 +33,7 @@ def read_parquet(
 
     try:
         with ParquetFile(opened_anywhere(path)) as file:
-            with column_errors_at(path):
+            with reading(path):
                 reader = table_reader(file.schema_arrow, options, columns, path)
             for record_batch in file.iter_batches():
                 record_batch.validate(full=True)

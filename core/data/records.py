@@ -1,7 +1,6 @@
 """Records, `{"label": 1, "user": {"age": 37, "city": "Oslo"}}`, as batches: each name is hashed once per batch."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -28,7 +27,6 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
-_ROWS = 1 << 13
 _CHOICE = ("class", "cost", "probability")
 _POLICY = "policy"
 """The class that a policy chooses which is to be evaluated."""
@@ -259,35 +257,3 @@ def _bytes(tag: Any) -> bytes:
     if tag is None:
         return b""
     return tag if isinstance(tag, bytes) else str(tag).encode()
-
-
-def reader_of(options: ParserOptions) -> type[RecordReader]:
-    """The reader of records with labels of this kind."""
-    if options.label not in ("action_costs", "logged_action"):
-        return RecordReader
-    from hutch.core.data.decisions import DecisionReader
-
-    return DecisionReader
-
-
-def record_batches(
-    records: Iterable[Mapping[str, Any]],
-    options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None = None,
-    source: str = "<records>",
-) -> Iterator[Batch]:
-    """Batches of records.
-
-    Args:
-        records: each maps namespaces to features (a mapping of names to numbers or words, a list of names, or one
-            name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group.
-        options: how names are hashed, and the kind of the labels.
-        columns: under which keys these lie, if not under their own names.
-        source: what messages call the records.
-
-    Raises:
-        DataError: a record or a value that cannot be used.
-    """
-    reader, left = reader_of(options)(options, columns, source), iter(records)
-    while piece := list(islice(left, _ROWS)):
-        yield reader.batch(piece)

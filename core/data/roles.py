@@ -1,11 +1,10 @@
 """What each column of a table, or each key of a record, stands for."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
-from hutch.core.errors import ConfigError, DataError, at, did_you_mean
+from hutch.core.errors import ConfigError, Problem, did_you_mean
 
 REST = "*"
 """Stands for all columns that nothing else names."""
@@ -151,28 +150,19 @@ class _Optional(Roles):
         return super().position(role, names)
 
 
-@contextmanager
-def column_errors_at(source: str) -> Iterator[None]:
-    """Let errors about columns begin with the source that has, or lacks, them."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(at(source, None, None, str(error))) from None
-
-
-def refuse_twice(names: Sequence[str], source: str, line: int | None = None) -> None:
+def refuse_twice(names: Sequence[str], line: int | None = None) -> None:
     """Refuse columns of the same name.
 
     Raises:
-        DataError: two have one; with the line of the header.
+        Problem: two have one; with the line of the header.
 
-    >>> refuse_twice(["age", "city", "age"], "a.csv", 1)
+    >>> refuse_twice(["age", "city", "age"], 1)
     Traceback (most recent call last):
-    hutch.core.errors.DataError: a.csv:1: column 'age' appears twice, wanted names that differ
+    hutch.core.errors.Problem: 1: column 'age' appears twice, wanted names that differ
     """
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(at(source, line, None, f"column {twice!r} appears twice, wanted names that differ"))
+        raise Problem(f"column {twice!r} appears twice, wanted names that differ", line)
 
 
 def position_of(path: str, name: str, names: Sequence[str]) -> int:

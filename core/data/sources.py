@@ -7,8 +7,9 @@ from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.arrow import is_dataset, is_table, table_batches, tables_of
+from hutch.core.data.decisions import DecisionReader
 from hutch.core.data.matrix import is_matrix, matrix_batches
-from hutch.core.data.records import record_batches
+from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, warn
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -18,6 +19,7 @@ ACCEPTED = (
     "a table (pandas, polars, duckdb, pyarrow, datasets), or an iterable of batches, lines, dicts or tables"
 )
 _LINES = 1 << 12
+_RECORDS = 1 << 13
 _LABEL_ONLY = re.compile(r"\s*($|[-+]?\.?\d[-+\d.:e]*(\s|$))", re.IGNORECASE)
 
 
@@ -117,3 +119,31 @@ def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: Parser
         told = len(parser.problems.kept)
         if len(batch):
             yield batch
+
+
+def reader_of(options: ParserOptions) -> type[RecordReader]:
+    """The reader of records with labels of this kind."""
+    return DecisionReader if options.label in ("action_costs", "logged_action") else RecordReader
+
+
+def record_batches(
+    records: Iterable[Mapping[str, Any]],
+    options: ParserOptions,
+    columns: Roles | Mapping[str, Any] | None = None,
+    source: str = "<records>",
+) -> Iterator[Batch]:
+    """Batches of records.
+
+    Args:
+        records: each maps namespaces to features (a mapping of names to numbers or words, a list of names, or one
+            name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group.
+        options: how names are hashed, and the kind of the labels.
+        columns: under which keys these lie, if not under their own names.
+        source: what messages call the records.
+
+    Raises:
+        DataError: a record or a value that cannot be used.
+    """
+    reader, left = reader_of(options)(options, columns, source), iter(records)
+    while piece := list(islice(left, _RECORDS)):
+        yield reader.batch(piece)

@@ -14,7 +14,7 @@ from hutch.core.data.assemble import assemble
 from hutch.core.data.cells import refuse_nul
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at, shortened
+from hutch.core.errors import DataError, at, reading, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
@@ -127,7 +127,8 @@ def read_svmlight(
     groups, before = np.zeros(3, np.int64), 0
     for chunk in read_chunks([path], longest_line=options.longest_line):
         data = bytes(chunk.data)
-        refuse_nul(data, chunk.source, before + 1)
+        with reading(chunk.source):
+            refuse_nul(data, before + 1)
         text = np.frombuffer(data.rstrip(b"\n") + b"\n" + bytes(PADDING), np.uint8)
         most, rows = int(np.count_nonzero(text == _COLON)), int(np.count_nonzero(text == _LINE_FEED))
         row_ptr, labels, group = np.zeros(rows + 1, np.int64), np.zeros(rows, np.float32), np.zeros(rows, np.int64)

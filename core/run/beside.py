@@ -15,8 +15,8 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.data.arrow import array_of, texts_of
 from hutch.core.data.cells import read_records
-from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import ending_of
+from hutch.core.data.json_lines import json_objects
 from hutch.core.errors import DataError, UsageError, at
 from hutch.core.run.output import class_names_of
 from hutch.core.run.passes import PassesDone
@@ -93,17 +93,6 @@ def _checked(names: Sequence[str], columns: Columns, source: str) -> None:
             raise DataError(at(source, None, None, f"has a column {name!r} itself, wanted another name for it"))
 
 
-def _text_of(source: str) -> Iterator[str]:
-    """The lines of a text file, line feeds included."""
-    mark = "\ufeff"
-    for chunk in read_chunks([source]):
-        lines = bytes(chunk.data).decode("utf-8", "surrogateescape").removeprefix(mark).split("\n")
-        yield from (f"{line}\n" for line in lines[:-1])
-        if lines[-1]:
-            yield lines[-1]
-        mark = ""
-
-
 def _rows(columns: Columns) -> Iterator[tuple[float | str, ...]]:
     """The values of each example; float32 with as many digits as tell it apart."""
     shown = [[float(str(v)) if v.dtype == np.float32 else v.item() for v in column] for column in columns.values()]
@@ -134,13 +123,11 @@ def _to_tsv(source: str, columns: Columns, file: BinaryIO) -> int:
 
 def _to_json_lines(source: str, columns: Columns, file: BinaryIO) -> int:
     written, values, names = 0, _rows(columns), list(columns)
-    for line in _text_of(source):
-        if line.strip():
-            record = json.loads(line)
-            _checked(list(record), columns, source)
-            found = dict(zip(names, next(values, ()), strict=False))
-            file.write(json.dumps(record | found, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n")
-            written += 1
+    for _, record in json_objects(source):
+        _checked(list(record), columns, source)
+        found = dict(zip(names, next(values, ()), strict=False))
+        file.write(json.dumps(record | found, ensure_ascii=False).encode() + b"\n")
+        written += 1
     return written
 
 

@@ -165,7 +165,7 @@ class OneByOne(Engine, ABC):
     def _one_outputs(self, record: Mapping[str, Any]) -> Outputs:
         outputs = self._one.run(record, False)
         if outputs is None:
-            from hutch.core.data.records import record_batches
+            from hutch.core.data.sources import record_batches
 
             [batch] = record_batches([record], self.parser, self.config.input.columns)
             outputs = self.run_apart(batch, False)

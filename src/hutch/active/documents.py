@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from hutch.core.data.cells import names_of, read_records
-from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import TABLES, ending_of
+from hutch.core.data.json_lines import json_objects
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
-from hutch.core.errors import DataError, UsageError, at, did_you_mean
-from hutch.core.strict_json import loads
+from hutch.core.errors import DataError, UsageError, at, did_you_mean, reading
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _SPECIAL = re.compile(r"[\s:|]+")
@@ -92,32 +91,12 @@ def read_documents(path: str) -> Iterator[Document]:
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(at(path, None, None, f"cannot be read: {error}")) from None
         return
-    texts = _texts(path)
     if ending in (".jsonl", ".ndjson"):
-        number = 0
-        for text in texts:
-            for line in text.removesuffix("\n").split("\n"):
-                number += 1
-                if line.strip():
-                    yield _object(line, path, number)
+        yield from (found for _, found in json_objects(path))
         return
     names: list[str] = []
     for records in read_records(path, "\t" if ending == ".tsv" else ","):
         rows = records.after(0 if names else 1).rows("replace")
-        names = names or names_of(records)
+        with reading(path):
+            names = names or names_of(records)
         yield from (dict(zip(names, row, strict=True)) for row in rows)
-
-
-def _texts(path: str) -> Iterator[str]:
-    """A file as texts of whole lines."""
-    encoding = "utf-8-sig"
-    for chunk in read_chunks([path]):
-        yield bytes(chunk.data).decode(encoding, errors="replace")
-        encoding = "utf-8"
-
-
-def _object(line: str, path: str, number: int) -> Document:
-    found = loads(line, path, number)
-    if not isinstance(found, dict):
-        raise DataError(at(path, number, None, f"got a JSON {type(found).__name__}, wanted an object"))
-    return found

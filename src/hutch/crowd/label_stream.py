@@ -8,8 +8,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import CHUNK_BYTES, Chunks
-from hutch.core.errors import DataError, at
+from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
+from hutch.core.errors import Problem, reading
 from hutch.crowd.data.labels import Labels, from_codes
 from hutch.crowd.data.rows import known_first, recoded
 from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
@@ -54,9 +54,9 @@ def label_blocks(
         labels = from_codes(codes, people, tasks, answers, known, gold=here)
         known = known or labels.classes
         if len(labels.classes) > len(known):
-            new, name = labels.classes[len(known)], "<stdin>" if str(path) == "-" else str(path)
-            text = f"got label {new!r}, wanted one of {', '.join(known)}; a stream must know its classes: --classes"
-            raise DataError(at(name, None, None, text))
+            text = f"got label {labels.classes[len(known)]!r}, wanted one of {', '.join(known)}"
+            with reading(source_name(path)):
+                raise Problem(f"{text}; a stream must know its classes: --classes")
         yield labels
 
 
@@ -67,16 +67,16 @@ def _pieces(path: str | Path, chunk_bytes: int, columns: Columns, problems: Prob
     for chunk in Chunks([path], chunk_bytes):
         data = bytes(chunk.data)
         lines, start, first = data.count(b"\n"), 0, line
-        if reader is None:
-            if is_json(data):
-                text = "got JSON or an archive, wanted a table of labels; leave out --stream"
-                raise DataError(at(chunk.source, None, None, text))
-            reader = sheet_reader(data, chunk.source, columns)
+        with reading(chunk.source):
             if reader is None:
-                line += lines
-                continue
-            start, first = reader.start, line + reader.line - 1
-        piece = reader.read(data, start, first, chunk.source)
+                if is_json(data):
+                    raise Problem("got JSON or an archive, wanted a table of labels; leave out --stream")
+                reader = sheet_reader(data, columns)
+                if reader is None:
+                    line += lines
+                    continue
+                start, first = reader.start, line + reader.line - 1
+            piece = reader.read(data, start, first)
         problems.extend(piece.problems)
         yield piece
         line += lines

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups, shared_rows, whole_groups
 from hutch.core.chain.reduction import Labels
-from hutch.core.data.records import record_batches
+from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.net.application import JSON

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hutch.core.data.one_record import RecordFiller
-from hutch.core.data.records import record_batches
+from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError
 from hutch.core.text.parser import ParserOptions
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from hutch.core.data.chunks import Chunks
-from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.errors import Problem, did_you_mean, reading
 from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows
 from hutch.crowd.exports.found import Columns
 from hutch.crowd.exports.headers import HEADERS, key_of
@@ -26,22 +26,23 @@ def beside_workers(path: str | Path, column: str, columns: str | None = None) ->
         columns: as in `read_labels`; only the worker's counts.
 
     Raises:
-        DataError: the file cannot be read, or a place in it is wrong.
+        DataError: the file cannot be read.
+        Problem: a place in it is wrong.
     """
     if str(path) == "-":
         return None
     pieces = (bytes(chunk.data) for chunk in Chunks([path]))
     data = next(pieces, b"")
-    first = None if is_json(data) else first_line(data, str(path), 3)
+    first = None if is_json(data) else first_line(data, 3)
     keys = [key_of(field) for field in first.fields] if first else []
     named = Columns.of(columns).worker
     if not first or column not in keys or not (named in first.fields or HEADERS["worker"].intersection(keys)):
         return None
     data += b"".join(pieces)
-    worker = first.fields.index(named) if named else only_column(first.fields, "worker", str(path), first.line)
-    places = np.array([worker, only_column(first.fields, column, str(path), first.line)])
+    worker = first.fields.index(named) if named else only_column(first.fields, "worker", first.line)
+    places = np.array([worker, only_column(first.fields, column, first.line)])
     layout = Layout(first.separator, places, len(first.fields))
-    return read_rows(data, first.rows, first.rows_line, layout, str(path), ("worker", column), ("worker",))
+    return read_rows(data, first.rows, first.rows_line, layout, ("worker", column), ("worker",))
 
 
 def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str, ...]:
@@ -54,18 +55,19 @@ def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str
     Raises:
         DataError: a kind is unknown, or a worker has two.
     """
-    rows = beside_workers(path, "kind", columns)
-    if rows is None:
-        return ()
     from glob import escape  # not at the top: hardly any file has kinds
 
-    codes, (workers, kinds) = rows.codes, rows.names
-    found: dict[str, bool] = {}
-    for worker, kind in sorted(set(map(tuple, codes.tolist()))):
-        name, known = workers[worker], kinds[kind].lower()
-        if known not in REFERENCE + JUDGE:
-            wanted = f"wanted one of {', '.join(REFERENCE + JUDGE)}; {did_you_mean(known, REFERENCE + JUDGE)}"
-            raise DataError(at(str(path), None, None, f"kind of worker {name!r}: got {kinds[kind]!r}, {wanted}"))
-        if found.setdefault(name, known in REFERENCE) != (known in REFERENCE):
-            raise DataError(at(str(path), None, None, f"kind of worker {name!r}: got two kinds, wanted one"))
+    with reading(str(path)):
+        rows = beside_workers(path, "kind", columns)
+        if rows is None:
+            return ()
+        codes, (workers, kinds) = rows.codes, rows.names
+        found: dict[str, bool] = {}
+        for worker, kind in sorted(set(map(tuple, codes.tolist()))):
+            name, known = workers[worker], kinds[kind].lower()
+            if known not in REFERENCE + JUDGE:
+                wanted = f"wanted one of {', '.join(REFERENCE + JUDGE)}; {did_you_mean(known, REFERENCE + JUDGE)}"
+                raise Problem(f"kind of worker {name!r}: got {kinds[kind]!r}, {wanted}")
+            if found.setdefault(name, known in REFERENCE) != (known in REFERENCE):
+                raise Problem(f"kind of worker {name!r}: got two kinds, wanted one")
     return tuple(escape(name) for name, person in found.items() if person)

@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import Chunks
-from hutch.core.errors import DataError, at
+from hutch.core.data.chunks import Chunks, source_name
+from hutch.core.errors import Problem, reading
 from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
 from hutch.crowd.data.rows import known_first, read_table, recoded
 from hutch.crowd.data.sheets import sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.headers import may_be_header
-from hutch.crowd.exports.json_export import is_json, read_json
+from hutch.crowd.exports.json_export import is_json
+from hutch.crowd.exports.tools import read_json
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
@@ -251,15 +252,16 @@ def read_labels(
         UsageError: `columns` is not understood.
     """
     wanted = Columns.of(columns)
-    data, name = _read(path)
-    if is_json(data):
-        tool, found = read_json(data, name, wanted)
-        truth = {**found.gold, **(gold or {})}
-        return replace(from_triples(found.triples, classes, workers, truth), problems=found.problems, form=tool)
-    reader = sheet_reader(data, name, wanted)
-    if reader is None:
-        return from_triples((), classes, workers, gold)
-    piece = reader.read(data, reader.start, reader.line, name)
+    with reading(source_name(path)):
+        data = _read(path)
+        if is_json(data):
+            tool, found = read_json(data, source_name(path), wanted)
+            truth = {**found.gold, **(gold or {})}
+            return replace(from_triples(found.triples, classes, workers, truth), problems=found.problems, form=tool)
+        reader = sheet_reader(data, wanted)
+        if reader is None:
+            return from_triples((), classes, workers, gold)
+        piece = reader.read(data, reader.start, reader.line)
     del data
     truth = {**piece.gold, **(gold or {})}
     people, tasks, answers = piece.names
@@ -273,22 +275,22 @@ def read_gold(path: str | Path) -> dict[str, str]:
     Raises:
         DataError: the file cannot be read, a place in it is wrong, or a task has two different classes.
     """
-    data, name = _read(path)
-    codes, (tasks, labels) = read_table(data, name, ("task", "label"))
-    gold: dict[str, str] = {}
-    for task, label in codes.tolist():
-        if gold.setdefault(tasks[task], labels[label]) != labels[label]:
-            text = f"gold of task {tasks[task]!r}: got both {gold[tasks[task]]!r} and {labels[label]!r}, wanted one"
-            raise DataError(at(name, None, None, text))
+    with reading(source_name(path)):
+        codes, (tasks, labels) = read_table(_read(path), ("task", "label"))
+        gold: dict[str, str] = {}
+        for task, label in codes.tolist():
+            if gold.setdefault(tasks[task], labels[label]) != labels[label]:
+                got = f"got both {gold[tasks[task]]!r} and {labels[label]!r}"
+                raise Problem(f"gold of task {tasks[task]!r}: {got}, wanted one")
     return gold
 
 
-def _read(path: str | Path) -> tuple[bytes, str]:
-    """The whole content of a source, unpacked, and its name in messages."""
-    data, name = b"".join(bytes(chunk.data) for chunk in Chunks([path])), "<stdin>" if str(path) == "-" else str(path)
+def _read(path: str | Path) -> bytes:
+    """The whole content of a source, unpacked."""
+    data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as spreadsheets save what they call Unicode
         try:
             data = data.decode("utf-16").encode()
         except UnicodeError as error:
-            raise DataError(at(name, None, None, f"got UTF-16 that cannot be read ({error})")) from None
-    return data, name
+            raise Problem(f"got UTF-16 that cannot be read ({error})") from None
+    return data

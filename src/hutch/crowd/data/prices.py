@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.core.errors import DataError, at
+from hutch.core.errors import Problem, reading
 from hutch.crowd.data.kinds import beside_workers
 
 
@@ -19,14 +19,15 @@ def read_prices(path: str | Path, columns: str | None = None) -> dict[str, float
     Raises:
         DataError: a price is not a number above 0.
     """
-    rows = beside_workers(path, "price", columns)
-    if rows is None:
-        return {}
-    workers, prices = rows.names
-    values = np.array([_value(text) for text in prices])
-    if len(wrong := np.flatnonzero(~(np.isfinite(values) & (values > 0)))):
-        place, text = rows.place(1, int(wrong[0])), prices[wrong[0]]
-        raise DataError(at(str(path), *place, f"price: got {text!r}, wanted a number above 0"))
+    with reading(str(path)):
+        rows = beside_workers(path, "price", columns)
+        if rows is None:
+            return {}
+        workers, prices = rows.names
+        values = np.array([_value(text) for text in prices])
+        if len(wrong := np.flatnonzero(~(np.isfinite(values) & (values > 0)))):
+            text = prices[wrong[0]]
+            raise Problem(f"price: got {text!r}, wanted a number above 0", *rows.place(1, int(wrong[0])))
     totals = np.bincount(rows.codes[:, 0], values[rows.codes[:, 1]], len(workers))
     counts = np.bincount(rows.codes[:, 0], minlength=len(workers))
     return dict(zip(workers, (totals / counts).tolist(), strict=True))

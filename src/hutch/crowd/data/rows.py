@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.cells import BYTE_ORDER_MARK, Records, first_record, place_of, records_in
-from hutch.core.errors import DataError, at, counted, did_you_mean
+from hutch.core.errors import Problem, counted, did_you_mean
 from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
 from hutch.crowd.exports.headers import key_of, places_of
@@ -70,12 +70,11 @@ class FirstLine:
     rows_line: int
 
 
-def first_line(data: bytes, name: str, roles: int) -> FirstLine | None:
+def first_line(data: bytes, roles: int) -> FirstLine | None:
     """The first line of a text; None for a blank one.
 
     Args:
         data: the text, UTF-8.
-        name: what errors call it.
         roles: a line with so many fields between tabs is separated by them, one between semicolons likewise if there
             are fewer commas, any other by commas. Spreadsheets also write `sep=;` above it.
     """
@@ -91,19 +90,16 @@ def first_line(data: bytes, name: str, roles: int) -> FirstLine | None:
     if told:
         separator = told[1].decode()
     line = data.count(b"\n", 0, first.start()) + 1
-    fields, size = first_record(data[first.start() :], separator, name, line)
+    fields, size = first_record(data[first.start() :], separator, line)
     rows = first.start() + size
     return FirstLine(fields, separator, line, first.start(), rows, line + data.count(b"\n", first.start(), rows))
 
 
-def read_table(
-    data: bytes, name: str, roles: Sequence[str], optional: str = ""
-) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
+def read_table(data: bytes, roles: Sequence[str], optional: str = "") -> tuple[NDArray[np.int32], list[Sequence[str]]]:
     """Code the wanted columns of a separated text.
 
     Args:
         data: the text, UTF-8.
-        name: what errors call it.
         roles: the columns wanted, in the order in which they stand when no header names them.
         optional: the role that may be empty.
 
@@ -111,21 +107,21 @@ def read_table(
         codes (rows, roles) and the distinct names of each role.
 
     Raises:
-        DataError: `name:line:column: what, got, wanted`.
+        Problem: a place in it is wrong.
     """
-    first = first_line(data, name, len(roles))
+    first = first_line(data, len(roles))
     if first is None:
         return np.zeros((0, len(roles)), np.int32), [() for _ in roles]
-    columns, is_header = _columns(first.fields, roles, name, first.line)
+    columns, is_header = _columns(first.fields, roles, first.line)
     start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
     header = tuple(first.fields[place] for place in columns.tolist()) if is_header else ()
     layout = Layout(first.separator, columns, len(first.fields), header)
-    rows = read_rows(data, start, line, layout, name, roles, {optional})
+    rows = read_rows(data, start, line, layout, roles, {optional})
     return rows.codes, rows.names
 
 
 def read_rows(
-    data: bytes, start: int, line: int, layout: Layout, name: str, roles: Sequence[str], optional: Collection[str] = ()
+    data: bytes, start: int, line: int, layout: Layout, roles: Sequence[str], optional: Collection[str] = ()
 ) -> Rows:
     """Code the rows of a text.
 
@@ -134,40 +130,38 @@ def read_rows(
         start: the byte at which the rows begin.
         line: the number of the line there.
         layout: of the rows.
-        name: what errors call the text.
         roles: names of the layout's columns.
         optional: those that may be empty.
 
     Raises:
-        DataError: `name:line:column: what, got, wanted`.
+        Problem: a place in it is wrong.
     """
+
+    def place(byte: int) -> tuple[int, int]:
+        return place_of(data, byte, line - data.count(b"\n", 0, start))
+
     rows = data.count(b"\n", start) + 1
     codes, coders, read = np.empty((rows, len(roles)), np.int32), [Coder(rows, len(data) - start) for _ in roles], 0
     needed = [role for role, wanted in enumerate(roles) if wanted not in optional]
-    for records in records_in(data, layout.separator, name, start, line, layout.width):
+    for records in records_in(data, layout.separator, start, line, layout.width):
         bounds = [records.bounds(column) for column in layout.columns.tolist()]
         empty = np.array([bounds[role][0] == bounds[role][1] for role in needed])
         if empty.any():
             row = int(np.argmax(empty.any(axis=0)))
             role = needed[int(np.argmax(empty[:, row]))]
-            place = records.place(data, row, int(layout.columns[role]))
-            raise DataError(at(name, *place, f"the {roles[role]} is empty"))
+            raise Problem(f"the {roles[role]} is empty", *place(records.start + int(bounds[role][0][row])))
         for role, coder in enumerate(coders):
             codes[read : read + len(records), role] = coder.codes(records, *bounds[role])
         read += len(records)
     names = [coder.names() for coder in coders]
-
-    def place_of_name(role: int, code: int) -> tuple[int, int]:
-        return place_of(data, int(coders[role].places[code]), line - data.count(b"\n", 0, start))
-
     for role, found in enumerate(names):
         if (broken := found.broken()) is not None:
-            raise DataError(at(name, *place_of_name(role, broken), "got bytes that are not UTF-8"))
+            raise Problem("got bytes that are not UTF-8", *place(int(coders[role].places[broken])))
     kept: list[Sequence[str]] = [
         each if role == "task" else list(each) for role, each in zip(roles, names, strict=True)
     ]
-    found_rows = Rows(codes[:read], kept, place_of_name)
-    _refuse_header(found_rows, layout.header, name)
+    found_rows = Rows(codes[:read], kept, lambda role, code: place(int(coders[role].places[code])))
+    _refuse_header(found_rows, layout.header)
     return found_rows
 
 
@@ -202,29 +196,28 @@ class Coder:
         return Names(self._offsets[: self._count + 1], self._text[: self._offsets[self._count]])
 
 
-def _refuse_header(rows: Rows, header: Sequence[str], source: str) -> None:
+def _refuse_header(rows: Rows, header: Sequence[str]) -> None:
     """See that no row is the header once more, as where files are joined.
 
     Raises:
-        DataError: one is; with its line.
+        Problem: one is; with its line.
     """
     if not header or any(name not in known for name, known in zip(header, rows.names, strict=True)):
         return
     again = [known.index(name) for name, known in zip(header, rows.names, strict=True)]
     if (rows.codes == again).all(axis=1).any():
         line = max(rows.place(role, code)[0] for role, code in enumerate(again))
-        text = f"got the header once more ({', '.join(header)}), wanted a row; leave this line out"
-        raise DataError(at(source, line, 1, text))
+        raise Problem(f"got the header once more ({', '.join(header)}), wanted a row; leave this line out", line, 1)
 
 
-def _columns(fields: list[str], roles: Sequence[str], name: str, number: int) -> tuple[NDArray[np.int64], bool]:
+def _columns(fields: list[str], roles: Sequence[str], number: int) -> tuple[NDArray[np.int64], bool]:
     """Where each role stands in a row, and whether the first record, on line `number`, is a header."""
     found = {role: places_of(fields, role) for role in roles}
     if sum(bool(places) for places in found.values()) < 2:
         if len(fields) != len(roles):
-            raise DataError(at(name, number, 1, wrong_width(len(fields), roles)))
+            raise Problem(wrong_width(len(fields), roles), number, 1)
         return np.arange(len(roles)), False
-    return np.array([only_column(fields, role, name, number) for role in roles]), True
+    return np.array([only_column(fields, role, number) for role in roles]), True
 
 
 def wrong_width(got: int, roles: Sequence[str]) -> str:
@@ -233,19 +226,19 @@ def wrong_width(got: int, roles: Sequence[str]) -> str:
     return f"got {counted(got, 'field')}, wanted {len(roles)} ({', '.join(roles)}) or a header that names them{hint}"
 
 
-def only_column(fields: Sequence[str], role: str, name: str, line: int) -> int:
+def only_column(fields: Sequence[str], role: str, line: int) -> int:
     """The one column whose name is known for a role.
 
     Raises:
-        DataError: there is none, or two have the same name.
+        Problem: there is none, or two have the same name.
     """
     keys = [key_of(field) for field in fields]
     found = places_of(fields, role)
     if not found:
         hint = did_you_mean(role, keys)
-        raise DataError(at(name, line, 1, f"the header names no {role} column, got {', '.join(fields)}; {hint}"))
+        raise Problem(f"the header names no {role} column, got {', '.join(fields)}; {hint}", line, 1)
     if keys.count(keys[found[0]]) > 1:
-        raise DataError(at(name, line, 1, f"column {fields[found[0]]!r} appears twice, wanted one {role} column"))
+        raise Problem(f"column {fields[found[0]]!r} appears twice, wanted one {role} column", line, 1)
     return found[0]
 
 

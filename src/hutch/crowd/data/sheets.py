@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.cells import first_rows
-from hutch.core.errors import DataError, at
+from hutch.core.errors import Problem
 from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows, recoded, wrong_width
 from hutch.crowd.exports.found import NO_LABEL, NO_LABELS, ROLES, TWO_TRUTHS, Columns, Problems, label_of
 from hutch.crowd.exports.headers import places_of
@@ -54,14 +54,14 @@ class SheetReader:
     start: int
     line: int
 
-    def read(self, data: bytes, start: int, line: int, name: str) -> Piece:
+    def read(self, data: bytes, start: int, line: int) -> Piece:
         """The labels of a text from a byte on a line.
 
         Raises:
-            DataError: a place in it is wrong.
+            Problem: a place in it is wrong.
         """
         optional = set(self.roles) - {"task"}
-        rows = read_rows(data, start, line, self.layout, name, self.roles, optional)
+        rows = read_rows(data, start, line, self.layout, self.roles, optional)
         problems = Problems()
         kept = self._kept(rows, problems)
         gold = self._gold(rows, problems)
@@ -143,27 +143,26 @@ class SheetReader:
         return f"line {min(lines)}"
 
 
-def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None:
+def sheet_reader(data: bytes, columns: Columns) -> SheetReader | None:
     """How to read a text, as its first line shows it; None for a blank text.
 
     Args:
         data: the text, or its beginning.
-        name: what errors call it.
         columns: those wanted.
 
     Raises:
-        DataError: the first line is neither a row nor a header with all roles.
+        Problem: the first line is neither a row nor a header with all roles.
     """
-    first = first_line(data, name, 3)
+    first = first_line(data, 3)
     if first is None:
         return None
     sample = _sample(data[first.rows : first.rows + _SAMPLE_BYTES], first.separator)
     for find in SHEETS:
-        sheet = find(first.fields, columns, sample, name)
+        sheet = find(first.fields, columns, sample)
         if sheet:
             break
     else:
-        sheet = _plain(first.fields, columns, name, first.line, sample)
+        sheet = _plain(first.fields, columns, first.line, sample)
     is_header = bool(sheet.fields)
     places: Mapping[str, int] = {**sheet.places, **{f"label {w}": place for w, place in enumerate(sheet.workers)}}
     header = tuple(first.fields[place] for place in places.values()) if is_header else ()
@@ -172,21 +171,21 @@ def sheet_reader(data: bytes, name: str, columns: Columns) -> SheetReader | None
     return SheetReader(sheet, layout, tuple(places), start, line)
 
 
-def _plain(fields: list[str], columns: Columns, name: str, line: int, sample: Sequence[Sequence[str]]) -> Sheet:
+def _plain(fields: list[str], columns: Columns, line: int, sample: Sequence[Sequence[str]]) -> Sheet:
     """The columns of a plain table; without a header the sheet has no fields."""
     given = {"worker": columns.worker, "task": columns.task, "label": (*columns.label, "")[0], "gold": columns.gold}
     if not any(given.values()) and sum(bool(places_of(fields, role)) for role in TRIPLE) < 2:
         if len(fields) != len(TRIPLE):
-            raise DataError(at(name, line, 1, wrong_width(len(fields), TRIPLE)))
+            raise Problem(wrong_width(len(fields), TRIPLE), line, 1)
         for place in places_of(fields, "label"):
             if all(fields[place] not in row[place : place + 1] for row in sample):
                 way = "name its columns (--columns worker=...,task=...,label=...), or put a header above the rows"
-                raise DataError(at(name, line, 1, f"got {', '.join(fields)}: a row or a header? {way}"))
+                raise Problem(f"got {', '.join(fields)}: a row or a header? {way}", line, 1)
         return Sheet("", (), {role: place for place, role in enumerate(TRIPLE)})
-    places = {role: place_of(given[role], fields, role, name) for role in ROLES if given[role]}
+    places = {role: place_of(given[role], fields, role) for role in ROLES if given[role]}
     for role in TRIPLE:
         if role not in places:
-            places[role] = only_column(fields, role, name, line)
+            places[role] = only_column(fields, role, line)
     gold = [place for place in places_of(fields, "gold") if place not in places.values()]
     if gold and "gold" not in places:
         places["gold"] = gold[0]

@@ -6,33 +6,32 @@ import zipfile
 
 from zstandard import ZstdDecompressor, ZstdError
 
-from hutch.core.errors import DataError, at
+from hutch.core.errors import Problem
 
 _LARGEST_ARCHIVE = 1 << 32
 _ZSTANDARD = 93
 """The compression method's number in the ZIP format."""
 
 
-def texts_in(data: bytes, source: str) -> dict[str, bytes]:
+def texts_in(data: bytes) -> dict[str, bytes]:
     """The files of an archive that hold JSON, by name; only those below `samples/` if there are any.
 
     Args:
         data: the archive.
-        source: its name in messages.
 
     Raises:
-        DataError: it cannot be read, or is too large.
+        Problem: it cannot be read, or is too large.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = sorted(name for name in archive.namelist() if name.endswith((".json", ".jsonl")))
             if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_ARCHIVE:
-                raise DataError(at(source, None, None, "got an archive of more than 4 GiB, wanted a smaller one"))
+                raise Problem("got an archive of more than 4 GiB, wanted a smaller one")
             samples = [name for name in names if name.startswith("samples/")]
             return {name: _content(archive, name, data) for name in samples or names}
     except (zipfile.BadZipFile, ZstdError, NotImplementedError, ValueError, OSError, RuntimeError) as error:
         hint = "wanted its files unpacked, or as JSON"
-        raise DataError(at(source, None, None, f"got an archive that cannot be read ({error}), {hint}")) from None
+        raise Problem(f"got an archive that cannot be read ({error}), {hint}") from None
 
 
 def _content(archive: zipfile.ZipFile, name: str, data: bytes) -> bytes:

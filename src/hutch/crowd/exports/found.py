@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Self
 
-from hutch.core.errors import DataError, UsageError, at, did_you_mean, shortened
+from hutch.core.errors import Problem, UsageError, did_you_mean, shortened
 
 NO_LABEL = "without a label"
 SEVERAL = "with two labels at once"
@@ -108,7 +108,6 @@ class Found:
     """What a reader found in one source.
 
     Attributes:
-        source: its name in messages.
         columns: those wanted.
         worker: who labelled, where the export is one worker's; else empty, the anonymous worker.
         triples: (worker, task, label).
@@ -116,7 +115,6 @@ class Found:
         problems: what was left out.
     """
 
-    source: str
     columns: Columns = field(default_factory=Columns)
     worker: str = ""
     triples: list[tuple[str, str, str]] = field(default_factory=list)
@@ -146,32 +144,30 @@ class Found:
             names: of the questions that have answers.
 
         Raises:
-            DataError: there are several and none is named, or the one that is named is not among them.
+            Problem: there are several and none is named, or the one that is named is not among them.
         """
         known = list(dict.fromkeys(names))
         if self.columns.label:
             if chosen := self.columns.matching(known):
                 return chosen[0]
             asked = self.columns.label[0]
-            raise DataError(at(self.source, None, None, f"no answers to {asked!r}; {did_you_mean(asked, known)}"))
+            raise Problem(f"no answers to {asked!r}; {did_you_mean(asked, known)}")
         if len(known) > 1:
-            text = (
-                f"got answers to {' and '.join(map(repr, known[:4]))}, wanted one question: --columns label={known[0]}"
-            )
-            raise DataError(at(self.source, None, None, text))
+            several = " and ".join(map(repr, known[:4]))
+            raise Problem(f"got answers to {several}, wanted one question: --columns label={known[0]}")
         return known[0] if known else ""
 
     def chosen(self, names: Iterable[str]) -> set[str]:
         """Those whose labels are wanted, of metrics or scorers that may each ask something else: all if none is named.
 
         Raises:
-            DataError: what is named is not among them.
+            Problem: what is named is not among them.
         """
         known = list(dict.fromkeys(names))
         found = self.columns.matching(known) if self.columns.label else known
         if known and not found:
             asked = self.columns.label[0]
-            raise DataError(at(self.source, None, None, f"no labels of {asked!r}; {did_you_mean(asked, known)}"))
+            raise Problem(f"no labels of {asked!r}; {did_you_mean(asked, known)}")
         return set(found)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.errors import Problem, did_you_mean
 from hutch.crowd.exports.found import Columns
 
 HEADERS = {
@@ -42,24 +42,21 @@ def may_be_header(fields: Sequence[str]) -> bool:
     return any(key_of(field) in HEADERS[role] for field, role in zip(fields, ("worker", "task", "label"), strict=True))
 
 
-def roles_in(fields: Sequence[str], columns: Columns, source: str, line: int | None = None) -> dict[str, str]:
-    """The name of the column of each role: those given, else those known; `worker` and `gold` may be missing.
+def roles_in(fields: Sequence[str], columns: Columns) -> dict[str, str]:
+    """The name of the field of each role: those given, else those known; `worker` and `gold` may be missing.
 
     Raises:
-        DataError: there is no task or no label, or a name that is given is not there.
+        Problem: there is no task or no label, or a name that is given is not there.
     """
     given = {"worker": columns.worker, "task": columns.task, "label": (*columns.label, "")[0], "gold": columns.gold}
     found: dict[str, str] = {}
     for role, name in given.items():
         if name and name not in fields:
-            text = f"no column {name!r} for the {role}; {did_you_mean(name, fields)}"
-            raise DataError(at(source, line, None, text))
+            raise Problem(f"no column {name!r} for the {role}; {did_you_mean(name, fields)}")
         free = [fields[place] for place in places_of(fields, role) if fields[place] not in found.values()]
         if name or free:
             found[role] = name or free[0]
         elif role in ("task", "label"):
             got, hint = ", ".join(fields), did_you_mean(role, [key_of(field) for field in fields])
-            raise DataError(
-                at(source, line, 1 if line else None, f"the header names no {role} column, got {got}; {hint}")
-            )
+            raise Problem(f"the header names no {role} column, got {got}; {hint}")
     return found

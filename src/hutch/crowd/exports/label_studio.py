@@ -7,7 +7,7 @@ gave it. The other exports are one record per annotation. A choice below others 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, Problem
 from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import NO_LABEL, NO_NAME, SEVERAL, SKIPPED, Columns, Found
 from hutch.crowd.exports.json_export import JsonExport, first_record
@@ -39,7 +39,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
         where = f"task {name}"
         annotations = task.get("annotations", task.get("completions"))
         if not isinstance(annotations, list):
-            raise DataError(at(found.source, None, None, f"{where}: no annotations; wanted Label Studio's JSON export"))
+            raise Problem(f"{where}: no annotations; wanted Label Studio's JSON export")
         for annotation in annotations:
             if not isinstance(annotation, dict):
                 continue
@@ -88,7 +88,7 @@ def _minimal_records(value: Any) -> list[Any] | None:
 def _read_minimal(records: list[tuple[str, Any]], found: Found) -> None:
     rows = [record for _, record in records]
     fields = list(dict.fromkeys(key for row in rows for key in row))
-    label = _label_column(fields, rows, found.columns, found.source)
+    label = _label_column(fields, rows, found.columns)
     worker, task = found.columns.worker or "annotator", found.columns.task or "id"
     for place, row in records:
         found.add(_worker(row.get(worker)), row.get(task), row.get(label), place)
@@ -97,14 +97,14 @@ def _read_minimal(records: list[tuple[str, Any]], found: Found) -> None:
 MINIMAL = JsonExport("Label Studio", _minimal_records, _read_minimal)
 
 
-def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]], source: str) -> Sheet | None:
+def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]) -> Sheet | None:
     """The columns of a CSV or TSV export, if the header is of one."""
     if not all(name in fields for name in _OF_ANNOTATION):
         return None
     rows = [dict(zip(fields, row, strict=False)) for row in sample]
-    label = _label_column(list(fields), rows, columns, source)
+    label = _label_column(list(fields), rows, columns)
     places = {"worker": columns.worker or "annotator", "task": columns.task or "id", "label": label}
-    return Sheet.of("Label Studio", fields, places | ({"gold": columns.gold} if columns.gold else {}), source, _cell)
+    return Sheet.of("Label Studio", fields, places | ({"gold": columns.gold} if columns.gold else {}), _cell)
 
 
 def _cell(text: str) -> Any:
@@ -117,11 +117,11 @@ def _cell(text: str) -> Any:
     return text
 
 
-def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns: Columns, source: str) -> str:
+def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns: Columns) -> str:
     """The column of the answers: data is the same in all annotations of a task, answers are not.
 
     Raises:
-        DataError: it cannot be told.
+        Problem: it cannot be told.
     """
     if columns.label:
         return columns.label[0]
@@ -134,8 +134,7 @@ def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns:
         if len(found) == 1:
             return found[0]
     listed = ", ".join(names) or "none"
-    text = f"cannot tell which column holds the answers, got {listed}: --columns label=NAME"
-    raise DataError(at(source, None, None, text))
+    raise Problem(f"cannot tell which column holds the answers, got {listed}: --columns label=NAME")
 
 
 def _varies(name: str, rows: Iterable[Mapping[str, Any]]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, Problem
 from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import REJECTED, Columns
 from hutch.crowd.exports.sheet import Sheet, as_it_is
@@ -11,7 +11,7 @@ from hutch.crowd.exports.sheet import Sheet, as_it_is
 _STATUS, _ANSWERS = "AssignmentStatus", "Answer.taskAnswers"
 
 
-def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]], source: str) -> Sheet | None:
+def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]) -> Sheet | None:
     """The columns of an export, if the header is of one."""
     if not {"HITId", "WorkerId"} <= set(fields):
         return None
@@ -21,34 +21,34 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
         question, label = label, _ANSWERS
 
         def value_of(text: str) -> Any:
-            return _answer(text, question, source)
+            return _answer(text, question)
 
     elif not label:
-        label = _one(answers, source)
+        label = _one(answers)
     names = {"worker": columns.worker or "WorkerId", "task": columns.task or "HITId", "label": label}
     names |= {"gold": columns.gold} if columns.gold else {}
     names |= {"status": _STATUS} if _STATUS in fields else {}
-    return Sheet.of("Mechanical Turk", fields, names, source, value_of, {"Rejected": REJECTED})
+    return Sheet.of("Mechanical Turk", fields, names, value_of, {"Rejected": REJECTED})
 
 
-def _one(answers: list[str], source: str) -> str:
+def _one(answers: list[str]) -> str:
     if len(answers) != 1:
         got = f"got {' and '.join(map(repr, answers[:4]))}" if answers else "got no Answer. column"
         hint = f"--columns label={answers[0] if answers else 'NAME'}"
-        raise DataError(at(source, 1, 1, f"{got}, wanted one label: {hint}"))
+        raise Problem(f"{got}, wanted one label: {hint}", 1, 1)
     return answers[0]
 
 
-def _answer(text: str, question: str, source: str) -> Any:
+def _answer(text: str, question: str) -> Any:
     """The answer that crowd HTML elements leave as JSON: `[{"animal": {"label": "cat"}}]` or `{"cat": true, ...}`.
 
     Raises:
-        DataError: there are several questions and none is named.
+        Problem: there are several questions and none is named.
     """
     if not text.strip():
         return None
     try:
-        found = loads(text, source)
+        found = loads(text, "cell")
     except DataError:
         return text
     found = found[0] if isinstance(found, list) and len(found) == 1 else found
@@ -58,9 +58,7 @@ def _answer(text: str, question: str, source: str) -> Any:
         found = found.get(question)
     elif len(found) > 1:
         names = " and ".join(map(repr, list(found)[:4]))
-        raise DataError(
-            at(source, None, None, f"got answers to {names}, wanted one: --columns label={next(iter(found))}")
-        )
+        raise Problem(f"got answers to {names}, wanted one: --columns label={next(iter(found))}")
     else:
         found = next(iter(found.values()), None)
     if isinstance(found, dict):

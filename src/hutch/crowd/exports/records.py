@@ -15,7 +15,7 @@ def _records(value: Any) -> list[Any] | None:
 
 def _read(records: list[tuple[str, Any]], found: Found) -> None:
     fields = list(dict.fromkeys(key for _, record in records for key in record))
-    names = roles_in(fields, found.columns, found.source)
+    names = roles_in(fields, found.columns)
     for place, record in records:
         task, worker = record.get(names["task"]), record.get(names.get("worker", ""), "")
         found.add(worker, task, record.get(names["label"]), place)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.errors import Problem, did_you_mean
 from hutch.crowd.exports.found import Columns
 
 
@@ -39,16 +39,15 @@ class Sheet:
         tool: str,
         fields: Sequence[str],
         names: Mapping[str, str],
-        source: str,
         value_of: Callable[[str], Any] = as_it_is,
         left_out: Mapping[str, str] | None = None,
     ) -> "Sheet":
         """A sheet whose columns are given by name.
 
         Raises:
-            DataError: there is no such column.
+            Problem: there is no such column.
         """
-        places = {role: place_of(name, fields, role, source) for role, name in names.items()}
+        places = {role: place_of(name, fields, role) for role, name in names.items()}
         return cls(tool, tuple(fields), places, value_of, left_out)
 
     def describe(self) -> str:
@@ -62,17 +61,17 @@ class Sheet:
         return told + ", ".join(f"{role} {self.fields[self.places[role]]!r}" for role in roles if role in self.places)
 
 
-SheetFinder = Callable[[Sequence[str], Columns, Sequence[Sequence[str]], str], Sheet | None]
-"""From a header, the wanted columns, the first rows and the source's name to a sheet; None if it is another tool's."""
+SheetFinder = Callable[[Sequence[str], Columns, Sequence[Sequence[str]]], Sheet | None]
+"""From a header, the wanted columns and the first rows to a sheet; None if it is another tool's."""
 
 
-def place_of(name: str, fields: Sequence[str], role: str, source: str) -> int:
+def place_of(name: str, fields: Sequence[str], role: str) -> int:
     """Where a column stands.
 
     Raises:
-        DataError: there is no such column, or there are two.
+        Problem: there is no such column, or there are two.
     """
     if (count := list(fields).count(name)) != 1:
         missing = f"no column {name!r} for the {role}; {did_you_mean(name, fields)}"
-        raise DataError(at(source, 1, 1, f"column {name!r} appears twice, wanted one {role}" if count else missing))
+        raise Problem(f"column {name!r} appears twice, wanted one {role}" if count else missing, 1, 1)
     return list(fields).index(name)

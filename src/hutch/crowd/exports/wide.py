@@ -10,7 +10,7 @@ _FEW = 50
 """Classes that a column of labels has at most; a column with more different values holds something else."""
 
 
-def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]], source: str) -> Sheet | None:
+def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]) -> Sheet | None:
     """The columns of a wide table, if it is one.
 
     It is if several columns are named as labels, or if neither workers nor labels have a column of a known name, one of
@@ -18,15 +18,15 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     """
     named = columns.matching(fields)
     if len(named) > 1:
-        workers = [place_of(name, fields, "label", source) for name in named]
+        workers = [place_of(name, fields, "label") for name in named]
     elif columns.label or columns.worker or places_of(fields, "worker") or _labels(fields):
         return None
     else:
         workers = []
-    task = _task(fields, columns, workers, source)
+    task = _task(fields, columns, workers)
     if task is None:
         return None
-    truth = place_of(columns.gold, fields, "gold", source) if columns.gold else (*places_of(fields, "gold"), -1)[0]
+    truth = place_of(columns.gold, fields, "gold") if columns.gold else (*places_of(fields, "gold"), -1)[0]
     workers = workers or _alike(sample, [place for place in range(len(fields)) if place not in (task, truth)])
     if len(workers) < 2:
         return None
@@ -40,10 +40,10 @@ def _labels(fields: Sequence[str]) -> bool:
     return any(place not in gold for place in places_of(fields, "label"))
 
 
-def _task(fields: Sequence[str], columns: Columns, workers: list[int], source: str) -> int | None:
+def _task(fields: Sequence[str], columns: Columns, workers: list[int]) -> int | None:
     """The column of the tasks: named, of a known name, or the first if it is called an id."""
     if columns.task:
-        return place_of(columns.task, fields, "task", source)
+        return place_of(columns.task, fields, "task")
     known = [place for place in places_of(fields, "task") if place not in workers]
     if known:
         return known[0]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.cells import records_in
-from hutch.core.data.chunks import CHUNK_BYTES, Chunks
-from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
+from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
+from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.rows import Layout, first_line, read_rows
 from hutch.crowd.exports.headers import HEADERS
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
@@ -83,10 +83,8 @@ def from_rows(rows: Iterable[Sequence[str]], features: Sequence[str] = ()) -> Vo
     codes = [[known.setdefault(cell, len(known)) for known, cell in zip(names, row, strict=True)] for row in rows]
     table = np.array(codes, np.int32).reshape(-1, len(names))
 
-    def place(row: int) -> tuple[str, int | None]:
-        return f"vote {row + 1}", None
-
-    return _votes(table, [list(known) for known in names], list(features), place)
+    with reading("<votes>"):
+        return _votes(table, [list(known) for known in names], list(features), lambda row: row + 1)
 
 
 def read_votes(path: str | Path, features: Sequence[str] | None = None) -> Votes:
@@ -112,10 +110,10 @@ def read_votes(path: str | Path, features: Sequence[str] | None = None) -> Votes
     (['topic'], [0])
     >>> file.close()
     """
-    name = "<stdin>" if str(path) == "-" else str(path)
     data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
-    found = _layout(data, name, features)
-    return _read(data, found, name, found.start, found.line)
+    with reading(source_name(path)):
+        found = _layout(data, features)
+        return _read(data, found, found.start, found.line)
 
 
 def vote_blocks(
@@ -132,12 +130,14 @@ def vote_blocks(
     line = 1
     for chunk in Chunks([path], chunk_bytes):
         data, start, first = bytes(chunk.data), 0, line
-        if found is None and data.strip():
-            found = _layout(data, chunk.source, features)
-            start, first = found.start, line + found.line - 1
+        with reading(chunk.source):
+            if found is None and data.strip():
+                found = _layout(data, features)
+                start, first = found.start, line + found.line - 1
+            votes = None if found is None else _read(data, found, start, first)
         line += data.count(b"\n")
-        if found is not None:
-            yield _read(data, found, chunk.source, start, first)
+        if votes is not None:
+            yield votes
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,9 @@ def _key(field: str) -> str:
     return re.sub(r"[\s_()-]", "", field.lower())
 
 
-def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
+def _layout(data: bytes, features: Sequence[str] | None) -> _Columns:
     """Where the columns stand, and where the rows begin."""
-    first = first_line(data, name, 3)
+    first = first_line(data, 3)
     if first is None:
         return _Columns(Layout("\t", np.arange(4), 4), list(COLUMNS), [], len(data), 1)
     fields, separator, line = first.fields, first.separator, first.line
@@ -165,50 +165,48 @@ def _layout(data: bytes, name: str, features: Sequence[str] | None) -> _Columns:
     if sum(bool(places) for places in found.values()) < 3:
         if len(fields) != 4:
             wanted = "wanted 4 (worker, left, right, winner) or a header that names them"
-            raise DataError(at(name, line, 1, f"got {counted(len(fields), 'field')}, {wanted}"))
+            raise Problem(f"got {counted(len(fields), 'field')}, {wanted}", line, 1)
         if features:
-            raise UsageError(f"--features: {name} has no header that could name {', '.join(features)}")
+            raise UsageError(f"--features: the file has no header that could name {', '.join(features)}")
         return _Columns(Layout(separator, np.arange(4), 4), list(COLUMNS), [], first.start, line)
     for role in ("left", "right", "winner"):
         if not found[role]:
             text = f"the header names no {role} column, got {', '.join(fields)}; {did_you_mean(role, keys)}"
-            raise DataError(at(name, line, 1, text))
+            raise Problem(text, line, 1)
     for field in fields:
         if fields.count(field) > 1:
-            raise DataError(at(name, line, 1, f"column {field!r} appears twice, wanted it once"))
+            raise Problem(f"column {field!r} appears twice, wanted it once", line, 1)
     roles = [role for role in COLUMNS if found[role]]
     taken = {found[role][0] for role in roles}
     others = [field for i, field in enumerate(fields) if i not in taken]
     for feature in features or ():
         if feature not in others:
-            raise UsageError(f"--features: {name} has no column {feature!r}; {did_you_mean(feature, others)}")
+            raise UsageError(f"--features: the file has no column {feature!r}; {did_you_mean(feature, others)}")
     chosen = others if features is None else list(features)
     columns = np.array([found[role][0] for role in roles] + [fields.index(each) for each in chosen])
     return _Columns(Layout(separator, columns, len(fields)), roles, chosen, first.rows, first.rows_line)
 
 
-def _read(data: bytes, found: _Columns, name: str, start: int, line: int) -> Votes:
+def _read(data: bytes, found: _Columns, start: int, line: int) -> Votes:
     """The votes of a text from `start`, on line `line`."""
     roles = [*found.roles, *found.features]
-    rows = read_rows(data, start, line, found.layout, name, roles, ("worker", *found.features))
+    rows = read_rows(data, start, line, found.layout, roles, ("worker", *found.features))
     codes, names = rows.codes, [list(each) for each in rows.names]
     if "worker" not in roles:
         codes, names = np.insert(codes, 0, 0, axis=1), [[""], *names]
 
-    def place(row: int) -> tuple[str, int | None]:
-        for records in records_in(data, found.layout.separator, name, start, line):
+    def line_of(row: int) -> int | None:
+        for records in records_in(data, found.layout.separator, start, line):
             if row < len(records):
-                return name, int(records.lines[row])
+                return int(records.lines[row])
             row -= len(records)
-        return name, None
+        return None
 
-    return _votes(codes, names, found.features, place)
+    return _votes(codes, names, found.features, line_of)
 
 
-def _votes(
-    codes: Codes, names: list[list[str]], features: list[str], place: Callable[[int], tuple[str, int | None]]
-) -> Votes:
-    """Votes of codes (worker, left, right, winner, features); `place` is the source and line of a row."""
+def _votes(codes: Codes, names: list[list[str]], features: list[str], line_of: Callable[[int], int | None]) -> Votes:
+    """Votes of codes (worker, left, right, winner, features); `line_of` a row is where it stands."""
     players = list(dict.fromkeys([*names[1], *names[2]]))
     number = {name: code for code, name in enumerate(players)}
     left = np.array([number[name] for name in names[1]], np.int32)[codes[:, 1]] if len(codes) else codes[:, 1]
@@ -227,7 +225,7 @@ def _votes(
                 if text == "winner"
                 else f"both sides are {players[left[row]]!r}, wanted two different ones"
             )
-            raise DataError(at(*place(row), None, got))
+            raise Problem(got, line_of(row))
     values = np.ascontiguousarray(codes[:, 4:])
     workers, left, right = (np.ascontiguousarray(column, np.int32) for column in (codes[:, 0], left, right))
     return Votes(workers, left, right, outcomes, values, names[0], players, features, names[4:])
