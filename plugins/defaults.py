@@ -12,20 +12,29 @@ from collections.abc import Mapping
 _REDUCTIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "reductions")
 
 
-def reduction_modules(folder: str = _REDUCTIONS) -> dict[str, str]:
-    """Modules of reductions by the name that each registers.
+def reduction_files(folder: str = _REDUCTIONS) -> dict[str, str]:
+    """Files of reductions by module.
 
     Args:
         folder: where they lie.
     """
-    found = {name: f"hutch.reductions.{name}" for name in _modules(folder)}
-    for room in os.listdir(folder):
-        inside = _modules(os.path.join(folder, room))
-        if "layer" in inside:
-            found[room] = f"hutch.reductions.{room}.layer"
-        else:
-            files = {name: os.path.join(folder, room, f"{name}.py") for name in inside}
-            found |= {name: f"hutch.reductions.{room}.{file}" for file in inside for name in _names(files[file])}
+    found = {}
+    for name in ("", *os.listdir(folder)):
+        inside, room = _modules(os.path.join(folder, name)), f"hutch.reductions.{name}".rstrip(".")
+        for each in ("layer",) if name and "layer" in inside else inside:
+            found[f"{room}.{each}"] = os.path.join(folder, name, f"{each}.py")
+    return found
+
+
+def reduction_modules(folder: str = _REDUCTIONS) -> dict[str, str]:
+    """Modules of reductions by the names that they register.
+
+    Args:
+        folder: where they lie.
+    """
+    found: dict[str, str] = {}
+    for module, file in reduction_files(folder).items():
+        found |= dict.fromkeys(_names(file), module)
     return dict(sorted(found.items()))
 
 
@@ -40,7 +49,7 @@ def _names(file: str) -> list[str]:
         text = source.read()
     if "\ndef hutch_register_reductions(" not in text:
         return []
-    return re.findall(r'^    name: ClassVar\[str\] = "(\w+)"$', text, re.MULTILINE)
+    return re.findall(r'\n    name(?:: ClassVar\[str\])? = "(\w+)"', text)
 
 
 def _by_module(modules: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

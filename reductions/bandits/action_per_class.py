@@ -18,6 +18,7 @@ from numpy import int64, uint32, uint64
 from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
+from hutch.core.chain.vw_option import VwLayer, new_int
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -205,6 +206,14 @@ class ActionPerClass(Reduction):
 
     name: ClassVar[str] = "action_per_class"
     Parameters: ClassVar[type[Parameters]] = ActionPerClassParameters
+    vw = VwLayer(
+        learner="cb_to_cbadf",
+        options=(
+            new_int("cb", "Learn from the cost of the class that was chosen, out of 1 to N.", sets="classes"),
+            new_int("cb_explore", "Predict probabilities with which to choose each class, 1 to N.", sets="classes"),
+        ),
+        makes_actions=True,
+    )
     takes = Labels.LOGGED_CLASS
     asks = (Labels.LOGGED_ACTION, None)
 

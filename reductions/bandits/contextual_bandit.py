@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_text
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -231,6 +232,35 @@ class ContextualBandit(Reduction):
 
     name: ClassVar[str] = "contextual_bandit"
     Parameters: ClassVar[type[Parameters]] = ContextualBanditParameters
+    vw = VwLayer(
+        learner="cb_adf",
+        options=(
+            new_flag("cb_adf", "Learn from the cost of the action that was chosen."),
+            new_text(
+                "cb_type",
+                "TYPE",
+                "How costs are estimated: mtr, ips, dm, dr or sm.",
+                choices=("mtr", "ips", "dm", "dr", "sm"),
+                default="mtr",
+                sets="type",
+                needs=("cb_adf", "cb", *EXPLORING),
+            ),
+            new_float(
+                "clip_p",
+                "Probabilities below X count as X.",
+                default=0,
+                sets="clip",
+                needs=("cb_adf", "cb", *EXPLORING),
+            ),
+            new_flag("rank_all", "With --cb_adf: write all actions with their scores.", needs=("cb_adf",)),
+            new_flag(
+                "no_predict",
+                "Accepted for compatibility; has no effect.",
+                note="accepted, and changes nothing",
+                needs=("cb_adf",),
+            ),
+        ),
+    )
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)

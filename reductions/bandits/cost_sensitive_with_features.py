@@ -14,6 +14,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_text
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -130,6 +131,29 @@ class CostSensitiveWithFeatures(Reduction):
 
     name: ClassVar[str] = "cost_sensitive_with_features"
     Parameters: ClassVar[type[Parameters]] = CostSensitiveWithFeaturesParameters
+    vw = VwLayer(
+        learner="csoaa_ldf",
+        options=(
+            new_text(
+                "csoaa_ldf",
+                "m|mc",
+                "Costs of actions that have features of their own, one line each.",
+                choices=("m", "multiline", "mc", "multiline-classifier"),
+                sets="method",
+                means=(
+                    ("m", "regression"),
+                    ("multiline", "regression"),
+                    ("mc", "classification"),
+                    ("multiline-classifier", "classification"),
+                ),
+            ),
+            new_flag(
+                "csoaa_rank",
+                "Write all actions with their scores.",
+                needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING),
+            ),
+        ),
+    )
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.SIMPLE, Predictions.SCALAR)

@@ -22,6 +22,7 @@ from numpy import int64, uint32, uint64
 from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.vw_option import VwLayer, new_flag
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -150,6 +151,13 @@ class EvaluateClassPolicy(Reduction):
 
     name: ClassVar[str] = "evaluate_class_policy"
     Parameters: ClassVar[type[Parameters]] = EvaluateClassPolicyParameters
+    vw = VwLayer(
+        learner="cb-eval",
+        options=(
+            new_flag("eval", "With --cb: what the class at the start of each label would have cost.", needs=("cb",)),
+        ),
+        beside=(("cb", "classes"), ("cb_type", "type")),
+    )
     takes = Labels.LOGGED_CLASS
     predicts = Predictions.CLASS
     asks = (Labels.COST_SENSITIVE, Predictions.CLASS)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_int
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
@@ -101,6 +102,20 @@ class ExploreBag(Explorer):
 
     name: ClassVar[str] = "explore_bag"
     Parameters: ClassVar[type[Parameters]] = ExploreBagParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_bag",
+        options=(
+            new_int("bag", "Let N policies that have seen different data vote.", sets="policies", needs=EXPLORING),
+            new_flag(
+                "greedify",
+                "With --bag: the first policy learns every decision once.",
+                sets="greedy_first",
+                needs=("bag",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreBagParameters, context: Context) -> None:
         super().__init__(parameters, context)

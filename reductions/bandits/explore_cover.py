@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_int
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel, layer_of, predict_next, state_of
@@ -180,6 +181,28 @@ class ExploreCover(Explorer):
 
     name: ClassVar[str] = "explore_cover"
     Parameters: ClassVar[type[Parameters]] = ExploreCoverParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_cover",
+        options=(
+            new_int("cover", "Use N policies that are taught to disagree.", sets="policies", needs=EXPLORING),
+            new_float(
+                "psi",
+                "With --cover: how strongly the policies disagree.",
+                default=1,
+                sets="psi",
+                needs=("cover",),
+            ),
+            new_flag(
+                "nounif",
+                "With --cover: do not choose what no policy prefers.",
+                sets="uniform",
+                value=False,
+                needs=("cover",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)

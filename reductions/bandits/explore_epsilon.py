@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
@@ -55,6 +56,14 @@ class ExploreEpsilon(Explorer):
 
     name: ClassVar[str] = "explore_epsilon"
     Parameters: ClassVar[type[Parameters]] = ExploreEpsilonParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_greedy",
+        options=(
+            new_flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
+            new_float("epsilon", "Probability of choosing at random.", sets="epsilon", needs=EXPLORING),
+            new_flag("first_only", "Among equally good actions, prefer the first.", sets="first_only", needs=EXPLORING),
+        ),
+    )
 
     def __init__(self, parameters: ExploreEpsilonParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_int
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
@@ -70,6 +71,12 @@ class ExploreFirst(Explorer):
 
     name: ClassVar[str] = "explore_first"
     Parameters: ClassVar[type[Parameters]] = ExploreFirstParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_first",
+        options=(new_int("first", "Choose at random for the first N decisions.", sets="decisions", needs=EXPLORING),),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreFirstParameters, context: Context) -> None:
         super().__init__(parameters, context)

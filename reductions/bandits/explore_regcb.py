@@ -17,6 +17,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
@@ -98,6 +99,29 @@ class ExploreRegCb(RangeExplorer):
 
     name: ClassVar[str] = "explore_regcb"
     Parameters: ClassVar[type[Parameters]] = ExploreRegCbParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_regcb",
+        options=(
+            new_flag("regcb", "Choose among actions that may be the best.", needs=EXPLORING),
+            new_flag("regcbopt", "Choose the most promising action.", sets="method", value="optimism", needs=EXPLORING),
+            new_float(
+                "cb_min_cost",
+                "With --regcb and --squarecb: lowest possible cost.",
+                default=0,
+                sets="lowest_cost",
+                needs=("squarecb", "regcb", "regcbopt"),
+            ),
+            new_float(
+                "cb_max_cost",
+                "With --regcb and --squarecb: highest possible cost.",
+                default=1,
+                sets="highest_cost",
+                needs=("squarecb", "regcb", "regcbopt"),
+            ),
+        ),
+        beside=(("mellowness", "mellowness"), ("first_only", "first_only")),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreRegCbParameters, context: Context) -> None:
         p = parameters

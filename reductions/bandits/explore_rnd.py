@@ -16,6 +16,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_float, new_int
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
@@ -147,6 +148,22 @@ class ExploreRnd(Explorer):
 
     name: ClassVar[str] = "explore_rnd"
     Parameters: ClassVar[type[Parameters]] = ExploreRndParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_rnd",
+        options=(
+            new_int("rnd", "Prefer actions about which N models of noise know little.", sets="models", needs=EXPLORING),
+            new_float("rnd_alpha", "With --rnd: size of the noise.", default=0.1, sets="alpha", needs=("rnd",)),
+            new_float(
+                "rnd_invlambda",
+                "With --rnd: variance of what the models of noise learn.",
+                default=0.1,
+                sets="scale",
+                needs=("rnd",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    )
     known_failures = {"magnitudes": "the costs of noise are small: rates of features of 1e-20 are beyond float32"}
 
     def __init__(self, parameters: ExploreRndParameters, context: Context) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
@@ -56,6 +57,22 @@ class ExploreSoftmax(Explorer):
 
     name: ClassVar[str] = "explore_softmax"
     Parameters: ClassVar[type[Parameters]] = ExploreSoftmaxParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_softmax",
+        options=(
+            new_flag("softmax", "Prefer actions by the exponential of their scores.", needs=EXPLORING),
+            new_float(
+                "lambda",
+                "With --softmax: how sharply it prefers the best action.",
+                default=1,
+                sets="rate",
+                reads="size",
+                needs=("softmax",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreSoftmaxParameters, context: Context) -> None:
         super().__init__(parameters, context)

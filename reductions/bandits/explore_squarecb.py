@@ -17,6 +17,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
@@ -118,6 +119,39 @@ class ExploreSquareCb(RangeExplorer):
 
     name: ClassVar[str] = "explore_squarecb"
     Parameters: ClassVar[type[Parameters]] = ExploreSquareCbParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_squarecb",
+        options=(
+            new_flag("squarecb", "Prefer actions by the gap of their scores.", needs=EXPLORING),
+            new_float(
+                "gamma_scale",
+                "With --squarecb: gamma after one decision.",
+                default=10,
+                sets="scale",
+                needs=("squarecb",),
+            ),
+            new_float(
+                "gamma_exponent",
+                "With --squarecb: exponent of gamma's growth.",
+                default=0.5,
+                sets="exponent",
+                needs=("squarecb",),
+            ),
+            new_flag(
+                "elim",
+                "With --squarecb: leave out actions that cannot be the best.",
+                sets="eliminate",
+                needs=("squarecb",),
+            ),
+        ),
+        beside=(
+            ("epsilon", "epsilon"),
+            ("mellowness", "mellowness"),
+            ("cb_min_cost", "lowest_cost"),
+            ("cb_max_cost", "highest_cost"),
+        ),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreSquareCbParameters, context: Context) -> None:
         p = parameters

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_int
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
@@ -114,6 +115,28 @@ class ExploreSyntheticCover(Explorer):
 
     name: ClassVar[str] = "explore_synthetic_cover"
     Parameters: ClassVar[type[Parameters]] = ExploreSyntheticCoverParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_synthcover",
+        options=(
+            new_flag("synthcover", "Give probability to the cheapest action in small steps.", needs=EXPLORING),
+            new_int(
+                "synthcoversize",
+                "With --synthcover: number of steps.",
+                default=100,
+                sets="steps",
+                needs=("synthcover",),
+            ),
+            new_float(
+                "synthcoverpsi",
+                "With --synthcover: what all steps add to a score.",
+                default=0.1,
+                sets="psi",
+                needs=("synthcover",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    )
 
     def __init__(self, parameters: ExploreSyntheticCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -15,6 +15,7 @@ from numpy import uint64
 
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
@@ -87,6 +88,10 @@ class SampleAction(Reduction):
 
     name: ClassVar[str] = "sample_action"
     Parameters: ClassVar[type[Parameters]] = SampleActionParameters
+    vw = VwLayer(
+        learner="cb_sample",
+        options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),),
+    )
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)

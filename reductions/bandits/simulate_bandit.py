@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.vw_option import VwLayer, new_flag, new_float, new_int
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -248,6 +249,24 @@ class SimulateBandit(_Simulation):
 
     name: ClassVar[str] = "simulate_bandit"
     Parameters: ClassVar[type[Parameters]] = SimulateBanditParameters
+    vw = VwLayer(
+        learner="cbify-adf",
+        options=(
+            new_int("cbify", "Learn classes 1 to N from guesses and their costs alone.", sets="classes"),
+            new_float(
+                "loss0", "With --cbify: cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"
+            ),
+            new_float(
+                "loss1",
+                "With --cbify: cost of every other class.",
+                default=1,
+                needs=("cbify", "cbify_ldf"),
+                sets="wrong",
+            ),
+            new_flag("flip_loss_sign", "With --cbify: let costs be rewards.", needs=("cbify",)),
+        ),
+        makes_actions=True,
+    )
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     known_failures = {
@@ -265,6 +284,14 @@ class SimulateCostSensitiveBandit(_Simulation):
 
     name: ClassVar[str] = "simulate_cost_sensitive_bandit"
     Parameters: ClassVar[type[Parameters]] = SimulateCostSensitiveBanditParameters
+    vw = VwLayer(
+        learner="cbify-adf",
+        options=(
+            new_flag("cbify_cs", "With --cbify: labels are costs by class instead of classes.", needs=("cbify",)),
+        ),
+        beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
+        makes_actions=True,
+    )
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS
     known_failures = SimulateBandit.known_failures
@@ -278,6 +305,12 @@ class SimulateBanditWithFeatures(_Simulation):
 
     name: ClassVar[str] = "simulate_bandit_with_features"
     Parameters: ClassVar[type[Parameters]] = SimulateBanditWithFeaturesParameters
+    vw = VwLayer(
+        learner="cbify_ldf",
+        options=(new_flag("cbify_ldf", "Learn decisions with all costs known from guesses and their costs alone."),),
+        beside=(("loss0", "right"), ("loss1", "wrong")),
+        makes_actions=True,
+    )
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_PROBABILITIES
 

@@ -20,6 +20,7 @@ from numpy import uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.vw_option import VwLayer, new_text
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import (
@@ -163,6 +164,17 @@ class WeightedAllPairs(Reduction):
 
     name: ClassVar[str] = "weighted_all_pairs"
     Parameters: ClassVar[type[Parameters]] = WeightedAllPairsParameters
+    vw = VwLayer(
+        learner="csoaa_ldf",
+        options=(
+            new_text(
+                "wap_ldf",
+                "m|mc",
+                "Costs of actions that have features of their own, learned from pairs of actions.",
+                choices=("m", "multiline", "mc", "multiline-classifier"),
+            ),
+        ),
+    )
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.SIMPLE, Predictions.SCALAR)

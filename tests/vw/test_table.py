@@ -1,48 +1,86 @@
-"""One line of the table is all that an option of VW needs."""
+"""One line is all that an option of VW needs: in the table, or in the file of a layer that decides."""
 
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hutch.core.chain.vw_option import LEARNER
+from hutch.core.parameters import parameters_of
 from hutch.vw.absent import ABSENT
-from hutch.vw.option import LEARNER
+from hutch.vw.declared import DECLARED
 from hutch.vw.table import GROUPS, NAMED, OPTIONS
 
 ROOT = Path(__file__).parents[2]
-LINE = '            new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n'
-AFTER = '            new_flag("binary", "Predict -1 or 1.", sets="binary"),\n'
+OF_A_LAYER = (
+    '            new_flag("binary", "Predict -1 or 1.", sets="binary"),\n',
+    '            new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n',
+)
+OF_A_DECISION = (
+    '            new_flag("softmax", "Prefer actions by the exponential of their scores.", needs=EXPLORING),\n',
+    '            new_float("warmth", "With --softmax: soften.", sets="warmth", needs=("softmax",)),\n',
+)
 PROGRAM = """
 from hutch.vw.docs import page
 from hutch.vw.parse import help_text, parse
 from hutch.vw.translate import chain_of
-print(chain_of(parse(["--oaa", "3", "--mirror", "0.5"]))["chain"])
-print("  --mirror" in help_text(), "| `--mirror` |" in page(), "`--mirror`" in page().partition("Option by option")[0])
+print(chain_of(parse({words!r}.split()))["chain"])
+print("  --{name}" in help_text(), "| `--{name}` |" in page(), "`--{name}`" in page().partition("Option by option")[0])
 """
 
 
-def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
-    for folder in ("core", "vw"):
-        source, ignored = ROOT / "src" / "hutch" / folder, shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, tmp_path / "hutch" / folder, ignore=ignored)
+def _with_a_line(folder: Path, file: str, lines: tuple[str, str], words: str, name: str) -> list[str]:
+    """What PROGRAM prints in a copy of the sources in which a line follows another."""
+    for room in ("core", "plugins", "reductions", "vw"):
+        source, ignored = ROOT / "src" / "hutch" / room, shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, folder / "hutch" / room, ignore=ignored)
     for path in ("__init__.py", "chain.py"):
-        shutil.copy(ROOT / "src" / "hutch" / path, tmp_path / "hutch")
-    table = tmp_path / "hutch" / "vw" / "table.py"
-    text = table.read_text()
-    assert AFTER in text
-    table.write_text(text.replace(AFTER, AFTER + LINE))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
-    chain, shown = done.stdout.splitlines()
+        shutil.copy(ROOT / "src" / "hutch" / path, folder / "hutch")
+    changed, (after, line) = folder / "hutch" / file, lines
+    text = changed.read_text()
+    assert after in text
+    changed.write_text(text.replace(after, after + line))
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    program = PROGRAM.format(words=words, name=name)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
+    chain, shown = _with_a_line(tmp_path, "vw/table.py", OF_A_LAYER, "--oaa 3 --mirror 0.5", "mirror")
     assert eval(chain) == [
         {"one_against_all": {"classes": 3, "first_class": "detect"}},
         {"mirror": {"strength": 0.5}},
         "linear",
     ]
     assert shown == "True True True"
+
+
+def test_an_option_of_a_layer_that_decides_is_one_line_of_its_file(tmp_path: Path) -> None:
+    words, file = "--cb_explore_adf --softmax --warmth 0.5", "reductions/bandits/explore_softmax.py"
+    chain, shown = _with_a_line(tmp_path, file, OF_A_DECISION, words, "warmth")
+    assert eval(chain)[0] == {"explore_softmax": {"warmth": 0.5}}
+    assert shown == "True True True"
+
+
+def test_what_is_read_of_a_layer_is_what_its_class_says() -> None:
+    from hutch.plugins.manager import installed
+
+    for name, reduction in installed().registry.reductions.items():
+        own, read = vars(reduction).get("vw"), DECLARED.get(name)
+        assert (own is None) == (read is None), name
+        if own is None or read is None:
+            continue
+        placed = (replace(each, sets=f"{name}.{each.sets}".rstrip(".")) for each in own.options)
+        assert read == replace(own, options=tuple(placed))
+        keys = {each.key for each in read.options} | {key for _, key in read.beside}
+        assert keys - {""} <= {each.name for each in parameters_of(reduction.Parameters)}, name
+        assert {option for option, _ in read.beside} <= set(NAMED), name
 
 
 def test_what_the_table_names_is_there() -> None:
@@ -53,8 +91,8 @@ def test_what_the_table_names_is_there() -> None:
     for option in OPTIONS:
         if option.layer:
             assert option.layer in reductions, option.name
-        if option.needs:
-            assert NAMED[option.needs].supported, option.name
+        for needed in option.needs:
+            assert NAMED[needed].supported, option.name
         if option.part in LEARNER and option.part != "base":
             assert option.part in ChainConfig.__dataclass_fields__, option.name
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from hutch.cli.shell.complete import names as names_of
 from hutch.cli.shell.complete import overrides, registered
 from hutch.cli.shell.declared import Command, Completer, Option, Parameter, declared_by
-from hutch.vw.option import LEARNER
-from hutch.vw.option import Option as VWOption
+from hutch.core.chain.vw_option import LEARNER
+from hutch.core.chain.vw_option import Option as VWOption
 from hutch.vw.table import NAMED
 
 Overrides = Annotated[

@@ -3,51 +3,13 @@
 from argparse import Namespace
 from typing import Any
 
+from hutch.core.chain.vw_option import EXPLORING
 from hutch.core.errors import UsageError
+from hutch.vw.declared import DECLARED
+from hutch.vw.table import NAMED
 
-_METHODS = {
-    "m": "regression",
-    "multiline": "regression",
-    "mc": "classification",
-    "multiline-classifier": "classification",
-}
-_EXPLORERS = ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd", "synthcover")
-_EXPLORING = ("cb_explore_adf", "cb_explore", "cbify", "cbify_ldf")
-_BANDITS = ("cb_adf", "cb", *_EXPLORING)
-_BELONGS = {
-    "mellowness": ("active", "regcb", "regcbopt", "squarecb"),
-    "csoaa_rank": ("csoaa_ldf", *_BANDITS),
-    "rank_all": ("cb_adf",),
-    "no_predict": ("cb_adf",),
-    "cb_type": _BANDITS,
-    "clip_p": _BANDITS,
-    "cb_sample": ("cb_explore_adf", "cb_explore", "cbify", "cbify_ldf"),
-    "named_labels": ("oaa", "ect", "csoaa"),
-    **dict.fromkeys(("epsilon", *_EXPLORERS, "regcbopt", "first_only"), _EXPLORING),
-    "loss0": ("cbify", "cbify_ldf"),
-    "loss1": ("cbify", "cbify_ldf"),
-    "flip_loss_sign": ("cbify",),
-    "cbify_cs": ("cbify",),
-    "eval": ("cb",),
-    "lambda": ("softmax",),
-    "gamma_scale": ("squarecb",),
-    "gamma_exponent": ("squarecb",),
-    "elim": ("squarecb",),
-    "cb_min_cost": ("squarecb", "regcb", "regcbopt"),
-    "cb_max_cost": ("squarecb", "regcb", "regcbopt"),
-    "greedify": ("bag",),
-    "psi": ("cover",),
-    "nounif": ("cover",),
-    "rnd_alpha": ("rnd",),
-    "rnd_invlambda": ("rnd",),
-    "synthcoverpsi": ("synthcover",),
-    "synthcoversize": ("synthcover",),
-}
-"""Options that mean something beside one of others only."""
-
-_NOT_EVALUATED = (
-    "cb_explore", "cbify", "cb_explore_adf", "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank", "clip_p", "cb_sample",
-)  # fmt: skip
+_BANDITS = ("cb_adf", "cb", *EXPLORING)
+_NOT_EVALUATED = (*EXPLORING, "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank", "clip_p")
 """What VW does not have beside `--eval`."""
 
 
@@ -55,28 +17,37 @@ def _is_given(options: Namespace, name: str) -> bool:
     return getattr(options, name, None) not in (None, False)
 
 
+def _layer(name: str, options: Namespace, **more: Any) -> Any:
+    """A layer with the parameters that options set by its declaration, and more; None takes one back."""
+    declared = DECLARED[name]
+    sets = [*((option, option.key) for option in declared.options),
+            *((NAMED[option], key) for option, key in declared.beside)]  # fmt: skip
+    found = {key: option.meant(options) for option, key in sets if key and option.given(options) is not None}
+    found = {key: value for key, value in (found | more).items() if value is not None}
+    return {name: found} if found else name
+
+
 def decision_layers(options: Namespace) -> list[Any]:
     """The layers that decide, from the top; empty if the options ask for none.
 
     Raises:
-        UsageError: options that contradict each other, or stand alone.
+        UsageError: options that contradict each other.
     """
-    loaded = options.initial_regressor is not None
-    for name, owners in _BELONGS.items():
-        if _is_given(options, name) and not loaded and not any(_is_given(options, owner) for owner in owners):
-            raise UsageError(f"--{name} needs " + " or ".join(f"--{owner}" for owner in owners))
     if options.eval:
         return _evaluation(options)
-    exploring = any(_is_given(options, name) for name in _EXPLORING)
+    exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and options.wap_ldf is None and not bandit:
         return []
     if options.wap_ldf is not None:
-        return [_all_pairs(options)]
-    layers = _classes(options) + (_explorer(options) if exploring else [])
+        for name in ("csoaa_ldf", "csoaa_rank", "probabilities", *_BANDITS):
+            if _is_given(options, name):
+                raise UsageError(f"--{name}: --wap_ldf does not have it")
+        return [_layer("weighted_all_pairs", options, lists="best")]
+    layers = _actions(options) + (_explorer(options) if exploring else [])
     if bandit:
         lists = None if exploring or options.rank_all else "best"
-        layers.append(_layer("contextual_bandit", type=_cb_type(options), clip=options.clip_p, lists=lists))
+        layers.append(_layer("contextual_bandit", options, lists=lists))
     probable = bool(options.probabilities)
     if probable and bandit:
         raise UsageError("--probabilities needs --oaa or --csoaa_ldf alone, got a bandit, which predicts its own")
@@ -84,46 +55,25 @@ def decision_layers(options: Namespace) -> list[Any]:
         raise UsageError("got --csoaa_rank and --probabilities, wanted one of them")
     layers += ["action_probabilities"] if probable else []
     lists = None if bandit or options.csoaa_rank or probable else "best"
-    return [*layers, _layer("cost_sensitive_with_features", method=_method(options), lists=lists)]
+    return [*layers, _layer("cost_sensitive_with_features", options, lists=lists)]
 
 
-def _all_pairs(options: Namespace) -> Any:
-    """The layer of `--wap_ldf`, whose modes all do the same, as in VW.
-
-    Raises:
-        UsageError: a mode that there is not, or an option that it does not have.
-    """
-    for name in ("csoaa_ldf", "csoaa_rank", "probabilities", *_BANDITS):
-        if _is_given(options, name):
-            raise UsageError(f"--{name}: --wap_ldf does not have it")
-    if options.wap_ldf not in _METHODS:
-        raise UsageError(f"--wap_ldf: got {options.wap_ldf!r}, wanted one of {', '.join(_METHODS)}")
-    return {"weighted_all_pairs": {"lists": "best"}}
-
-
-def _classes(options: Namespace) -> list[Any]:
-    """The layer that makes actions of classes."""
+def _actions(options: Namespace) -> list[Any]:
+    """The layer that makes actions of classes, or a bandit's test of data with classes or costs."""
     asked = [name for name in ("cb", "cb_explore", "cbify", "cbify_ldf") if _is_given(options, name)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
-    classes = getattr(options, asked[0])
-    if asked == ["cbify_ldf"]:
-        if options.csoaa_ldf is not None:
-            raise UsageError("--csoaa_ldf: --cbify_ldf does not have it")
-        return [_simulation(options, "simulate_bandit_with_features")]
-    if asked != ["cbify"]:
-        return [{"action_per_class": {"classes": classes}}]
-    return [_simulation(options, "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit")]
-
-
-def _simulation(options: Namespace, layer: str) -> Any:
-    """The layer that makes a bandit's test of data with classes or costs."""
+    if asked == ["cbify_ldf"] and options.csoaa_ldf is not None:
+        raise UsageError("--csoaa_ldf: --cbify_ldf does not have it")
+    if asked[0] in ("cb", "cb_explore"):
+        return [_layer("action_per_class", options)]
     right, wrong = _losses(options)
-    given: dict[str, Any] = {} if options.cbify is None else {"classes": options.cbify}
-    given |= ({"right": right} if right != 0 else {}) | ({"wrong": wrong} if wrong != 1 else {})
-    return {layer: given} if given else layer
+    costs = {"right": right if right != 0 else None, "wrong": wrong if wrong != 1 else None}
+    if asked == ["cbify_ldf"]:
+        return [_layer("simulate_bandit_with_features", options, **costs)]
+    return [_layer("simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit", options, **costs)]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
@@ -134,126 +84,39 @@ def _losses(options: Namespace) -> tuple[float, float]:
     return sign * right, sign * wrong
 
 
-def _layer(name: str, **parameters: Any) -> Any:
-    given = {key: value for key, value in parameters.items() if value not in (None, False)}
-    return {name: given} if given else name
-
-
-def _method(options: Namespace) -> str | None:
-    if options.csoaa_ldf is None:
-        return None
-    if options.csoaa_ldf not in _METHODS:
-        raise UsageError(f"--csoaa_ldf: got {options.csoaa_ldf!r}, wanted one of {', '.join(_METHODS)}")
-    method = _METHODS[options.csoaa_ldf]
-    return None if method == "regression" else method
-
-
-def _cb_type(options: Namespace) -> str | None:
-    return None if options.cb_type == "mtr" else options.cb_type
-
-
 def _explorer(options: Namespace) -> list[Any]:
     """The layer that explores, and the one that draws."""
-    asked = [name for name in _EXPLORERS if _is_given(options, name)]
-    if options.regcbopt and "regcb" not in asked:
-        asked.append("regcb")
+    asked = {}
+    for name, layer in DECLARED.items():
+        ways = [each.name for each in layer.options if each.needs == EXPLORING and each.given(options) is not None]
+        if layer.explores and ways:
+            asked[name] = f"--{ways[0]}"
     if len(asked) > 1:
-        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
+        raise UsageError(f"got {' and '.join(asked.values())}, wanted one of them")
     if options.epsilon is not None and not 0 <= options.epsilon <= 1:
         raise UsageError(f"--epsilon: got {options.epsilon}, wanted a number from 0 to 1")
-    kind = asked[0] if asked else "epsilon"
-    layer = _MAKERS[kind](options)
-    return ["sample_action", layer] if options.cb_sample else [layer]
+    name, more = next(iter(asked), "explore_epsilon"), {}
+    if name == "explore_cover" and options.cb_type not in (None, "mtr"):
+        more = {"regressor": False}  # the bandit below has one, or none is needed
+    elif name in ("explore_regcb", "explore_squarecb"):
+        more = _range_of_costs(options)
+    return [*(["sample_action"] if options.cb_sample else []), _layer(name, options, **more)]
 
 
-def _costs(options: Namespace) -> dict[str, Any]:
-    low, high = options.cb_min_cost, options.cb_max_cost
-    if options.cbify is not None or options.cbify_ldf:
-        for name, given, owner, cost in (("min", low, "loss0", 0.0), ("max", high, "loss1", 1.0)):
-            cost = cost if getattr(options, owner) is None else getattr(options, owner)
-            if given not in (None, cost):
-                raise UsageError(
-                    f"--cb_{name}_cost: got {given:g}, wanted {cost:g}: a simulation takes --{owner} for it"
-                )
-        low, high = options.loss0, options.loss1
-    return {"mellowness": options.mellowness, "lowest_cost": low, "highest_cost": high}
+def _range_of_costs(options: Namespace) -> dict[str, Any]:
+    """Of a simulation: what a right and a wrong class cost.
 
-
-def _softmax(options: Namespace) -> Any:
-    rate = getattr(options, "lambda")
-    return _layer("explore_softmax", rate=None if rate is None else abs(rate), epsilon=options.epsilon)
-
-
-def _squarecb(options: Namespace) -> Any:
-    return _layer(
-        "explore_squarecb",
-        scale=options.gamma_scale,
-        exponent=options.gamma_exponent,
-        epsilon=options.epsilon,
-        eliminate=options.elim,
-        **_costs(options),
-    )
-
-
-def _regcb(options: Namespace) -> Any:
-    method = "optimism" if options.regcbopt else None
-    return _layer("explore_regcb", method=method, first_only=options.first_only, **_costs(options))
-
-
-def _bag(options: Namespace) -> Any:
-    return _layer(
-        "explore_bag",
-        policies=options.bag,
-        greedy_first=options.greedify,
-        first_only=options.first_only,
-        epsilon=options.epsilon,
-    )
-
-
-def _cover(options: Namespace) -> Any:
-    given = {"epsilon": options.epsilon} if options.epsilon is not None else {}
-    given |= {"psi": options.psi} if options.psi is not None else {}
-    given |= {"uniform": False} if options.nounif else {}
-    given |= {"regressor": False} if options.cb_type not in (None, "mtr") else {}
-    given |= {"first_only": True} if options.first_only else {}
-    return {"explore_cover": {"policies": options.cover} | given}
-
-
-def _rnd(options: Namespace) -> Any:
-    given = {"alpha": options.rnd_alpha, "scale": options.rnd_invlambda, "epsilon": options.epsilon}
-    return {"explore_rnd": {"models": options.rnd} | {key: value for key, value in given.items() if value is not None}}
-
-
-def _synthcover(options: Namespace) -> Any:
-    return _layer(
-        "explore_synthetic_cover",
-        steps=options.synthcoversize,
-        psi=options.synthcoverpsi,
-        epsilon=options.epsilon,
-    )
-
-
-def _epsilon(options: Namespace) -> Any:
-    given = {} if options.epsilon is None else {"epsilon": options.epsilon}
-    given |= {"first_only": True} if options.first_only else {}
-    return {"explore_epsilon": given} if given else "explore_epsilon"
-
-
-def _first(options: Namespace) -> Any:
-    return {"explore_first": {"decisions": options.first} | ({"epsilon": options.epsilon} if options.epsilon else {})}
-
-
-_MAKERS = {
-    "epsilon": _epsilon,
-    "first": _first,
-    "softmax": _softmax,
-    "squarecb": _squarecb,
-    "regcb": _regcb,
-    "bag": _bag,
-    "cover": _cover,
-    "rnd": _rnd,
-    "synthcover": _synthcover,
-}
+    Raises:
+        UsageError: the options name another range.
+    """
+    if options.cbify is None and not options.cbify_ldf:
+        return {}
+    for name, owner, default in (("cb_min_cost", "loss0", 0.0), ("cb_max_cost", "loss1", 1.0)):
+        given, cost = getattr(options, name), getattr(options, owner)
+        cost = default if cost is None else cost
+        if given not in (None, cost):
+            raise UsageError(f"--{name}: got {given:g}, wanted {cost:g}: a simulation takes --{owner} for it")
+    return {"lowest_cost": options.loss0, "highest_cost": options.loss1}
 
 
 _SUMS = {"coin": "coin_betting", "ftrl": "ftrl_proximal", "pistol": "pistol"}
@@ -309,6 +172,5 @@ def _evaluation(options: Namespace) -> list[Any]:
             raise UsageError(f"--{name}: --eval does not have it")
     if options.cb_type == "dm":
         raise UsageError("--eval: got --cb_type dm, whose estimates are biased, wanted ips or dr")
-    given: dict[str, Any] = {"classes": options.cb} | ({"type": "ips"} if options.cb_type == "ips" else {})
     costs = {"cost_sensitive_one_against_all": {"classes": options.cb, "first_class": 1}}
-    return [{"evaluate_class_policy": given}, costs]
+    return [_layer("evaluate_class_policy", options, type="ips" if options.cb_type == "ips" else None), costs]

@@ -242,22 +242,7 @@ def _reductions() -> Iterator[str]:
         if option.layer:
             layers.setdefault(option.layer, []).append(f"`--{option.name}`")
     layers |= {
-        "cost_sensitive_with_features": ["`--csoaa_ldf`"],
-        "weighted_all_pairs": ["`--wap_ldf`"],
         "action_probabilities": ["`--csoaa_ldf --probabilities`"],
-        "contextual_bandit": ["`--cb_adf`"],
-        "explore_epsilon": ["`--cb_explore_adf`"],
-        **{
-            f"explore_{name}": [f"`--{name}`"]
-            for name in ("first", "softmax", "squarecb", "regcb", "bag", "cover", "rnd")
-        },
-        "explore_synthetic_cover": ["`--synthcover`"],
-        "sample_action": ["`--cb_sample`"],
-        "action_per_class": ["`--cb`", "`--cb_explore`"],
-        "simulate_bandit": ["`--cbify`"],
-        "simulate_cost_sensitive_bandit": ["`--cbify --cbify_cs`"],
-        "simulate_bandit_with_features": ["`--cbify_ldf`"],
-        "evaluate_class_policy": ["`--cb --eval`"],
         "ftrl_proximal": ["`--ftrl`"],
         "pistol": ["`--pistol`"],
         "coin_betting": ["`--coin`"],

@@ -7,6 +7,7 @@ from typing import Any
 from hutch.chain import Chain
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
+from hutch.vw.declared import DECLARED
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
@@ -20,28 +21,11 @@ _LEARNERS |= {
     "coin_betting": "ftrl-Coin Betting",
     "ftrl_proximal": "ftrl-Proximal-FTRL",
     "pistol": "ftrl-PiSTOL",
-    "cost_sensitive_with_features": "csoaa_ldf",
-    "weighted_all_pairs": "csoaa_ldf",
-    "simulate_bandit_with_features": "cbify_ldf",
-    "contextual_bandit": "cb_adf",
-    "explore_epsilon": "cb_explore_adf_greedy",
-    "explore_first": "cb_explore_adf_first",
-    "explore_softmax": "cb_explore_adf_softmax",
-    "explore_squarecb": "cb_explore_adf_squarecb",
-    "explore_regcb": "cb_explore_adf_regcb",
-    "explore_bag": "cb_explore_adf_bag",
-    "explore_cover": "cb_explore_adf_cover",
-    "explore_rnd": "cb_explore_adf_rnd",
-    "explore_synthetic_cover": "cb_explore_adf_synthcover",
-    "sample_action": "cb_sample",
-    "evaluate_class_policy": "cb-eval",
-    "action_per_class": "cb_to_cbadf",
-    "simulate_bandit": "cbify-adf",
-    "simulate_cost_sensitive_bandit": "cbify-adf",
 }
+_LEARNERS |= {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = ("cost_sensitive_with_features", "weighted_all_pairs")
 _MERGER = "shared_feature_merger"
-_MERGED = ("action_per_class", "simulate_bandit", "simulate_cost_sensitive_bandit", "simulate_bandit_with_features")
+_MERGED = [name for name, layer in DECLARED.items() if layer.makes_actions]
 """Layers that VW has above the one that merges features."""
 _BANDITS = ("contextual_bandit", "evaluate_class_policy")
 

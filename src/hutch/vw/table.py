@@ -1,11 +1,13 @@
 """Vowpal Wabbit's options as one table: what each is, which part of a chain it sets, and whether Hutch does the same.
 
 `hutch vw` reads its command line by this table, `hutch train` and `hutch predict` take theirs from it, and so does the
-documentation. An option that sets a parameter of a layer needs its line here and nothing else: `sets` names both.
+documentation. An option that sets a parameter of a layer needs one line and nothing else: here, where `sets` names
+both, or, of a layer that decides, in the layer's own file.
 """
 
+from hutch.core.chain.vw_option import LEARNER, Option, new_flag, new_float, new_int, new_text, new_words
 from hutch.vw.absent import ABSENT
-from hutch.vw.option import LEARNER, Option, new_flag, new_float, new_int, new_text, new_words
+from hutch.vw.declared import DECISION_OPTIONS
 
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
 _ALWAYS_ON = "Accepted for compatibility; always on."
@@ -246,12 +248,15 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         (
             new_words("redefine", "N:=S", "Treat the namespaces S as N; : is any.", sets="merge_namespaces.names"),
             new_words("ngram", "N", "N-grams of all namespaces, or of one with a letter before N.", sets="ngrams.size"),
-            new_words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs="ngram"),
+            new_words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs=("ngram",)),
             new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
             new_flag(
-                "probabilities", "Predict probabilities instead.", sets="one_against_all.probabilities", needs="oaa"
+                "probabilities",
+                "Predict probabilities instead.",
+                sets="one_against_all.probabilities",
+                needs=("oaa", "csoaa_ldf"),
             ),
-            new_flag("scores", "Predict the score of each class.", needs="oaa"),
+            new_flag("scores", "Predict the score of each class.", needs=("oaa",)),
             new_int(
                 "indexing",
                 "The smallest class, 0 or 1.",
@@ -259,10 +264,19 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 metavar="0|1",
                 note="labels beyond the classes are left out; VW treats them as negatives of every class",
             ),
-            new_text("named_labels", "A,B,...", "Names of the classes.", note="is kept in the model"),
+            new_text(
+                "named_labels",
+                "A,B,...",
+                "Names of the classes.",
+                note="is kept in the model",
+                needs=("oaa", "ect", "csoaa"),
+            ),
             new_int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             new_int(
-                "error", "Errors that the tournament survives.", sets="error_correcting_tournament.errors", needs="ect"
+                "error",
+                "Errors that the tournament survives.",
+                sets="error_correcting_tournament.errors",
+                needs=("ect",),
             ),
             new_int(
                 "csoaa",
@@ -277,7 +291,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "lrqdropout",
                 "Train low-rank interactions with dropout.",
                 sets="low_rank_quadratic.dropout",
-                needs="lrq",
+                needs=("lrq",),
             ),
             new_text(
                 "link",
@@ -292,73 +306,16 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 sets="active",
                 note="without --simulation it reads data, as with --no_daemon; `hutch active serve` is the server",
             ),
-            new_flag("simulation", "All labels are known; count those asked for.", needs="active"),
+            new_flag("simulation", "All labels are known; count those asked for.", needs=("active",)),
             new_float(
                 "mellowness",
                 "With --active: higher asks for more labels. With --regcb and --squarecb: wider ranges of costs.",
+                needs=("active", "regcb", "regcbopt", "squarecb"),
             ),
-            new_flag("direct", "Answer a line tagged query? with an importance.", needs="active"),
+            new_flag("direct", "Answer a line tagged query? with an importance.", needs=("active",)),
         ),
     ),
-    (
-        "Decisions and bandits",
-        (
-            new_text(
-                "csoaa_ldf",
-                "m|mc",
-                "Costs of actions that have features of their own, one line each.",
-                choices=("m", "multiline", "mc", "multiline-classifier"),
-            ),
-            new_text("wap_ldf", "m|mc", "The same, learned from pairs of actions."),
-            new_flag("csoaa_rank", "Write all actions with their scores."),
-            new_flag("cb_adf", "Learn from the cost of the action that was chosen."),
-            new_text(
-                "cb_type",
-                "TYPE",
-                "How costs are estimated: mtr, ips, dm, dr or sm.",
-                choices=("mtr", "ips", "dm", "dr", "sm"),
-                default="mtr",
-            ),
-            new_float("clip_p", "Probabilities below X count as X.", default=0),
-            new_flag("rank_all", "With --cb_adf: write all actions with their scores."),
-            new_flag("no_predict", _NO_EFFECT, note=_NOT_NEEDED),
-            new_int("cb", "Learn from the cost of the class that was chosen, out of 1 to N."),
-            new_flag("eval", "With --cb: what the class at the start of each label would have cost."),
-            new_flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
-            new_int("cb_explore", "Predict probabilities with which to choose each class, 1 to N."),
-            new_int("cbify", "Learn classes 1 to N from guesses and their costs alone."),
-            new_flag("cbify_ldf", "Learn decisions with all costs known from guesses and their costs alone."),
-            new_flag("cbify_cs", "With --cbify: labels are costs by class instead of classes."),
-            new_float("loss0", "With --cbify: cost of the right class.", default=0),
-            new_float("loss1", "With --cbify: cost of every other class.", default=1),
-            new_flag("flip_loss_sign", "With --cbify: let costs be rewards."),
-            new_flag("cb_sample", "Draw an action and list it first."),
-            new_float("epsilon", "Probability of choosing at random."),
-            new_int("first", "Choose at random for the first N decisions."),
-            new_flag("first_only", "Among equally good actions, prefer the first."),
-            new_flag("softmax", "Prefer actions by the exponential of their scores."),
-            new_float("lambda", "With --softmax: how sharply it prefers the best action.", default=1),
-            new_flag("squarecb", "Prefer actions by the gap of their scores."),
-            new_float("gamma_scale", "With --squarecb: gamma after one decision.", default=10),
-            new_float("gamma_exponent", "With --squarecb: exponent of gamma's growth.", default=0.5),
-            new_flag("elim", "With --squarecb: leave out actions that cannot be the best."),
-            new_flag("regcb", "Choose among actions that may be the best."),
-            new_flag("regcbopt", "Choose the most promising action."),
-            new_float("cb_min_cost", "With --regcb and --squarecb: lowest possible cost.", default=0),
-            new_float("cb_max_cost", "With --regcb and --squarecb: highest possible cost.", default=1),
-            new_int("bag", "Let N policies that have seen different data vote."),
-            new_flag("greedify", "With --bag: the first policy learns every decision once."),
-            new_int("cover", "Use N policies that are taught to disagree."),
-            new_float("psi", "With --cover: how strongly the policies disagree.", default=1),
-            new_flag("nounif", "With --cover: do not choose what no policy prefers."),
-            new_int("rnd", "Prefer actions about which N models of noise know little."),
-            new_float("rnd_alpha", "With --rnd: size of the noise.", default=0.1),
-            new_float("rnd_invlambda", "With --rnd: variance of what the models of noise learn.", default=0.1),
-            new_flag("synthcover", "Give probability to the cheapest action in small steps."),
-            new_int("synthcoversize", "With --synthcover: number of steps.", default=100),
-            new_float("synthcoverpsi", "With --synthcover: what all steps add to a score.", default=0.1),
-        ),
-    ),
+    ("Decisions and bandits", DECISION_OPTIONS),
     (
         "Learners without rates",
         (

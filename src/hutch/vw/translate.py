@@ -8,7 +8,8 @@ from typing import Any
 from hutch.core.errors import UsageError
 from hutch.core.text.hashing import namespace_id
 from hutch.vw.decisions import base_layer, decision_layers
-from hutch.vw.table import OPTIONS
+from hutch.vw.declared import DECLARED
+from hutch.vw.table import NAMED, OPTIONS
 
 _MULTICLASS = ("oaa", "ect", "csoaa")
 
@@ -35,6 +36,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
+    _check_needs(options)
     linear = linear_parameters(options)
     if options.oaa or options.ect or options.csoaa or options.lrq:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
@@ -200,13 +202,14 @@ def _layers(options: Namespace) -> list[Any]:
     """The layers above the learner, from the top: those of the options given, in the order of the table.
 
     Raises:
-        UsageError: an option without the one that it needs, or two that exclude each other.
+        UsageError: an option has a value that it cannot have.
     """
-    _check_needs(options)
-    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # the layers that decide have it
+    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # a layer that decides has it
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
-        if option.layer and option.name not in elsewhere and (value := option.given(options)) is not None:
+        if option.layer in DECLARED or option.name in elsewhere:
+            continue
+        if option.layer and (value := option.given(options)) is not None:
             parameters = asked.setdefault(option.layer, {})
             if option.key:
                 parameters[option.key] = value
@@ -217,14 +220,17 @@ def _layers(options: Namespace) -> list[Any]:
     return found
 
 
+def _any_of(names: Iterable[str], options: Namespace) -> bool:
+    return any(NAMED[name].given(options) is not None for name in names)
+
+
 def _check_needs(options: Namespace) -> None:
     missing: dict[str, list[str]] = {}
     for option in OPTIONS:
-        if option.name == "probabilities" and options.csoaa_ldf is not None:
+        if not option.needs or option.given(options) is None or _any_of(option.needs, options):
             continue
-        if option.needs and option.given(options) is not None and getattr(options, option.needs) in (None, False, []):
-            if options.initial_regressor is None or option.needs == "active":  # else the model may have it
-                missing.setdefault(option.needs, []).append(f"--{option.name}")
+        if options.initial_regressor is None or option.needs == ("active",):  # else the model may have it
+            missing.setdefault(" or --".join(option.needs), []).append(f"--{option.name}")
     if missing:
         verb = {True: "needs", False: "need"}
         raise UsageError("\n".join(f"{' and '.join(n)} {verb[len(n) == 1]} --{m}" for m, n in missing.items()))

@@ -102,9 +102,14 @@ def parameters_of_layer(name: str) -> list[str]:
     if module is None:
         return []
     classes = _classes(module)
-    assigned = (value for body in classes.values() for value in _assigned(body, "Parameters"))
+    own = [body for body in classes.values() if any(_is_text(value, name) for value in _assigned(body, "name"))]
+    assigned = (value for body in [*own, *classes.values()] for value in _assigned(body, "Parameters"))
     chosen = next((value.id for value in assigned if isinstance(value, ast.Name)), None)
     return list(dict.fromkeys(_fields(chosen, classes))) if chosen else []
+
+
+def _is_text(value: ast.expr | None, text: str) -> bool:
+    return isinstance(value, ast.Constant) and value.value == text
 
 
 def _classes(module: str, depth: int = 3) -> dict[str, ast.ClassDef]:

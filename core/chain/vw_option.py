@@ -1,10 +1,17 @@
-"""What an option of Vowpal Wabbit is: its value, what it sets in a chain, and whether Hutch does the same."""
+"""What an option of Vowpal Wabbit is, and what Vowpal Wabbit calls a layer.
+
+A layer says so in its own file, by the attribute `vw` of its class; `hutch vw`, its help and its documentation are made
+from that. The declaration is read without importing the file: it is an expression of the names of this module.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal["flag", "int", "float", "text", "texts", "words"]
-Reads = Literal["value", "letters", "terms", "loss"]
+Reads = Literal["value", "size", "letters", "terms", "loss"]
+
+EXPLORING = ("cb_explore_adf", "cb_explore", "cbify", "cbify_ldf")
+"""The options that ask for a layer that explores."""
 
 LEARNER = ("weights", "input", "seed", "base")
 """The parts of a chain that `hutch train` lets VW's options set."""
@@ -24,10 +31,13 @@ class Option:
         choices: the values that there are; empty for any.
         least: the smallest value, None for any.
         sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
-            learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none.
-        reads: how a value becomes one of the chain: as it is, as namespaces, as interactions, or as part of a loss.
+            learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none. In a layer's declaration
+            the parameter alone.
+        reads: how a value becomes one of the chain: as it is, by its size, as namespaces, as interactions, or as part
+            of a loss.
         value: what a flag sets.
-        needs: the option without which it has no meaning; without it an option for a layer brings that layer.
+        means: what the chain says for each of some values.
+        needs: the options of which it needs one to have a meaning; without any an option for a layer brings that layer.
         note: what is different from VW; or, where Hutch does not have the option, what to use instead.
         supported: False if Hutch refuses it.
     """
@@ -43,7 +53,8 @@ class Option:
     sets: str = ""
     reads: Reads = "value"
     value: Any = True
-    needs: str = ""
+    means: tuple[tuple[str, Any], ...] = ()
+    needs: tuple[str, ...] = ()
     note: str = ""
     supported: bool = True
 
@@ -78,6 +89,32 @@ class Option:
         if value is None or value is False or value == []:
             return None
         return self.value if self.kind == "flag" else value
+
+    def meant(self, values: Any) -> Any:
+        """What the chain says for the value given; None if it was not given."""
+        value = self.given(values)
+        if value is not None and self.reads == "size":
+            return abs(value)
+        return dict(self.means).get(value, value) if self.means else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VwLayer:
+    """What Vowpal Wabbit calls a layer.
+
+    Attributes:
+        learner: its name among the enabled learners.
+        options: those that it has, in the order of the help text.
+        beside: options that other layers have, each with the parameter that it sets here, too.
+        explores: whether it is one of the explorers, which exclude each other: the first option asks for it.
+        makes_actions: whether it makes actions of what is no action yet, so that nothing shared reaches it.
+    """
+
+    learner: str
+    options: tuple[Option, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
+    explores: bool = False
+    makes_actions: bool = False
 
 
 def new_flag(name: str, help: str, **more: Any) -> Option:

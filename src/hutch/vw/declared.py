@@ -1,0 +1,51 @@
+"""What layers say in their own files that Vowpal Wabbit calls them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hutch.core.chain import vw_option
+from hutch.core.chain.vw_option import Option, VwLayer
+from hutch.plugins.defaults import reduction_files
+
+_DECLARATION = re.compile(
+    r'\n    (?:name(?:: ClassVar\[str\])? = "(?P<name>\w+)"|vw = (?P<vw>VwLayer\((?:[^\n]+\)\n|\n.*?\n    \)\n)))',
+    re.DOTALL,
+)
+"""Of a class: its name, and what it says of VW, which ends with a line that closes the parenthesis."""
+
+
+def declarations(source: str) -> Iterator[tuple[str, VwLayer]]:
+    """The layers of a file that say what Vowpal Wabbit calls them.
+
+    Args:
+        source: its text; it is not imported, since that would take all that compiles kernels along.
+
+    >>> dict(declarations('\\n    name: ClassVar[str] = "top"\\n    vw = VwLayer(learner="best")\\n'))["top"].learner
+    'best'
+    """
+    name = ""
+    for found in _DECLARATION.finditer(source):
+        name = found["name"] or name
+        if found["vw"]:
+            layer: VwLayer = eval(found["vw"], vars(vw_option))
+            yield name, replace(layer, options=tuple(_placed(name, option) for option in layer.options))
+
+
+def _placed(name: str, option: Option) -> Option:
+    return replace(option, sets=f"{name}.{option.sets}" if option.sets else name)
+
+
+def _declared() -> Iterator[tuple[str, VwLayer]]:
+    for file in reduction_files().values():
+        with open(file, encoding="utf-8") as source:
+            text = source.read()
+        if "    vw = VwLayer(" in text:
+            yield from declarations(text)
+
+
+DECLARED = dict(sorted(_declared()))
+"""What Vowpal Wabbit calls each layer that says so, by the layer's name."""
+
+DECISION_OPTIONS: tuple[Option, ...] = tuple(option for layer in DECLARED.values() for option in layer.options)
+"""The options of all these layers."""
