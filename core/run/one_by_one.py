@@ -74,10 +74,10 @@ class OneByOne(Engine, ABC):
 
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         """The predictions of one usual line, record or decision; None for anything else, of which nothing was run."""
-        if not self.takes.of_decisions:
+        if not self.decides:
             outputs = self._one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
-        text, kept = text_of(examples), None if learn else self.shared.copy()
+        text, kept = text_of(examples) if self.takes.of_decisions else "", None if learn else self.shared.copy()
         if "|" not in text or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
             return None
         try:
