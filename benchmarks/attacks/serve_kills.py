@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 from hutch import Chain
 from hutch.active.loop import ask, catch_up
-from hutch.active.store import Store
+from hutch.durable.store import Store
 
 _PATIENCE = 120.0
 

@@ -19,7 +19,7 @@ _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/cost_ranges.py",
     "reductions/bandits/contextual_bandit.py",
 )
-_LOG = "src/hutch/serve/log.py"
+_LOG = "src/hutch/durable/log.py"
 
 _T = "tests/core/text/test_"
 _PARSER = [f"{_T}{name}.py" for name in ("parser", "parser_reference", "actions", "hashing", "eight")]
@@ -30,7 +30,10 @@ TESTS: dict[str, list[str]] = {
     "batch crowd": _LEVEL_TESTS,
     "nat_oem": _NATURAL_TESTS,
     "parser": _PARSER,
-    "serve log": [f"tests/serve/test_{name}.py" for name in ("log", "http", "decisions", "labels")],
+    "serve log": [
+        "tests/durable/test_log.py",
+        *(f"tests/serve/test_{name}.py" for name in ("http", "decisions", "labels")),
+    ],
     _BANDIT: [
         "tests/reductions/bandits/test_layers.py::test_learns_as_by_hand",
         "tests/reductions/bandits/test_layers.py",

@@ -6,7 +6,7 @@ _SVMLIGHT, _CSV, _CELLS, _RECORDS, _CHUNKS = (
     f"core/data/{name}.py" for name in ("svmlight", "csv", "cells", "records", "chunks")
 )
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
-_STORE, _UNDO, _LOOP = (f"src/hutch/active/{name}.py" for name in ("store", "undo", "loop"))
+_STORE, _UNDO, _LOOP = (f"src/hutch/{name}.py" for name in ("durable/store", "durable/undo", "active/loop"))
 _METRICS, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "served"))
 _APPLICATION = "core/net/application.py"
 _LINES = "core/net/lines.py"
@@ -43,7 +43,7 @@ TESTS: dict[str, list[str]] = {
     _ONE: ["tests/core/run/test_one.py"],
     _CONSTANT: ["tests/core/run/test_progress.py", "tests/vw/test_peer.py", "tests/vw/test_cases.py"],
     _PROGRESS: ["tests/core/run/test_progress.py", "tests/core/run/test_passes.py", "tests/vw/test_peer.py"],
-    _STORE: ["tests/active/test_store.py", "tests/active/test_loop.py"],
+    _STORE: ["tests/durable/test_store.py", "tests/active/test_loop.py"],
     _UNDO: ["tests/active/test_undo.py"],
     _LOOP: ["tests/active/test_loop.py"],
     _METRICS: ["tests/serve/test_http.py::test_figures_and_documentation"],

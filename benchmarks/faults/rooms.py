@@ -35,9 +35,9 @@ _FISHER, _KERNEL, _MISSING = (
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
 _LOG, _CHOICES, _SCHEMA, _LIMITS = (
-    "src/hutch/serve/log.py",
-    "src/hutch/serve/choices.py",
-    "src/hutch/serve/schema.py",
+    "src/hutch/durable/log.py",
+    "src/hutch/durable/choices.py",
+    "src/hutch/durable/schema.py",
     "core/chain/limits.py",
 )
 _REPLAYED = "reductions/active/layer.py"

@@ -9,12 +9,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from hutch.active.entries import Round
 from hutch.active.loop import ask
 from hutch.active.pool import Pool
-from hutch.active.records import Request
-from hutch.active.store import Store
 from hutch.chain import Chain
+from hutch.durable.entries import Round
+from hutch.durable.records import Request
+from hutch.durable.store import Store
 
 
 def highest_memory() -> int:

@@ -9,16 +9,16 @@ its shape in `sparse`.
 import json
 import re
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from hutch.core.atomic import write_bytes
+from hutch.core.atomic import atomic_write
 from hutch.core.chain.stored import Stored, dense, rows_in_use
 from hutch.core.errors import ModelError, at, counted, shortened, warn
 from hutch.core.version import version
@@ -36,6 +36,7 @@ def save_model(
     *,
     kind: str = "chain",
     whole: Collection[str] = (),
+    written: Callable[[BinaryIO], object] = lambda file: None,
 ) -> None:
     """Write a model in one step: a crash leaves the old file or the new one, never half of one.
 
@@ -46,6 +47,7 @@ def save_model(
         kind: what the model is of (`chain`, `crowd`, `em`); loading as another kind is refused.
         whole: names of arrays that are stored with all their rows, however few are in use: those whose size only the
             file knows.
+        written: called with the file once it is whole, before it takes its place.
 
     Raises:
         HutchError: the file cannot be written.
@@ -77,7 +79,9 @@ def save_model(
         "metadata": json.dumps(dict(metadata)),
     }
     header["crc32"] = f"{_checksum(tensors, header):08x}"
-    write_bytes(path, save(tensors, header))
+    with atomic_write(path) as file:
+        file.write(save(tensors, header))
+        written(file)
     tell_overflow(path, tensors.get("weights#values", tensors.get("weights")))
 
 

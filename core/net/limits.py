@@ -15,6 +15,8 @@ class Limits:
         idle_seconds: a connection without a request is closed after so long.
         connections: open at a time; more are answered 503.
         stop_seconds: for requests under way when the server is told to stop.
+        importance: of an example to learn.
+        value: of its features, labels and costs, without their sign.
     """
 
     body: int = 16 << 20
@@ -24,3 +26,5 @@ class Limits:
     idle_seconds: float = 75.0
     connections: int = 1000
     stop_seconds: float = 10.0
+    importance: float = 1e6
+    value: float = 1e12

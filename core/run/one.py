@@ -81,6 +81,7 @@ class OneExample:
             return False
         for layer in self._engine.layers:
             layer.begin_batch(cast(Batch, single), True)
+        self.last = cast(Batch, single)
         return True
 
     def _filled(self, example: Any) -> "_Single | None":

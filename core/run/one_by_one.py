@@ -95,6 +95,11 @@ class OneByOne(Engine, ABC):
         """Whether `run_one` would learn from this example; see `hutch.core.run.one.OneExample.can_learn`."""
         return self._one.can_learn(example)
 
+    @property
+    def last_one(self) -> Batch:
+        """The example of which `can_learn_one` last said yes."""
+        return self._one.last
+
     def run_apart(self, batch: Batch, learn: bool) -> Outputs:
         """Run a batch with the scores of classes; without learning the counters stay as they were."""
         kept = None if learn else self.shared.copy()

@@ -7,11 +7,11 @@ from contextlib import closing
 import pytest
 from typer.testing import CliRunner
 
-from hutch.active.damage import damage_of
 from hutch.active.loop import ask
-from hutch.active.records import make_answer
-from hutch.active.store import Store
 from hutch.cli.commands import app
+from hutch.durable.damage import damage_of
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
 
 COMMANDS = [
     ["report"],

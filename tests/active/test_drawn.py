@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from hutch.active.drawn import labels_drawn
-from hutch.active.entries import Round
-from hutch.active.records import Request, make_answer
-from hutch.active.store import Store
 from hutch.core.errors import UsageError
+from hutch.durable.entries import Round
+from hutch.durable.records import Request, make_answer
+from hutch.durable.store import Store
 
 POOL = 300
 

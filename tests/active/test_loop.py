@@ -11,11 +11,11 @@ import pytest
 
 from hutch.active import loop
 from hutch.active.lines import labelled, split_line, unlabelled
-from hutch.active.records import make_answer
 from hutch.active.report import report_of
-from hutch.active.store import Store
 from hutch.chain import Chain
 from hutch.core.errors import DataError, ModelError, StoreError, UsageError
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_the_report_estimates_the_loss_of_the_pool(lines, trained, tmp_path):
 LEARN = """
 import sys
 from hutch.active.loop import learn
-from hutch.active.store import Store
+from hutch.durable.store import Store
 from hutch.chain import Chain
 store, model = sys.argv[1:]
 chain = Chain.load(model)

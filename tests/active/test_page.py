@@ -12,11 +12,11 @@ import sys
 import httpx
 import pytest
 
-from hutch.active.entries import Round
 from hutch.active.page import create_app, listen, page, require_web, security_headers
-from hutch.active.records import Request
-from hutch.active.store import Store
 from hutch.core.errors import UsageError
+from hutch.durable.entries import Round
+from hutch.durable.records import Request
+from hutch.durable.store import Store
 
 ROUND = Round("pool.vw", 100, 3.0, 0.0)
 
@@ -132,7 +132,7 @@ def test_a_taken_port_is_named():
 SERVE = """
 import sys
 from hutch.active.page import create_app, listen, serve
-from hutch.active.store import Store
+from hutch.durable.store import Store
 with listen(int(sys.argv[2])) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)
     serve(create_app(Store(sys.argv[1]), "secret", lease_seconds=2.0), listening, told)
@@ -196,7 +196,7 @@ def test_fifty_people_while_the_server_is_killed_and_started_again(tmp_path):
         store.ask(make_requests(total), ROUND)
     accepted = asyncio.run(crowd(path, 50))
     with Store(path) as store:
-        given = store._rows("SELECT request, worker FROM labels")
+        given = store.rows("SELECT request, worker FROM labels")
         assert len(given) == len(set(given)) == store.counts().labels
         assert len(accepted) == len(set(accepted)) and set(accepted) == set(given)
         assert store.counts().answered == total and store.counts().open == 0

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from hutch.active.entries import Round
-from hutch.active.records import Request
-from hutch.active.store import Store
+from hutch.durable.entries import Round
+from hutch.durable.records import Request
+from hutch.durable.store import Store
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
@@ -33,7 +33,7 @@ os.execv(command[0], command)
 SERVE = """
 import sys
 from hutch.active.page import create_app, listen, serve
-from hutch.active.store import Store
+from hutch.durable.store import Store
 with listen(0) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)
     serve(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening, told)
@@ -159,7 +159,7 @@ def test_labels_are_given_with_keys_and_the_mouse(browser, address, tmp_path):
     assert browser.run("document.querySelector('#count').textContent") == "3 of 4 answered"
     assert browser.run("document.querySelector('#progress').value") == 0.75
     with Store(tmp_path / "labels.db") as store:
-        given = store._rows("SELECT request, worker, label FROM labels ORDER BY number")
+        given = store.rows("SELECT request, worker, label FROM labels ORDER BY number")
     assert given == [("r0", "ada", "1"), ("r1", "ada", "skip"), ("r2", "ada", "don't know"), ("r3", "ada", "-1")]
     asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
     assert asked and all(url.startswith(address) or url.endswith("/favicon.ico") for url in asked)
@@ -189,5 +189,5 @@ def test_a_document_is_shown_and_answers_are_taken_back(browser, address, tmp_pa
     browser.press("2")
     browser.wait_for("!!document.querySelector('#item dl')")
     with Store(tmp_path / "labels.db") as store:
-        given = store._rows("SELECT request, label FROM labels ORDER BY number")
+        given = store.rows("SELECT request, label FROM labels ORDER BY number")
     assert given == [("r0", "1"), ("r1", "1"), ("r2", "1"), ("r3", "-1")]

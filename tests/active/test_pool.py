@@ -18,10 +18,10 @@ from hutch.active.drawing import Scores, choose, smallest
 from hutch.active.lines import unlabelled
 from hutch.active.loop import ask
 from hutch.active.pool import Pool
-from hutch.active.store import Store
 from hutch.chain import Chain
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Here
+from hutch.durable.store import Store
 
 
 @pytest.fixture

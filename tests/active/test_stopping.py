@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from hutch.active.records import make_answer
 from hutch.active.report import is_enough, report_of
 from hutch.active.run import Loop
 from hutch.active.stopping import LEAST, expected_gains, stop_after
-from hutch.active.store import Store
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
 
 
 def test_the_curve_is_that_of_weighted_least_squares_with_coefficients_of_at_least_zero():

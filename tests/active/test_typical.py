@@ -8,10 +8,10 @@ from hutch.active.drawing import smallest
 from hutch.active.lines import labelled
 from hutch.active.loop import ask, catch_up
 from hutch.active.pool import Pool
-from hutch.active.records import make_answer
-from hutch.active.store import Store
 from hutch.active.typical import sketch, typical
 from hutch.chain import Chain
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
 
 BASE = {"bayesian_linear": {"dimension": 4}}
 

@@ -1,12 +1,12 @@
 import pytest
 
-from hutch.active.entries import Round
 from hutch.active.loop import ask, catch_up
 from hutch.active.page import UNDO, Look, create_app
-from hutch.active.records import Request, make_answer
-from hutch.active.store import Store
-from hutch.active.undo import answers_of, find_answer, retract
 from hutch.chain import Chain
+from hutch.durable.entries import Round
+from hutch.durable.records import Request, make_answer
+from hutch.durable.store import Store
+from hutch.durable.undo import answers_of, find_answer, retract
 
 pytest.importorskip("uvicorn")
 

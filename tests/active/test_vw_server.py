@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hutch.active.store import Store
 from hutch.active.vw_server import VWSession
 from hutch.chain import Chain
+from hutch.durable.store import Store
 
 shared = Path(__file__).parents[2].parent / "shared"
 VW = {
@@ -120,7 +120,7 @@ def test_a_model_is_where_it_was_after_reading_the_log_again(store, lines):
 SERVE = """
 import sys
 from hutch.active.page import listen
-from hutch.active.store import Store
+from hutch.durable.store import Store
 from hutch.active.vw_server import VWSession, serve
 from hutch.chain import Chain
 with listen(0) as listening:
@@ -160,7 +160,7 @@ def test_several_clients_and_a_killed_server(store, lines, tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    labelled = [row[0] for row in store._rows("SELECT request FROM labels")]
+    labelled = [row[0] for row in store.rows("SELECT request FROM labels")]
     assert len(answered) > 10 and sorted(labelled) == sorted(answered)
     rebuilt = VWSession(Chain.load(model), store, "m")
     assert rebuilt.layer.progress["bought"][0] == len(answered)

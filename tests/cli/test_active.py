@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hutch.active.documents import line_of, read_documents
-from hutch.active.store import Store
 from hutch.chain import Chain
 from hutch.cli.commands import app
+from hutch.durable.store import Store
 
 CHAIN = """
 chain:

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from hutch.active.entries import Round
-from hutch.active.records import Request, make_answer
-from hutch.active.store import Store
+from hutch.durable.entries import Round
+from hutch.durable.records import Request, make_answer
+from hutch.durable.store import Store
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.net.limits import Limits
+from hutch.durable.log import Log
 from hutch.serve.app import Handlers, create_app
-from hutch.serve.log import Log
 from hutch.serve.served import Served
 
 LINES = ["1 |f a b:0.5", "-1 |f b", "1 |f a c"] * 5
@@ -48,14 +48,22 @@ Use = Callable[[Service], Awaitable[None]]
 
 
 def _in_service(
-    paths: list[Path], use: Use, *, token: str = "", limits: Limits | None = None, host: str = "127.0.0.1"
+    paths: list[Path],
+    use: Use,
+    *,
+    token: str = "",
+    limits: Limits | None = None,
+    host: str = "127.0.0.1",
+    keep: int = 0,
+    **options: Any,
 ) -> None:
-    """Serve models while a coroutine uses them; nothing is saved at the end."""
+    """Serve models while a coroutine uses them; nothing is saved at the end. Further options are those of `Log`."""
 
     async def main() -> None:
-        log = Log(paths[0].with_suffix(".db"))
+        log, models = Log(paths[0].with_suffix(".db"), **options), {}
         try:
-            models = {path.stem: Served(path, log, path.stem) for path in paths}
+            for path in paths:
+                models[path.stem] = Served(path, log, path.stem, limits, keep)
             handlers = Handlers(models, log, limits)
             log.start(asyncio.get_running_loop())
             app: Any = create_app(handlers, token=token, host=host)
@@ -63,7 +71,10 @@ def _in_service(
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 await use(Service(models, log, client, handlers))
         finally:
+            await asyncio.gather(*(served.drain() for served in models.values()))
             await asyncio.to_thread(log.close)
+            for served in models.values():
+                served.close()
 
     asyncio.run(main())
 

@@ -11,10 +11,10 @@ import pytest
 from hutch import Chain
 from hutch.core.batch import shared_rows
 from hutch.core.chain.reduction import Labels
-from hutch.serve import choices
+from hutch.durable import choices
+from hutch.durable.choices import Choice
 from hutch.serve.bodies import TEXT as PLAIN
-from hutch.serve.bodies import batches_of
-from hutch.serve.choices import Choice, with_choice
+from hutch.serve.bodies import batches_of, with_choice
 
 JSON = "application/json"
 BASE = {"linear": {"interactions": [["user", "article"]]}}
@@ -106,7 +106,7 @@ def test_rewards_late_repeated_and_unknown(bandit: Path, in_service: Any) -> Non
         )
         assert (await reward({"id": "cc", "cost": 0})).json()["new"] == 1  # all of a list or nothing
         assert service.first.chain.statistics.examples == examples + 150 + 3
-        [[probability]] = service.log._rows("SELECT probability FROM serve_decisions WHERE id = 'a'")
+        [[probability]] = service.log.store.rows("SELECT probability FROM serve_decisions WHERE id = 'a'")
         assert probability == first["probability"]
 
     in_service([bandit], use)
@@ -159,8 +159,8 @@ def test_old_ids_are_forgotten(bandit: Path, in_service: Any) -> None:
         assert (await service.post("/v1/reward", '{"id": "b", "cost": 1}', JSON)).json()["repeated"] == 1
         await service.post("/v1/rank?id=c", TEXT)
         await service.post("/v1/reward", '{"id": "c", "cost": 1}', JSON)
-        await asyncio.to_thread(service.log.saved, "model", service.first.saved)
-        rows = service.log._rows
+        await asyncio.to_thread(service.log.saved, service.first.key, service.first.saved)
+        rows = service.log.store.rows
         assert rows("SELECT id FROM serve_decisions") == [("c",)]  # the log still needs it
         assert rows("SELECT id FROM serve_ids") == []
         assert (await service.post("/v1/reward", '{"id": "b", "cost": 1}', JSON)).status_code == 422
@@ -243,7 +243,7 @@ def test_what_is_refused(bandit: Path, saved_model: Any, in_service: Any) -> Non
             found = await service.post(f"/v1/{path}", body, kind)
             assert found.status_code == status and message in found.json()["error"], (path, body, found.text)
         assert service.first.chain.weights.tobytes() == before
-        assert service.log._rows("SELECT count(*) FROM serve_decisions") == [(0,)]
+        assert service.log.store.rows("SELECT count(*) FROM serve_decisions") == [(0,)]
 
     in_service([bandit, plain], use)
 

@@ -7,8 +7,8 @@ import pytest
 
 from hutch import Chain
 from hutch.active.loop import ask, catch_up
-from hutch.active.records import make_answer
-from hutch.active.store import Store
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
 
 JSON = "application/json"
 CONFIG = {"weights": {"bits": 12}, "chain": [{"active": {"labels": [-1, 1]}}, {"linear": {"loss": "logistic"}}]}

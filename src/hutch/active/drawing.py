@@ -16,9 +16,9 @@ from hutch.active.pool import Entry, Pool, Source
 from hutch.core.errors import DataError, at
 
 if TYPE_CHECKING:
-    from hutch.active.store import Store
     from hutch.chain import Chain
     from hutch.distributed.engine import Engine
+    from hutch.durable.store import Store
 
 BLOCK = 4096
 """Lines that are scored at a time."""

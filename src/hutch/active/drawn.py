@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from hutch.active.records import DONT_KNOW, SKIP
-from hutch.active.store import Store
 from hutch.core.errors import UsageError, at
 from hutch.crowd.data.labels import Labels, from_triples
+from hutch.durable.records import DONT_KNOW, SKIP
+from hutch.durable.store import Store
 
 
 def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 
 from hutch.active.documents import check_shown
-from hutch.active.records import DONT_KNOW, REQUEST_FIELD, SKIP
-from hutch.active.store import Store
 from hutch.core.errors import UsageError, did_you_mean
+from hutch.durable.records import DONT_KNOW, REQUEST_FIELD, SKIP
+from hutch.durable.store import Store
 
 FORMATS = ("csv", "crowd", "label-studio")
 

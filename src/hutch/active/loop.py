@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hutch.active.drawing import Scores, choose, distinct, smallest
-from hutch.active.entries import Event, Round
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
-from hutch.active.records import DONT_KNOW, SKIP, Request, canonical_label
-from hutch.active.store import Store
 from hutch.active.typical import first_round
-from hutch.active.undo import taken_back
 from hutch.core.chain.derived import learns_once
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, UsageError, at
 from hutch.core.strict_json import dumps
+from hutch.durable.entries import Event, Round
+from hutch.durable.records import DONT_KNOW, SKIP, Request, canonical_label
+from hutch.durable.store import Store
+from hutch.durable.undo import taken_back
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

@@ -15,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hutch.active.records import Request, check_worker, make_answer
-from hutch.active.store import Store
-from hutch.active.undo import answers_of, retract
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net import web
 from hutch.core.net.application import JSON, Application, Asked, Field, Refused, Reply, Route
 from hutch.core.net.limits import Limits
 from hutch.core.net.signals import Ready
+from hutch.durable.records import Request, check_worker, make_answer
+from hutch.durable.store import Store
+from hutch.durable.undo import answers_of, retract
 
 HOST = "127.0.0.1"
 LIMITS = Limits(body=1 << 16)

@@ -4,11 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from hutch.active.entries import Counts
 from hutch.active.estimate import LossSums
 from hutch.active.simulate import stopping
 from hutch.active.stopping import LEAST, expected_gains
-from hutch.active.store import Store
+from hutch.durable.entries import Counts
+from hutch.durable.store import Store
 
 
 @dataclass(frozen=True, slots=True)

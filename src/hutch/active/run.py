@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hutch.active.loop import ask, labels_of, learn, model_version
 from hutch.active.pool import Pool
 from hutch.active.report import is_enough
-from hutch.active.store import Store
+from hutch.durable.store import Store
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.active.estimate import LossSums, score_interval
-from hutch.active.records import canonical_label
 from hutch.active.stopping import expected_gains, stop_after
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import UNLABELED
+from hutch.durable.records import canonical_label
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

@@ -15,13 +15,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hutch.active.entries import Round
 from hutch.active.lines import split_line, unlabelled
 from hutch.active.loop import attach, example_of, labels_of, model_version, threshold_of
-from hutch.active.records import Answer, Request, canonical_label, make_answer
-from hutch.active.store import Store
 from hutch.core.net.lines import run_lines
 from hutch.core.net.signals import Ready
+from hutch.durable.entries import Round
+from hutch.durable.records import Answer, Request, canonical_label, make_answer
+from hutch.durable.store import Store
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

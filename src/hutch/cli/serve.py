@@ -30,15 +30,26 @@ def serve(
             show_default="MODEL.log.db of the first model",
         ),
     ] = None,
+    accept_loss: Annotated[
+        bool, Option(help="Go on though the log or a model lacks lessons that were acknowledged; says which.")
+    ] = False,
+    keep: Annotated[
+        int, Option(min=0, metavar="N", help="Keep N earlier saves of each model, and the log from the oldest on.")
+    ] = 0,
     save_every: Annotated[float, Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
     remember: Annotated[
         float, Option(min=0, metavar="DAYS", help="Remember ids of requests and decisions this long.")
     ] = 30.0,
+    most: Annotated[
+        int, Option("--remember-most", min=1, metavar="N", help="Remember at most N of them of each model.")
+    ] = 10_000_000,
     token: Annotated[
         str,
         Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN."),
     ] = "",
     max_body: Annotated[int, Option(min=1, metavar="BYTES", help="Largest body of a request.")] = 16 << 20,
+    max_importance: Annotated[float, Option(min=0, metavar="X", help="Largest importance to learn.")] = 1e6,
+    max_value: Annotated[float, Option(min=0, metavar="X", help="Largest feature, label or cost to learn.")] = 1e12,
     connections: Annotated[int, Option(min=1, metavar="N", help="Most connections at a time.")] = 1000,
 ) -> None:
     """Predict and learn over HTTP; nothing acknowledged is lost in a crash. The models are saved to their own files.
@@ -57,17 +68,17 @@ def serve(
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError("--token: wanted printable ASCII without blanks")
     from hutch.core.net.limits import Limits
-    from hutch.serve.log import Log
+    from hutch.durable.log import Log
     from hutch.serve.server import load
     from hutch.serve.server import serve as serve_models
 
     first = models[0].partition("=")[2] or models[0]
-    log = Log(store or f"{first}.log.db", remember * 86400)
-    loaded = load(models, log)
+    limits = Limits(body=max_body, connections=connections, importance=max_importance, value=max_value)
+    log = Log(store or f"{first}.log.db", remember * 86400, most, accept_loss=accept_loss)
+    loaded = load(models, log, limits, keep)
     listening = listen(host, port)
     vw = listen(host, vw_port) if vw_port is not None else None
     addresses = [f"http://{_address(listening)}", *([f"vw {_address(vw)}"] if vw is not None else [])]
-    limits = Limits(body=max_body, connections=connections)
     running = serve_models(
         loaded,
         log,

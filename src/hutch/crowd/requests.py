@@ -125,7 +125,7 @@ def entropy(probabilities: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One label that is asked for; it has what a request of `hutch.active.records` wants.
+    """One label that is asked for; it has what a request of `hutch.durable.records` wants.
 
     Attributes:
         item: its number in the pool.

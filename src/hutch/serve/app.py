@@ -12,11 +12,11 @@ from hutch.core.net.application import LOOPBACK, Application, Asked, Field, Refu
 from hutch.core.net.limits import Limits
 from hutch.core.net.openapi import PAGE_HEADERS, describe, docs_page
 from hutch.core.version import version
+from hutch.durable.choices import Contradiction
+from hutch.durable.log import Log
 from hutch.serve.bodies import NoMemory, check_id
-from hutch.serve.choices import Contradiction
 from hutch.serve.decisions import rank, reward
 from hutch.serve.labels import Labels
-from hutch.serve.log import Log
 from hutch.serve.metrics import Metrics
 from hutch.serve.schemas import ANSWERS, DECISION, EXAMPLES, PREDICTIONS, RANKED, REWARDS, SCHEMAS, TEXT
 from hutch.serve.served import Answered, Served
@@ -54,9 +54,9 @@ class Handlers:
 
     def __init__(self, models: Mapping[str, Served], log: Log, limits: Limits | None = None) -> None:
         self.models, self.limits = models, limits or Limits()
-        self.metrics = Metrics(models)
+        self.metrics = Metrics(models, log)
         self._first = next(iter(models.values()))
-        self._labels = Labels(models, log)
+        self._labels, self._log = Labels(models, log), log
         self.stopping = False
         learn = "Learn examples with labels; the predictions were made before. It is on disk before the answer."
         draw = "Draw an action of a decision; what was drawn and its probability are on disk before the answer."
@@ -74,6 +74,8 @@ class Handlers:
             Route("POST", "/v1/labels", self.give_labels, give, (), ANSWERS),
             Route("GET", "/v1/model", self.model, "What the model is and has seen.", model, errors=(404,)),
             Route("GET", "/healthz", self.health, "Whether the server answers; wants no token.", errors=(503,)),
+            Route("GET", "/readyz", self.ready, "Whether kernels are compiled, the log is writable and all models can "
+                  "learn; wants no token.", errors=(503,)),
             Route("GET", "/metrics", self.figures, "Figures in Prometheus' format.", gives=TEXT),
             Route("GET", "/openapi.json", self.openapi),
             Route("GET", "/docs", self.docs),
@@ -161,6 +163,15 @@ class Handlers:
         """GET /healthz."""
         return Reply({"status": "stopping"}, status=503) if self.stopping else {"status": "ok"}
 
+    async def ready(self, asked: Asked) -> Any:
+        """GET /readyz."""
+        problems = ["the server stops"] if self.stopping else []
+        for name, served in self.models.items():
+            problems += [f"{name}: compiling"] * (not served.is_warm) + [served.failure] * bool(served.failure)
+        if not problems:
+            await self._log.check_writable()
+        return Reply({"status": "not ready", "problems": problems}, status=503) if problems else {"status": "ready"}
+
     async def figures(self, asked: Asked) -> Any:
         """GET /metrics."""
         return Reply(self.metrics.text(), self.metrics.content_type)
@@ -187,7 +198,7 @@ def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) 
         _STATUSES,
         limits=handlers.limits,
         token=token,
-        public=("/healthz",),
+        public=("/healthz", "/readyz"),
         hosts=LOOPBACK if host in LOOPBACK else (),
         count=handlers.metrics.count,
     )

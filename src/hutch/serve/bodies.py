@@ -1,7 +1,7 @@
 """Bodies of requests: lines of text, JSON records or an Arrow stream as batches."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,10 @@ from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.net.application import JSON
+from hutch.core.net.limits import Limits
 from hutch.core.strict_json import loads
 from hutch.core.text.parser import TextParser
+from hutch.durable.choices import Choice
 
 SOURCE = "<body>"
 TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"
@@ -177,9 +179,59 @@ def check_labels(chain: Chain, batches: list[Batch]) -> None:
             layer.begin_batch(batch, True)
 
 
+def check_numbers(batches: Sequence[Any], limits: Limits) -> None:
+    """See that no number of what is to be learned is beyond the limits.
+
+    Args:
+        batches: or what has their arrays.
+        limits: on importance and values.
+
+    Raises:
+        DataError: one is.
+    """
+    row = 0
+    for batch in batches:
+        starts = {"importance": None, "value": batch.row_ptr, "label": None, "cost": batch.cost_ptr}
+        arrays = (batch.importance, batch.values, batch.labels, batch.costs)
+        for (what, ptr), array in zip(starts.items(), arrays, strict=True):
+            most = min(limits.importance if what == "importance" else limits.value, float(UNLABELED))
+            sizes = np.abs(array)
+            if float(sizes.max(initial=0)) > most and len(
+                wrong := np.flatnonzero((sizes > most) & (array != UNLABELED))
+            ):
+                found = int(wrong[0])
+                place = row + (found if ptr is None else int(np.searchsorted(ptr, found, "right")) - 1) + 1
+                option = "--max-importance" if what == "importance" else "--max-value"
+                text = f"got the {what} {array[found]:g}, wanted at most {most:g}; {option} changes that"
+                raise DataError(at(SOURCE, place, 1, text))
+        row += len(batch)
+
+
 def has_label(batch: Batch) -> NDArray[np.bool_]:
     """Which examples have a label, or a cost; bool (examples)."""
     if len(batch.cost_ptr) < 2:
         return np.asarray(batch.labels != UNLABELED)
     given = np.concatenate([[0], np.cumsum(batch.costs != UNLABELED)])
     return np.asarray(given[batch.cost_ptr[1:]] > given[batch.cost_ptr[:-1]])
+
+
+def with_choice(batch: Batch, takes: Labels, choice: Choice) -> Batch:
+    """A decision without a label as one whose action was chosen.
+
+    Args:
+        batch: one decision; a shared row comes first.
+        takes: what kind of labels the chain takes.
+        choice: its label.
+    """
+    of_lines = takes is Labels.LOGGED_ACTION
+    row = choice.action + int(shared_rows(batch)[0]) if of_lines else 0
+    place = int(batch.cost_ptr[row])
+    ends = batch.cost_ptr.copy()
+    ends[row + 1 :] += 1
+    return replace(
+        batch,
+        cost_ptr=ends,
+        cost_classes=np.insert(batch.cost_classes, place, choice.action),
+        costs=np.insert(batch.costs, place, choice.cost),
+        probabilities=np.insert(batch.probabilities, place, choice.probability),
+    )

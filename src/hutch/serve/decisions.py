@@ -1,10 +1,12 @@
 """Decisions over HTTP: an action is drawn and stored with its probability, and learned when its cost is known."""
 
+import asyncio
 import hashlib
 import json
 import math
 import sqlite3
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +18,9 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
+from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, find_answer, note_entry
+from hutch.durable.log import Entry
 from hutch.serve.bodies import SOURCE, batches_of, check_id, parse_json
-from hutch.serve.choices import (
-    DECISION,
-    Decided,
-    Reward,
-    add_cost,
-    add_decision,
-    choice_of,
-    draw,
-    find_answer,
-    note_entry,
-)
-from hutch.serve.log import Entry
 from hutch.serve.served import Served
 
 _KEYS = ("id", "cost", "reward")
@@ -61,14 +53,16 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str
     if (batch.costs != UNLABELED).any():
         raise DataError(at(SOURCE, None, None, "got a label, wanted none: its cost comes as a reward"))
     if id:
-        before: dict[str, Any] | None = await served.log.done(
-            lambda connection: find_answer(connection, served.name, id, kind, body)
+        before: dict[str, Any] | None = await served.log.commits.done(
+            lambda connection: find_answer(connection, served.key, id, kind, body)
         )
         if before is not None:
             return before | {"repeated": True}
     name, outputs = id or uuid.uuid4().hex, served.chain.run_apart(batch, False)
     decided = _decide(served, name, kind, body, _values(served, batch, outputs), outputs.ranked)
-    answer: dict[str, Any] = await served.log.done(lambda connection: add_decision(connection, served.name, decided))
+    answer: dict[str, Any] = await served.log.commits.done(
+        lambda connection: add_decision(connection, served.key, decided, served.log.now())
+    )
     return answer
 
 
@@ -132,18 +126,24 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
     _require_choices(served)
     found = parse_json(body)
     listed = found if isinstance(found, list) else [found]
-    rewards = [_read(one, place) for place, one in enumerate(listed, 1)]
+    rewards = [_read(one, place, served.limits.value) for place, one in enumerate(listed, 1)]
     if not rewards:
         raise DataError(at(SOURCE, None, None, f"got no reward, wanted {_WANTED}"))
 
     def accept(connection: sqlite3.Connection) -> _Rewarded:
         return _accept(served, connection, rewards)
 
+    learned: list[asyncio.Future[Any]] = []
+
     def learn(outcome: _Rewarded) -> None:
         for number, entry in outcome.taught:
-            served.enqueue(number, entry)
+            learned.append(asyncio.get_running_loop().create_future())
+            served.enqueue(number, entry, None, learned[-1])
 
-    done: _Rewarded = await served.log.done(accept, learn)
+    done: _Rewarded = await served.log.commits.done(accept, learn)
+    for outcome in await asyncio.gather(*learned, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
     new = len(done.taught)
     return {"model": served.name, "position": done.position, "new": new, "repeated": len(rewards) - new}
 
@@ -152,17 +152,19 @@ def _accept(served: Served, connection: sqlite3.Connection, rewards: list[Reward
     """Store costs, and write what they teach into the log."""
     taught, last = [], 0
     for one in rewards:
-        number = add_cost(connection, served.name, one)
+        number = add_cost(connection, served.key, one, served.name)
         if number is None:
-            kind, body, choice = choice_of(connection, served.name, one.id)
-            number = served.log.write(connection, Entry(served.name, DECISION, one.id.encode()))
-            note_entry(connection, served.name, one.id, number)
-            taught.append((number, Entry(served.name, kind, body, choice=choice)))
+            found = choice_of(connection, served.key, one.id)
+            assert found is not None
+            entry = Entry(served.key, found[0], found[1], choice=found[2])
+            number = served.log.write(connection, entry, one.id)
+            note_entry(connection, served.key, one.id, number)
+            taught.append((number, entry))
         last = max(last, number)
     return _Rewarded(taught, last)
 
 
-def _read(found: Any, place: int) -> Reward:
+def _read(found: Any, place: int, most: float) -> Reward:
     def wrong(text: str) -> DataError:
         return DataError(at(SOURCE, place, None, text))
 
@@ -178,7 +180,18 @@ def _read(found: Any, place: int) -> Reward:
         raise wrong(f"got {' and '.join(given) or 'neither cost nor reward'}, wanted one of cost and reward")
     value = found[given[0]]
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not abs(value) < float(UNLABELED):
-        raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number")
+    if not number or not abs(value) <= most:
+        raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number up to {most:g}")
     cost = float(value) if given == ["cost"] else -float(value)
-    return Reward(check_id(found["id"], "id"), cost, place)
+    return Reward(check_id(found["id"], "id"), cost, (SOURCE, place, None))
+
+
+def draw(probabilities: Sequence[float], share: float) -> int:
+    """The first place at which the running sum exceeds a share of the whole.
+
+    >>> draw([0.25, 0.0, 0.75], 0.2), draw([0.25, 0.0, 0.75], 0.25)
+    (0, 2)
+    """
+    sums = np.cumsum(np.asarray(probabilities, np.float64))
+    last = int(np.flatnonzero(np.asarray(probabilities))[-1])
+    return min(int(np.searchsorted(sums, share * sums[-1], "right")), last)

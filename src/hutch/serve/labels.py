@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hutch.active.entries import Event
 from hutch.active.loop import active_layer, example_of
 from hutch.active.page import LEASE_SECONDS
-from hutch.active.records import Answer, check_worker, read_answers
 from hutch.core.errors import DataError, at
+from hutch.durable.entries import Event
+from hutch.durable.log import Entry, Log
+from hutch.durable.records import Answer, check_worker, read_answers
 from hutch.serve.bodies import SOURCE, TEXT, parse_json
-from hutch.serve.log import Entry, Log
 from hutch.serve.served import Served
 
 _OPEN = 1000
@@ -48,7 +48,7 @@ class Labels:
 
     def _entry(self, learner: Served, event: Event) -> Entry | None:
         line = example_of(event, self._log.store, active_layer(learner.chain).parameters.weighted)
-        return None if line is None else Entry(learner.name, TEXT, line.encode(), audit=event.number)
+        return None if line is None else Entry(learner.key, TEXT, line.encode(), audit=event.number)
 
     async def open(self, worker: str) -> dict[str, Any]:
         """The open requests; with the name of a worker the next one for them, which others do not see for a while.
@@ -78,7 +78,7 @@ class Labels:
             raise DataError(at(SOURCE, None, None, "got an answer that is nested too deeply")) from None
         if not answers:
             raise DataError(at(SOURCE, None, None, "got no answer, wanted one or more"))
-        _, new = await self._log.done(lambda connection: self._accept(connection, answers), self._learn)
+        _, new = await self._log.commits.done(lambda connection: self._accept(connection, answers), self._learn)
         return {"new": new, "repeated": len(answers) - new}
 
     def _accept(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> tuple[list[tuple[int, Entry]], int]:

@@ -5,9 +5,12 @@ body. Learning pauses while the arrays are copied for a save, predicting does no
 """
 
 import asyncio
+import sqlite3
+import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,23 +18,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.active.loop import active_layer, attach, labels_of, model_version
+from hutch.active.loop import active_layer, attach, labels_of
 from hutch.chain import Chain
-from hutch.core.atomic import check_writable
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.model_file import save_model
+from hutch.core.chain.limits import check_values
+from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.model_of_chain import load_chain_model
-from hutch.core.errors import HutchError, StoreError, at
-from hutch.serve.bodies import batches_of, check_labels, single
-from hutch.serve.choices import with_choice
-from hutch.serve.log import Entry, Log, Logged, settle
+from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at
+from hutch.core.net.application import JSON
+from hutch.core.net.limits import Limits
+from hutch.core.overflow import clear_flags, may_have_overflowed
+from hutch.durable.choices import Contradiction
+from hutch.durable.commit import settle
+from hutch.durable.log import Entry, Log, Logged, Place
+from hutch.durable.model_file import ModelFile
+from hutch.serve.bodies import TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
 
 _SMALL = 1 << 14
 """Bodies up to so many bytes are read in the loop, larger ones in a thread."""
 _ROWS = 256
 """Examples of a large body that are run before others have their turn."""
 _LARGE_ARRAY = 1 << 20
+WINDOW = 1000
+"""Examples over which the recent loss is a mean, each weighing a little less than the next."""
+
+
+class NotFinite(DataError):
+    """A lesson after which the model would not be finite."""
+
+
+_REASONS: dict[type[HutchError], str] = {
+    NotFinite: "not_finite",
+    Contradiction: "contradiction",
+    NoMemory: "too_large",
+    StoreError: "log",
+    HutchError: "malformed",
+}
+"""Why lessons are rejected, for the figures: the first class that fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,58 +84,82 @@ class Served:
         path: of the model file; saves go there.
         log: the write-ahead log.
         name: under which clients know it.
+        limits: on what it learns.
+        keep: earlier saves that stay beside it, with the log behind the oldest.
 
     Attributes:
         chain: the model.
+        place: its own in the log.
         position: the last entry of the log that it has learned.
         saved: the last entry that its file holds.
-        saved_at: when it was saved last, seconds since 1970; 0 if never.
+        saved_at, learned_at: when it was saved and when it learned last, seconds since 1970.
+        recent_loss, recent: mean loss of the last examples, and of how many.
+        failed_saves: since the server started.
+        rejected: lessons that were refused, by reason.
+        failure: why it cannot learn any more; empty if it can.
+        is_warm: what the first requests need is compiled.
 
     Raises:
         ModelError: the file cannot be used.
-        StoreError: the log belongs to another model of that name.
+        StoreError: the log belongs to another model, entries are lost, or another server uses the file.
     """
 
-    def __init__(self, path: Path, log: Log, name: str) -> None:
-        check_writable(path)
-        self.path, self.log, self.name = path, log, name
+    def __init__(self, path: Path, log: Log, name: str, limits: Limits | None = None, keep: int = 0) -> None:
         arrays, metadata = load_chain_model(path)
-        self.chain = Chain.from_arrays(arrays, metadata, str(path))
-        self.saved = self.position = self._begin(metadata.get("log") or {})
-        self.saved_at = 0.0
-        self.recent_loss = float("nan")
-        self._waiting: deque[tuple[int, Entry, Any, asyncio.Future[Answered] | None]] = deque()
-        self._pausing = self._busy = False
-        self._idle = asyncio.Event()
-        self._saving = asyncio.Lock()
-        if self.asks:
-            attach(self.chain, log.store).simulation = False
-            log.store.allow_labels(labels_of(self.chain))
-        for number, entry in log.entries(name, self.position):
-            self._learn_now(number, entry, None)
+        self.path, self.log, self.name, self.limits = path, log, name, limits or Limits()
+        self._file = ModelFile(path, keep)
+        try:
+            self.chain = Chain.from_arrays(arrays, metadata, str(path))
+            if why := self._why_not_finite():
+                raise ModelError(at(str(path), None, None, f"cannot be served: {why}"))
+            self.place: Place = log.adopt(_noted(metadata), path, name)
+            self.saved = self.position = self.place.through
+            self.saved_at = self.learned_at = path.stat().st_mtime
+            self.recent_loss, self.recent, self.failed_saves = 0.0, 0, 0
+            self.rejected: Counter[str] = Counter()
+            self.failure, self.is_warm = "", False
+            self._waiting: deque[tuple[int, Entry | None, Any, asyncio.Future[Answered] | None]] = deque()
+            self._pausing = self._busy = False
+            self._refused: set[int] = set()
+            self._tasks: set[asyncio.Task[None]] = set()
+            self._saving, self._writing = asyncio.Lock(), threading.Lock()
+            if self.asks:
+                attach(self.chain, log.store).simulation = False
+                log.store.allow_labels(labels_of(self.chain))
+            for number, entry in log.entries(self.key, self.position):
+                self._learn_now(number, entry, None)
+            if self.place.note is not None:
+                self.position = max(self.position, self.place.note)
+                self._write(self.position, self.chain.arrays(), self.chain.metadata())
+        except BaseException:
+            self._file.held.close()
+            raise
+
+    @property
+    def key(self) -> int:
+        """Its number in the log."""
+        return self.place.model
 
     @property
     def asks(self) -> bool:
         """Whether its top layer asks for labels."""
         return self.chain.layers[0].name == "active"
 
-    def _begin(self, noted: dict[str, Any]) -> int:
-        if noted.get("store") == self.log.identity and noted.get("model") == self.name:
-            return int(noted["through"])
-        fingerprint = model_version(self.path)
-        known = self.log.beginning(self.name)
-        if known is None:
-            return self.log.begin(self.name, fingerprint)
-        if known[0] != fingerprint:
-            text = (
-                f"has the log of a model {self.name!r} that {self.path} neither is nor began as: "
-                "go on with that model's file, or name another --store"
-            )
-            raise StoreError(at(str(self.log.store.path), None, None, text))
-        return known[1]
-
     def _copied(self, outputs: Outputs) -> Answered:
         return Answered(outputs.predictions.copy(), outputs.scores.copy(), self.position)
+
+    def warm_up(self) -> None:
+        """Compile what the first requests would wait for, on a chain of the same kind."""
+        chain = Chain.from_config(self.chain.config.to_dict())
+        decides = chain.takes.of_decisions
+        line = b"shared |a b:1\n|a c\n" if decides else b"|a b:1\n"
+        record = b'{"shared": {"a": {"b": 1}}, "actions": [{"a": ["c"]}]}' if decides else b'{"a": {"b": 1}}'
+        for kind, body in ((TEXT, line), (JSON, record)):
+            with suppress(HutchError):  # a chain may want more of its examples than these have
+                chain.run_one(single(kind, body), False)
+                for batch in batches_of(chain, kind, body):
+                    chain.run_apart(batch, False)
+        self.is_warm = True
 
     async def predict(self, kind: str, body: bytes) -> Answered:
         """Predict the examples of a body.
@@ -140,16 +188,29 @@ class Served:
             DataError: the first place that cannot be used; nothing was logged.
             StoreError: the log cannot be written; nothing was learned.
         """
+        try:
+            return await self._learn(kind, body, id)
+        except NotFinite:
+            raise
+        except HutchError as error:
+            self.rejected[next(reason for kind, reason in _REASONS.items() if isinstance(error, kind))] += 1
+            raise
+
+    async def _learn(self, kind: str, body: bytes, id: str) -> Answered:
+        if self.failure:
+            raise StoreError(self.failure)
         ready: Any = None
         if len(body) > _SMALL:
             ready = await asyncio.to_thread(batches_of, self.chain, kind, body)
         elif not self.chain.can_learn_one(single(kind, body)):
             ready = batches_of(self.chain, kind, body)
+        else:
+            check_numbers([self.chain.last_one], self.limits)
         if ready is not None:
             check_labels(self.chain, ready)
+            check_numbers(ready, self.limits)
         future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-
-        entry = Entry(self.name, kind, body, id)
+        entry = Entry(self.key, kind, body, id)
 
         def deliver(outcome: Logged | HutchError) -> None:
             if isinstance(outcome, HutchError):
@@ -163,38 +224,50 @@ class Served:
         self.log.append(entry, deliver)
         return await future
 
-    def enqueue(self, number: int, entry: Entry, ready: Any = None, future: Any = None) -> None:
-        """Learn an entry that is on disk when its turn comes."""
+    def enqueue(self, number: int, entry: Entry | None, ready: Any = None, future: Any = None) -> None:
+        """Learn an entry that is on disk when its turn comes; None teaches nothing."""
         self._waiting.append((number, entry, ready, future))
         self._go_on()
 
     def _go_on(self) -> None:
         while self._waiting and not self._pausing and not self._busy:
             number, entry, ready, future = self._waiting.popleft()
-            if ready is not None and sum(map(len, ready)) > _ROWS:
+            if entry is not None and ready is not None and sum(map(len, ready)) > _ROWS:
                 self._busy = True
                 task = asyncio.get_running_loop().create_task(self._learn_slowly(number, entry, ready, future))
-                task.add_done_callback(lambda _: None)
-                self._task = task
+                task.add_done_callback(self._tasks.discard)
+                self._tasks.add(task)
             else:
                 self._learn_now(number, entry, future)
-        if not self._busy:
-            self._idle.set()
 
-    def _learn_now(self, number: int, entry: Entry, future: Any) -> None:
+    def _learn_now(self, number: int, entry: Entry | None, future: Any) -> None:
         """Learn an entry from what was sent, as after a crash."""
+        if entry is None:
+            self.position = number
+            return
         if entry.audit:
             active_layer(self.chain).examples_per_label = self._examples_per_label(entry.audit)
         try:
             one = None if self.chain.decides else single(entry.kind, entry.body)
+            clear_flags()
             outputs = None if one is None else self.chain.run_one(one, True)
+            doubtful = outputs is not None and may_have_overflowed()
+            runs: list[tuple[Batch, Outputs]] = []
             if outputs is None:
                 batches = batches_of(self.chain, entry.kind, entry.body)
                 if entry.choice is not None:
                     batches = [with_choice(batches[0], self.chain.takes, entry.choice)]
-                done = self._learned(number, entry, [(b, self.chain.run_batch(b, scores=True)[0]) for b in batches])
+                for batch in batches:
+                    clear_flags()
+                    runs.append((batch, self.chain.run_batch(batch, scores=True)[0]))
+                    doubtful = may_have_overflowed() or doubtful
+            if doubtful and (why := self._why_not_finite()):
+                self._take_back(number, why, future)
+                return
+            self._note(entry, number)
+            if outputs is None:
+                done = self._gathered(runs, True, number)
             else:
-                self._note(entry, number)
                 self._count_losses(outputs.losses)
                 done = self._copied(outputs)
         except HutchError as error:  # the checks before the log passed: it fails again whenever it is read
@@ -206,6 +279,58 @@ class Served:
             if entry.audit:
                 active_layer(self.chain).examples_per_label = 0.0
 
+    def _why_not_finite(self) -> str:
+        """What of the model is not finite; empty if all is."""
+        arrays, limits = self.chain.arrays(), self.chain.limits()
+        try:
+            for name in limits.keys() & arrays.keys():
+                check_values(name, arrays[name], limits[name])
+        except ModelError as error:
+            return str(error)
+        return overflow_of(self.chain.weights) or ""
+
+    def _take_back(self, number: int, why: str, future: Any) -> None:
+        """Be the model again that has not learned an entry, and say in the log that nobody ever will."""
+        self.rejected[_REASONS[NotFinite]] += 1
+        self._refused.add(number)
+        before = self.recent_loss, self.recent
+        try:
+            with self._writing:  # the file must be the one that holds what was learned up to `saved`
+                self._file.held.check()
+                self.chain.restore(load_chain_model(self.path)[0])
+                saved = self.saved
+        except HutchError as error:
+            self.failure = (
+                f"{error}; without it the model cannot forget a lesson that ruined it: start the server again"
+            )
+            settle(future, StoreError(self.failure))
+            return
+        for earlier, entry in self.log.entries(self.key, saved):
+            if earlier >= number:
+                break
+            self._learn_now(earlier, None if earlier in self._refused else entry, None)
+        (self.recent_loss, self.recent), self.position = before, number
+
+        refusal = NotFinite(f"the model would not be finite, so nothing was learned: {why}")
+
+        def refuse(connection: sqlite3.Connection) -> int:
+            return self.log.refuse(connection, self.key, number, number, why)
+
+        def deliver(outcome: Any) -> None:
+            if not isinstance(outcome, HutchError):
+                self.enqueue(outcome, None)
+                outcome = refusal
+            settle(future, outcome)
+            self._tasks.add(task := asyncio.get_running_loop().create_task(self._save_quietly()))
+            task.add_done_callback(self._tasks.discard)
+
+        if self.log.commits.is_running:
+            self.log.commits.submit(refuse, deliver)
+        else:
+            with self.log.store.transaction() as connection:
+                refuse(connection)
+            settle(future, refusal)
+
     def _examples_per_label(self, number: int) -> float:
         """How many lines of its pool the answer in the audit log stands for."""
         event = next(self.log.store.log(number - 1))
@@ -216,16 +341,14 @@ class Served:
             found = await self._run(batches, True, number)
             self._note(entry, number)
             settle(future, found)
+        except NotFinite as error:
+            self._take_back(number, str(error), future)
         except HutchError as error:
             self.position = number
             settle(future, error)
         finally:
             self._busy = False
             self._go_on()
-
-    def _learned(self, number: int, entry: Entry, runs: list[tuple[Batch, Outputs]]) -> Answered:
-        self._note(entry, number)
-        return self._gathered(runs, True, number)
 
     def _gathered(self, runs: list[tuple[Batch, Outputs]], learn: bool, position: int) -> Answered:
         """What several batches are answered; after learning their losses are counted."""
@@ -245,24 +368,31 @@ class Served:
         return Answered(np.concatenate(predictions), scores, position, actions=actions)
 
     def _note(self, entry: Entry, number: int) -> None:
-        self.position = number
+        self.position, self.learned_at = number, entry.time or time.time()
         if entry.audit:
             active_layer(self.chain).progress["learned"] = entry.audit
 
     def _count_losses(self, losses: NDArray[np.float32]) -> None:
         for loss in losses.tolist():
-            past = loss if self.recent_loss != self.recent_loss else self.recent_loss
-            self.recent_loss = past + (loss - past) / 1000.0
+            self.recent = min(self.recent + 1, WINDOW)
+            self.recent_loss += (loss - self.recent_loss) / self.recent
 
     async def _run(self, batches: list[Batch], learn: bool, position: int) -> Answered:
-        """Run batches piece by piece, so that others have their turn."""
+        """Run batches piece by piece, so that others have their turn.
+
+        Raises:
+            NotFinite: the model is not, once it has learned a piece.
+        """
         runs = []
         for batch in batches:
             start = 0
             for stop in self._stops(batch):
                 piece = batch if stop - start == len(batch) else batch.rows(start, stop)
                 start = stop
+                clear_flags()
                 runs.append((piece, self.chain.run_apart(piece, learn)))
+                if learn and may_have_overflowed() and (why := self._why_not_finite()):
+                    raise NotFinite(why)
                 if piece is not batch:
                     await asyncio.sleep(0)
         return self._gathered(runs, learn, position)
@@ -281,36 +411,68 @@ class Served:
         """Save the model if it has learned; returns whether it did.
 
         Raises:
-            ModelError: the file cannot be written; what was there before stays.
+            HutchError: the file cannot be written, or somebody else has; what was there before stays.
         """
         async with self._saving:
-            if self.position == self.saved and self.saved_at:
-                await asyncio.to_thread(self.log.saved, self.name, self.saved)
+            if self.position == self.saved:
+                await asyncio.to_thread(self._forget)
                 return False
-            self._pausing = True
             try:
-                while self._busy:
-                    await asyncio.sleep(0.001)
-                through, metadata = self.position, self.chain.metadata()
-                live = self.chain.arrays()
-                copies = {name: array.copy() for name, array in live.items() if array.nbytes < _LARGE_ARRAY}
-                for name, array in live.items():
-                    if name not in copies:
-                        copies[name] = await asyncio.to_thread(array.copy)
-            finally:
-                self._pausing = False
-                self._go_on()
-            metadata["log"] = {"store": self.log.identity, "model": self.name, "through": through}
-            await asyncio.to_thread(save_model, self.path, copies, metadata)
-            await asyncio.to_thread(self.log.saved, self.name, through)
-            self.saved, self.saved_at = through, time.time()
+                await self._save()
+            except HutchError:
+                self.failed_saves += 1
+                raise
             return True
+
+    async def _save(self) -> None:
+        if self.failure:
+            raise StoreError(self.failure)
+        self._pausing = True
+        try:
+            while self._busy:
+                await asyncio.sleep(0.001)
+            through, metadata = self.position, self.chain.metadata()
+            live = self.chain.arrays()
+            copies = {name: array.copy() for name, array in live.items() if array.nbytes < _LARGE_ARRAY}
+            for name, array in live.items():
+                if name not in copies:
+                    copies[name] = await asyncio.to_thread(array.copy)
+        finally:
+            self._pausing = False
+            self._go_on()
+        await asyncio.to_thread(self._write, through, copies, metadata)
+
+    async def _save_quietly(self) -> None:
+        """Save, so that what follows a refused lesson is learned anew in no time; a later save says what fails."""
+        with suppress(HutchError):
+            await self.save()
+
+    def _write(self, through: int, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
+        """Write the model, and let the log forget what it holds."""
+        metadata["log"] = self.log.note(self.place, through)
+        whole = [name for name, limit in self.chain.limits().items() if limit.grows]
+        with self._writing:
+            self._file.save(arrays, metadata, whole, self.saved)
+            self.saved, self.saved_at = through, time.time()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.log.saved(self.key, self.saved, self._file.oldest)
+
+    def close(self) -> None:
+        """Let others have the file."""
+        self._file.held.close()
 
     async def drain(self) -> None:
         """Wait until all that is on disk has been learned."""
         while self._waiting or self._busy:
             await asyncio.sleep(0.001)
+        await asyncio.gather(*self._tasks)
 
 
-Models = dict[str, Served]
-Choose = Callable[[str], Served]
+def _noted(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a model file says of its log; empty if it says nothing that can be meant so."""
+    found = metadata.get("log")
+    kinds = {"identity": str, "store": int, "through": int, "chain": int}
+    is_whole = isinstance(found, dict) and all(type(found.get(key)) is kind for key, kind in kinds.items())
+    return found if isinstance(found, dict) and is_whole else {}

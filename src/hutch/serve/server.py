@@ -12,17 +12,19 @@ from hutch.core.net.limits import Limits
 from hutch.core.net.lines import LineServer
 from hutch.core.net.signals import Ready
 from hutch.core.net.web import run
+from hutch.durable.log import Log
 from hutch.serve.app import Handlers, create_app
-from hutch.serve.log import Log
 from hutch.serve.served import Served
 from hutch.serve.vw import answer_lines
 
 
-def load(models: Sequence[str], log: Log) -> dict[str, Served]:
+def load(models: Sequence[str], log: Log, limits: Limits | None = None, keep: int = 0) -> dict[str, Served]:
     """Models by name, where the log has left them.
 
     Args:
         models: paths, or `NAME=PATH`; a path without name is known by its file's, without ending.
+        log: what they have been taught.
+        limits, keep: see `Served`.
 
     Raises:
         UsageError: a name twice.
@@ -35,7 +37,7 @@ def load(models: Sequence[str], log: Log) -> dict[str, Served]:
             name, path = Path(given).stem, given
         if name in found:
             raise UsageError(f"got two models named {name!r}, wanted NAME={path} for one of them")
-        found[name] = Served(Path(path), log, name)
+        found[name] = Served(Path(path), log, name, limits, keep)
     return found
 
 
@@ -69,6 +71,7 @@ async def serve(
     sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())
     saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))
+    warming = asyncio.create_task(_warm_up(models))
     lines = None
     if vw is not None:
         lines = LineServer(answer_lines(next(iter(models.values()))), token=token, limits=limits)
@@ -83,10 +86,19 @@ async def serve(
                 await lines.stop()
             stopping.set()
             await saving  # cancelled, it might replace a newer file
-            await asyncio.to_thread(log.flush)
+            await asyncio.to_thread(log.commits.flush)
             await _save_all(models)
+            await warming
         finally:
             log.close()  # its thread would keep the process alive
+            for served in models.values():
+                served.close()
+
+
+async def _warm_up(models: dict[str, Served]) -> None:
+    """Compile what the first requests would wait for."""
+    for served in models.values():
+        await asyncio.to_thread(served.warm_up)
 
 
 async def _save_all(models: dict[str, Served]) -> None:

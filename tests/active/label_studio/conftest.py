@@ -4,8 +4,8 @@ import pytest
 
 from hutch.active.label_studio.question import configuration_for, question_of
 from hutch.active.loop import ask, model_version
-from hutch.active.store import Store
 from hutch.chain import Chain
+from hutch.durable.store import Store
 
 NAMES = {"1": "spam", "-1": "ham"}
 LABELS = ("-1", "1")

@@ -18,9 +18,9 @@ import pytest
 
 from hutch.active.label_studio.client import Client
 from hutch.active.loop import ask, model_version
-from hutch.active.store import Store
 from hutch.chain import Chain
 from hutch.core.errors import HutchError
+from hutch.durable.store import Store
 
 COMMAND = os.environ.get("LABEL_STUDIO") or shutil.which("label-studio", path=str(Path(sys.executable).parent))
 HUTCH = str(Path(sys.executable).with_name("hutch"))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from hutch.active.documents import line_of
 from hutch.active.drawing import scores_of
-from hutch.active.entries import Round
 from hutch.active.label_studio.exchange import Pulled, identity, take
 from hutch.active.label_studio.question import Question, question_of
 from hutch.active.loop import active_layer, labels_of, learn, model_version, threshold_of
-from hutch.active.records import REQUEST_FIELD, Request, canonical_label
-from hutch.active.store import Store
-from hutch.active.undo import retract
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net.application import JSON, Application, Asked, Route
 from hutch.core.net.limits import Limits
+from hutch.durable.entries import Round
+from hutch.durable.records import REQUEST_FIELD, Request, canonical_label
+from hutch.durable.store import Store
+from hutch.durable.undo import retract
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

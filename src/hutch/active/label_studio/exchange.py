@@ -6,10 +6,10 @@ from typing import Any
 
 from hutch.active.label_studio.client import Client
 from hutch.active.label_studio.question import Question
-from hutch.active.records import REQUEST_FIELD, Request, canonical_label, make_answer
-from hutch.active.store import Store
-from hutch.active.undo import find_answer, retract
 from hutch.core.errors import DataError, at
+from hutch.durable.records import REQUEST_FIELD, Request, canonical_label, make_answer
+from hutch.durable.store import Store
+from hutch.durable.undo import find_answer, retract
 
 BATCH = 200
 """Tasks of one call."""

@@ -6,8 +6,8 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
-from hutch.active.records import SKIP, canonical_label
 from hutch.core.errors import DataError
+from hutch.durable.records import SKIP, canonical_label
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hutch.active.simulate import Run
-    from hutch.active.store import Store
+    from hutch.durable.store import Store
 
 app = Group("Ask for the labels that are worth asking for.")
 
@@ -156,12 +156,12 @@ def ask(
     from hutch.active.loop import ask as ask_for
     from hutch.active.loop import model_version
     from hutch.active.pool import Pool
-    from hutch.active.records import write_requests
     from hutch.active.report import is_enough
-    from hutch.active.store import Store
     from hutch.chain import Chain
     from hutch.cli.active.pool import engine_for_pool
     from hutch.core.data.files import check_sources
+    from hutch.durable.records import write_requests
+    from hutch.durable.store import Store
 
     check_stop(stop)
     check_sources([pool])
@@ -186,8 +186,8 @@ def open_requests(store: StoreFile) -> None:
 
     Example: hutch active requests --store labels.db > requests.jsonl
     """
-    from hutch.active.records import write_requests
-    from hutch.active.store import Store
+    from hutch.durable.records import write_requests
+    from hutch.durable.store import Store
 
     with Store(store) as opened:
         write_requests(opened.open_requests(), sys.stdout)
@@ -207,9 +207,9 @@ def answer(
     """
     from contextlib import nullcontext
 
-    from hutch.active.records import read_answers
-    from hutch.active.store import Store
     from hutch.core.errors import DataError, at
+    from hutch.durable.records import read_answers
+    from hutch.durable.store import Store
 
     with Store(store) as opened:
         try:
@@ -237,9 +237,9 @@ def learn(
     Example: hutch active learn -i model -f model --store labels.db
     """
     from hutch.active.loop import learn as learn_log
-    from hutch.active.store import Store
     from hutch.chain import Chain
     from hutch.core.atomic import check_writable
+    from hutch.durable.store import Store
 
     check_writable(final)
     with Store(store) as opened:
@@ -283,8 +283,8 @@ def serve(
 
     Example: hutch active serve --store labels.db --name 1=spam --name -1=ham
     """
-    from hutch.active.store import Store
     from hutch.core.errors import UsageError
+    from hutch.durable.store import Store
 
     if vw_port is not None:
         if model is None:
@@ -334,7 +334,7 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
     from dataclasses import asdict
 
     from hutch.active.report import report_of
-    from hutch.active.store import Store
+    from hutch.durable.store import Store
 
     with Store(store) as opened:
         found = report_of(opened)
@@ -359,7 +359,7 @@ def log(store: StoreFile) -> None:
     Example: hutch active log --store labels.db | tail
     """
     from hutch.active.loop import log_lines
-    from hutch.active.store import Store
+    from hutch.durable.store import Store
 
     with Store(store) as opened:
         for line in log_lines(opened):

@@ -15,7 +15,7 @@ def label_names(pairs: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: no LABEL=NAME, no such label, or one name for two labels.
     """
-    from hutch.active.records import canonical_label
+    from hutch.durable.records import canonical_label
 
     found: dict[str, str] = {}
     for pair in pairs:

@@ -48,10 +48,10 @@ def serve(
 
     from hutch.active.label_studio.backend import LIMITS, Backend, create_app
     from hutch.active.loop import labels_of
-    from hutch.active.store import Store
     from hutch.chain import Chain
     from hutch.core.atomic import check_writable
     from hutch.core.net import web
+    from hutch.durable.store import Store
 
     web.require_web("the backend")
     check_writable(final or model)
@@ -89,7 +89,7 @@ def push(
     from hutch.active.label_studio.client import Client
     from hutch.active.label_studio.exchange import push as push_requests
     from hutch.active.label_studio.question import configuration_for, question_of
-    from hutch.active.store import Store
+    from hutch.durable.store import Store
 
     if (project is None) == (create is None):
         raise UsageError("wanted either --project N or --create TITLE")
@@ -127,7 +127,7 @@ def pull(
     from hutch.active.label_studio.client import Client
     from hutch.active.label_studio.exchange import pull as pull_answers
     from hutch.active.label_studio.question import question_of
-    from hutch.active.store import Store
+    from hutch.durable.store import Store
 
     client = Client(url, api_key)
     with Store(store) as opened:

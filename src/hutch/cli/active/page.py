@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hutch.active.page import Look
-    from hutch.active.store import Store
+    from hutch.durable.store import Store
 
 StoreFile = Annotated[Path, Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Host = Annotated[

@@ -71,11 +71,11 @@ def run(
     from hutch.active.page import require_web
     from hutch.active.pool import Pool
     from hutch.active.run import Loop
-    from hutch.active.store import Store
     from hutch.chain import Chain
     from hutch.core.atomic import check_writable
     from hutch.core.data.files import check_sources
     from hutch.core.errors import UsageError
+    from hutch.durable.store import Store
 
     require_web()
     check_stop(stop)
@@ -144,8 +144,8 @@ def export(
     Example: hutch active export --store labels.db --format crowd -o labels.tsv
     """
     from hutch.active.export import export as exported
-    from hutch.active.store import Store
     from hutch.core.run.output import open_output
+    from hutch.durable.store import Store
 
     with Store(store) as opened:
         said = label_names(name or [], opened.labels_allowed)

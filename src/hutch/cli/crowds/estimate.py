@@ -136,8 +136,8 @@ def _items(
                 f"--{name}: cannot be combined with --store, which knows how items were drawn; LABELS are judges'"
             )
     from hutch.active.drawn import labels_drawn
-    from hutch.active.store import Store
     from hutch.crowd.data.labels import read_labels
+    from hutch.durable.store import Store
 
     with Store(store) as labelled:
         said, chances, count = labels_drawn(labelled)

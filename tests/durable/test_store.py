@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from hutch.active.entries import Accepted, Counts, Round
-from hutch.active.records import DONT_KNOW, SKIP, Request, make_answer
-from hutch.active.store import Store
-from hutch.active.undo import answers_of, retract
 from hutch.core.errors import DataError, StoreError
+from hutch.durable.entries import Accepted, Counts, Round
+from hutch.durable.records import DONT_KNOW, SKIP, Request, make_answer
+from hutch.durable.store import Store
+from hutch.durable.undo import answers_of, retract
 
 ROUND = Round("pool.vw", 100, 3.0, 0.0)
 
@@ -185,7 +185,7 @@ def test_what_is_no_store_is_refused(tmp_path):
     newer = sqlite3.connect(tmp_path / "newer.db")
     newer.execute("PRAGMA user_version = 99")
     newer.close()
-    with pytest.raises(StoreError, match="got a store of version 99, wanted 2"):
+    with pytest.raises(StoreError, match="got a store of version 99, wanted 1"):
         Store(tmp_path / "newer.db")
 
 
@@ -209,9 +209,9 @@ def test_many_threads_and_connections_share_one_store(tmp_path):
 
 WORKER = """
 import sys, time
-from hutch.active.records import make_answer
-from hutch.active.store import Store
-from hutch.active.undo import answers_of, retract
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
+from hutch.durable.undo import answers_of, retract
 path, name = sys.argv[1:]
 store = Store(path)
 for _ in range(2):
@@ -257,7 +257,7 @@ def test_no_accepted_answer_is_lost_when_processes_are_killed(tmp_path):
         assert store.counts().answered == total and store.counts().open == 0
         labelled = [event.detail["id"] for event in store.log() if event.kind == "answer"]
         assert set(acknowledged) <= set(labelled) and len(labelled) == store.counts().labels
-        assert store._rows("PRAGMA integrity_check") == [("ok",)]
+        assert store.rows("PRAGMA integrity_check") == [("ok",)]
 
 
 def test_a_lease_does_not_look_at_all_open_requests(tmp_path, clock):
@@ -287,12 +287,12 @@ def test_a_lease_does_not_look_at_all_open_requests(tmp_path, clock):
 
 def counted(store):
     """What `counts` says, by counting."""
-    [row] = store._rows(
+    [row] = store.rows(
         "SELECT count(*), sum(state = 'open'), sum(state = 'answered'), sum(state = 'unknown'),"
         " sum(state = 'open' AND leased_until > ?) FROM requests",
         [store.now()],
     )
-    labels = store._rows("SELECT label, worker FROM labels")
+    labels = store.rows("SELECT label, worker FROM labels")
     skips, unknown = (sum(label == kind for label, _ in labels) for kind in ("skip", "don't know"))
     return Counts(*row, len(labels), len(labels) - skips - unknown, skips, unknown, len({who for _, who in labels}))
 

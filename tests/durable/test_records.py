@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from hutch.active.records import DONT_KNOW, Request, canonical_label, read_answers, write_requests
 from hutch.core.errors import DataError
+from hutch.durable.records import DONT_KNOW, Request, canonical_label, read_answers, write_requests
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from hutch.active.records import SKIP
-from hutch.active.store import Store
+from hutch.durable.records import SKIP
+from hutch.durable.store import Store
 
 RETRACTED = "retracts"
 """The key of a log entry that takes back the answer of this id."""

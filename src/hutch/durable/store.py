@@ -15,11 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from hutch.active.damage import Files, named, tell_damage
-from hutch.active.entries import Accepted, Counts, Event, Round
-from hutch.active.records import DONT_KNOW, SKIP, Answer, Request
-from hutch.active.schema import open_store
 from hutch.core.errors import DataError, StoreError, at
+from hutch.durable.damage import Files, named, tell_damage
+from hutch.durable.entries import Accepted, Counts, Event, Round
+from hutch.durable.records import DONT_KNOW, SKIP, Answer, Request
+from hutch.durable.schema import open_store
 
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
 _DAY = 86400.0
@@ -72,7 +72,8 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -88,7 +89,8 @@ class Store:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _rows(self, query: str, arguments: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+    def rows(self, query: str, arguments: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+        """What a query finds."""
         with self._lock, named(self.path, "read"):
             return self._connection.execute(query, arguments).fetchall()
 
@@ -104,7 +106,7 @@ class Store:
     @property
     def identity(self) -> int:
         """A random number that distinguishes this store from all others."""
-        return int(self._rows("SELECT value FROM store WHERE key = 'identity'")[0][0])
+        return int(self.rows("SELECT value FROM store WHERE key = 'identity'")[0][0])
 
     @property
     def token(self) -> str:
@@ -113,12 +115,12 @@ class Store:
 
         with self._writing() as connection:
             connection.execute("INSERT OR IGNORE INTO store VALUES ('token', ?)", [secrets.token_urlsafe(18)])
-        return str(self._rows("SELECT value FROM store WHERE key = 'token'")[0][0])
+        return str(self.rows("SELECT value FROM store WHERE key = 'token'")[0][0])
 
     @property
     def labels_allowed(self) -> tuple[str, ...]:
         """The labels a worker may give, in canonical form; empty: any number."""
-        found = self._rows("SELECT value FROM store WHERE key = 'labels'")
+        found = self.rows("SELECT value FROM store WHERE key = 'labels'")
         return tuple(json.loads(found[0][0])) if found else ()
 
     def allow_labels(self, labels: Sequence[str]) -> None:
@@ -137,17 +139,17 @@ class Store:
     @property
     def wanted(self) -> int:
         """The most labels that any request wants; 1 without requests."""
-        return int(self._rows("SELECT coalesce(max(wanted), 1) FROM requests")[0][0])
+        return int(self.rows("SELECT coalesce(max(wanted), 1) FROM requests")[0][0])
 
     def line_of(self, request: str) -> str | None:
         """The line of a request; None if there is no such request."""
-        found = self._rows("SELECT line FROM requests WHERE id = ?", [request])
+        found = self.rows("SELECT line FROM requests WHERE id = ?", [request])
         return str(found[0][0]) if found else None
 
     def ids(self) -> Iterator[str]:
         """The ids of all requests, in order of asking."""
         last = 0
-        while rows := self._rows("SELECT number, id FROM requests WHERE number > ? ORDER BY number LIMIT 4096", [last]):
+        while rows := self.rows("SELECT number, id FROM requests WHERE number > ? ORDER BY number LIMIT 4096", [last]):
             yield from (id for _, id in rows)
             last = rows[-1][0]
 
@@ -186,7 +188,7 @@ class Store:
 
     def document(self, request: str) -> dict[str, Any] | None:
         """What people see of a request; None if it is its line."""
-        found = self._rows("SELECT document FROM documents WHERE request = ?", [request])
+        found = self.rows("SELECT document FROM documents WHERE request = ?", [request])
         return dict(json.loads(found[0][0])) if found else None
 
     def answer(self, answers: Iterable[Answer]) -> Accepted:
@@ -326,7 +328,7 @@ class Store:
         query = (
             f"SELECT 1 FROM audit WHERE event = 'line' AND {_TAG} = ? AND json_extract(detail, '$.line') = ? LIMIT 1"
         )
-        return bool(self._rows(query, [tag, line]))
+        return bool(self.rows(query, [tag, line]))
 
     def line(self, line: str, answer: Answer | None = None, tag: str = "", *, counted: bool = False) -> int:
         """Log a line that a running model is about to see, with the answer it gives, under its tag.
@@ -350,7 +352,7 @@ class Store:
 
     def uncounted_lines(self) -> set[int]:
         """The numbers of lines that were logged, but not counted: whoever did so was killed in between."""
-        keys = self._rows("SELECT key FROM store WHERE key GLOB ?", [f"{_UNCOUNTED}[0-9]*"])
+        keys = self.rows("SELECT key FROM store WHERE key GLOB ?", [f"{_UNCOUNTED}[0-9]*"])
         return {int(key.removeprefix(_UNCOUNTED)) for (key,) in keys}
 
     def count_line(self, number: int, round: int, probability: float, request: Request | None) -> None:
@@ -387,7 +389,7 @@ class Store:
 
     def log(self, after: int = 0) -> Iterator[Event]:
         """The audit log behind entry number `after`, in order."""
-        while rows := self._rows(
+        while rows := self.rows(
             "SELECT number, event, detail, time FROM audit WHERE number > ? ORDER BY number LIMIT 1000", [after]
         ):
             for number, kind, detail, seconds in rows:
@@ -396,30 +398,30 @@ class Store:
 
     def request(self, id: str) -> tuple[Request, int] | None:
         """A request and how many labels it wants; None if there is none of that id."""
-        found = self._rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ?", [id])
+        found = self.rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ?", [id])
         return (Request(*found[0][:-1]), found[0][-1]) if found else None
 
     def open_requests(self) -> Iterator[Request]:
         """The requests that still want answers, in order of asking."""
         query = f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' ORDER BY number"
-        for row in self._rows(query):
+        for row in self.rows(query):
             yield Request(*row)
 
     def open_request_of(self, line: str) -> str | None:
         """Id of the oldest open request with this line; None if there is none."""
         query = "SELECT id FROM requests WHERE state = 'open' AND line = ? ORDER BY number LIMIT 1"
-        found = self._rows(query, [line])
+        found = self.rows(query, [line])
         return str(found[0][0]) if found else None
 
     def label_of(self, request: str, worker: str) -> str | None:
         """The label a worker gave to a request; None if none, or only skipped."""
         query = "SELECT label FROM labels WHERE request = ? AND worker = ? AND label != ? LIMIT 1"
-        found = self._rows(query, [request, worker, SKIP])
+        found = self.rows(query, [request, worker, SKIP])
         return str(found[0][0]) if found else None
 
     def rounds(self) -> list[tuple[int, Round]]:
         """All rounds with their numbers."""
-        rows = self._rows("SELECT round, pool, examples, probability, threshold FROM rounds ORDER BY round")
+        rows = self.rows("SELECT round, pool, examples, probability, threshold FROM rounds ORDER BY round")
         return [(row[0], Round(*row[1:])) for row in rows]
 
     def examples_per_label(self, request: str) -> float:
@@ -427,17 +429,17 @@ class Store:
 
         It is what the log says, which never changes, so that the log replays to the same model.
         """
-        [(round, wanted)] = self._rows("SELECT round, wanted FROM requests WHERE id = ?", [request])
+        [(round, wanted)] = self.rows("SELECT round, wanted FROM requests WHERE id = ?", [request])
         if round not in self._examples_per_label:
             query = "SELECT detail FROM audit WHERE event = 'ask' AND json_extract(detail, '$.round') = ?"
-            details = [json.loads(detail) for [detail] in self._rows(query, [round])]
+            details = [json.loads(detail) for [detail] in self.rows(query, [round])]
             found = details[0]["examples"] / details[0]["probability"] if details else 0.0
             self._examples_per_label[round] = found
         return self._examples_per_label[round] / float(wanted)
 
     def progress_by_round(self) -> list[tuple[int, int, int]]:
         """(round, requests that have a label, requests) of every round that has requests."""
-        return self._rows(
+        return self.rows(
             "SELECT round, sum(EXISTS (SELECT 1 FROM labels WHERE request = r.id AND label NOT IN (?, ?))), count(*)"
             " FROM requests AS r GROUP BY round ORDER BY round",
             [SKIP, DONT_KNOW],
@@ -445,7 +447,7 @@ class Store:
 
     def outcomes(self) -> list[tuple[int, float, float, str, float]]:
         """(round, probability, prediction, label, share of the request's labels) of every label, in order of asking."""
-        return self._rows(
+        return self.rows(
             "SELECT r.round, r.probability, r.prediction, l.label,"
             " 1.0 / (SELECT count(*) FROM labels WHERE request = r.id AND label NOT IN (:skip, :unknown))"
             " FROM requests AS r JOIN labels AS l ON l.request = r.id WHERE l.label NOT IN (:skip, :unknown)"
@@ -455,8 +457,8 @@ class Store:
 
     def counts(self) -> Counts:
         """How far the labelling has come."""
-        kept = {(what, name): count for what, name, count in self._rows("SELECT what, name, count FROM counters")}
-        [(leased,)] = self._rows(
+        kept = {(what, name): count for what, name, count in self.rows("SELECT what, name, count FROM counters")}
+        [(leased,)] = self.rows(
             "SELECT count(*) FROM requests INDEXED BY leases"
             " WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
             [self._clock()],

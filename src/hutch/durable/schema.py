@@ -5,22 +5,16 @@ import secrets
 import sqlite3
 from pathlib import Path
 
-from hutch.active.damage import why_unusable
 from hutch.core.errors import StoreError, at
+from hutch.durable.damage import why_unusable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
 APPLICATION_ID = 0x48757463
 """Marks an SQLite file as a label store ("Hutc")."""
 
 _SMALLEST = 512
 """Bytes of the smallest database."""
-_DOCUMENTS = """
--- What people see of a request, as a JSON object; without one they see its line.
-CREATE TABLE documents (request TEXT PRIMARY KEY REFERENCES requests (id), document TEXT NOT NULL) WITHOUT ROWID;
-"""
-"""What version 2 added."""
-
-_TABLES = f"""
+_TABLES = """
 CREATE TABLE store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- One row per run of `ask`: what its requests were drawn from.
@@ -71,9 +65,11 @@ CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
-{_DOCUMENTS}"""
-_LEASES = "CREATE INDEX IF NOT EXISTS leases ON requests (leased_to, number) WHERE leased_to != ''"
-_COUNTERS = """
+
+-- What people see of a request, as a JSON object; without one they see its line.
+CREATE TABLE documents (request TEXT PRIMARY KEY REFERENCES requests (id), document TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX leases ON requests (leased_to, number) WHERE leased_to != '';
+
 -- How many requests are in each state, answers of each kind and of each worker: kept, as counting takes long.
 CREATE TABLE counters (
     what TEXT NOT NULL,             -- state, label (skip, don't know, or empty for all others) or worker
@@ -81,10 +77,6 @@ CREATE TABLE counters (
     count INTEGER NOT NULL,
     PRIMARY KEY (what, name)
 ) WITHOUT ROWID;
-INSERT INTO counters SELECT 'state', state, count(*) FROM requests GROUP BY state;
-INSERT INTO counters SELECT 'label', iif(label IN ('skip', 'don''t know'), label, '') AS kind, count(*)
-    FROM labels GROUP BY kind;
-INSERT INTO counters SELECT 'worker', worker, count(*) FROM labels GROUP BY worker;
 CREATE TRIGGER count_request AFTER INSERT ON requests BEGIN
     INSERT INTO counters VALUES ('state', new.state, 1) ON CONFLICT DO UPDATE SET count = count + 1;
 END;
@@ -102,6 +94,57 @@ CREATE TRIGGER uncount_label AFTER DELETE ON labels BEGIN
         WHERE what = 'label' AND name = iif(old.label IN ('skip', 'don''t know'), old.label, '');
     UPDATE counters SET count = count - 1 WHERE what = 'worker' AND name = old.worker;
 END;
+
+-- Models in service. What they are called here stands in the metadata of their files.
+CREATE TABLE serve_models (
+    model INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,             -- under which it was served last
+    saved INTEGER NOT NULL,         -- its file holds what it learned up to this entry
+    kept INTEGER NOT NULL,          -- the log has the entries behind this one
+    kept_chain INTEGER NOT NULL,    -- the chain of checksums there
+    last INTEGER NOT NULL,          -- the last entry
+    chain INTEGER NOT NULL          -- the chain of checksums there
+);
+
+-- What served models learn, in order.
+CREATE TABLE serve_log (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    model INTEGER NOT NULL REFERENCES serve_models,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    audit INTEGER NOT NULL DEFAULT 0,   -- the answer in the audit log that it teaches, else 0
+    time REAL NOT NULL,                 -- seconds since 1970
+    checksum INTEGER NOT NULL,          -- CRC-32 of what it teaches
+    chain INTEGER NOT NULL              -- CRC-32 of that and of the model's chain before
+);
+
+-- Requests that name themselves, so that one sent again is not learned again. Times are seconds of service.
+CREATE TABLE serve_ids (
+    model INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    number INTEGER NOT NULL,            -- of the entry in the log
+    time REAL NOT NULL,
+    PRIMARY KEY (model, id)
+) WITHOUT ROWID;
+CREATE INDEX serve_ids_by_time ON serve_ids (model, time);
+
+-- What models have decided, with the probability of that moment, and what it cost once that is known.
+CREATE TABLE serve_decisions (
+    model INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    action INTEGER NOT NULL,
+    probability REAL NOT NULL CHECK (probability > 0 AND probability <= 1),
+    answer TEXT NOT NULL,               -- JSON: what the client was told
+    cost REAL,
+    number INTEGER,                     -- of the entry in the log that teaches it
+    time REAL NOT NULL,
+    PRIMARY KEY (model, id)
+);
+CREATE INDEX serve_decisions_by_time ON serve_decisions (model, time);
 """
 
 
@@ -139,8 +182,6 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             raise fail("an SQLite file, but not a label store")
         if empty:
             _run(connection, _TABLES)
-            _run(connection, _COUNTERS)
-            connection.execute(_LEASES)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])

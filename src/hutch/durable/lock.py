@@ -1,0 +1,90 @@
+"""A file that one process writes: held as long as it is open, and watched for changes that others make."""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from hutch.core.errors import StoreError, at
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
+
+
+class Held:
+    """A file that is kept from other servers.
+
+    The lock is on what stands under the name, so it goes along when the file is replaced by `follow`.
+
+    Args:
+        path: of the file; links are followed.
+        create: make it if it is missing, for its owner only.
+
+    Raises:
+        StoreError: it cannot be opened, or another server is using it.
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = False) -> None:
+        self.path = Path(path).resolve()
+        try:
+            self._descriptor = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+        except OSError as error:
+            raise StoreError(at(str(path), None, None, f"cannot be opened: {error.strerror}")) from None
+        if not _locked(self._descriptor):
+            os.close(self._descriptor)
+            raise StoreError(at(str(path), None, None, "another server is using it"))
+        self._seen = _state(self.path)
+        self._next: int | None = None
+
+    def follow(self, file: BinaryIO) -> None:
+        """Hold also a file that is about to take the place of this one; then call `replaced`."""
+        self._forget_next()
+        self._next = os.dup(file.fileno())
+        _locked(self._next)
+
+    def replaced(self) -> None:
+        """Hold the file that has taken the place of this one."""
+        if self._next is not None:
+            os.close(self._descriptor)
+            self._descriptor, self._next = self._next, None
+        self._seen = _state(self.path)
+
+    def _forget_next(self) -> None:
+        if self._next is not None:
+            os.close(self._next)
+            self._next = None
+
+    def check(self) -> None:
+        """Check that nobody else has written the file.
+
+        Raises:
+            StoreError: somebody has.
+        """
+        if (state := _state(self.path)) != self._seen:
+            text = "was changed by another program while it was served, and is left as it is"
+            text = text if state else "cannot be written: it was removed while it was served"
+            raise StoreError(at(str(self.path), None, None, text))
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._forget_next()
+        os.close(self._descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What tells a file, and what it holds, from others; None if it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

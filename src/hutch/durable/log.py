@@ -1,0 +1,445 @@
+"""The write-ahead log: what served models are about to learn, in the file of the label store.
+
+Nothing is learned, and no request answered, before it is on disk. The log belongs to models, whatever their files are
+called: the file of each says who it is and up to which entry it has learned, so after a crash a model is its last save
+and the entries behind it, in their order. Each entry has a checksum, chained to the one before; the number of the last
+one stands in a file of its own as well, so that nothing is lost or changed in silence.
+"""
+
+import asyncio
+import hashlib
+import json
+import math
+import os
+import secrets
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hutch.core.errors import StoreError, at, counted
+from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
+from hutch.durable.commit import Deliver, GroupCommit
+from hutch.durable.lock import Held
+from hutch.durable.store import Store
+
+REFUSED = "refused"
+"""The kind of an entry that takes earlier ones back: its body says which, as JSON."""
+MOST = 10_000_000
+"""Ids of requests, and decisions, that are remembered of each model."""
+_WAY_OUT = "or go on without what is lost with --accept-loss"
+
+
+@dataclass(slots=True)
+class Entry:
+    """Something to learn.
+
+    Attributes:
+        model: number of the model in the store.
+        kind: of the body, its content type.
+        body: what was sent.
+        id: under which the client knows it; empty for none.
+        audit: number of the answer in the audit log that it teaches, else 0.
+        choice: of a decision whose cost has become known, its label.
+        time: when it was written, seconds since 1970.
+    """
+
+    model: int
+    kind: str
+    body: bytes
+    id: str = ""
+    audit: int = 0
+    choice: Choice | None = None
+    time: float = 0.0
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of what was sent."""
+        return hashlib.sha256(self.kind.encode() + b"\0" + self.body).digest()
+
+    @property
+    def checksum(self) -> int:
+        """CRC-32 of all that is taught."""
+        choice = None if self.choice is None else tuple(self.choice)
+        return zlib.crc32(self.body, zlib.crc32(f"{self.kind}\0{self.audit}\0{choice}".encode()))
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An entry that is on disk.
+
+    Attributes:
+        number: its place in the log.
+        repeated: its id was known, so that it is not learned again.
+    """
+
+    number: int
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model stands in the log.
+
+    Attributes:
+        model: its number in the store.
+        identity: its name in the metadata of its file.
+        through: the last entry that its file holds.
+        note: if the file does not say so yet, what it is to say it has learned once it has read the log.
+    """
+
+    model: int
+    identity: str
+    through: int
+    note: int | None
+
+
+def _chained(chain: int, checksum: int) -> int:
+    return zlib.crc32(b"%d" % checksum, chain & 0xFFFFFFFF)
+
+
+class Log:
+    """The log in a store's file.
+
+    Args:
+        path: the file; made if it is missing, readable by its owner only.
+        remember: seconds of service for which ids of requests and decisions are known.
+        most: of them that are known of each model.
+        accept_loss: go on where something acknowledged is lost.
+
+    Attributes:
+        commits: writes it.
+
+    Raises:
+        StoreError: it cannot be used, another server is using it, or entries are lost.
+    """
+
+    def __init__(
+        self, path: str | Path, remember: float = math.inf, most: int = MOST, *, accept_loss: bool = False
+    ) -> None:
+        self._held = Held(path, create=True)
+        self.store, self._remember, self._most, self.accept_loss = Store(path, create=True), remember, most, accept_loss
+        self._last = os.open(f"{self.store.path}-last", os.O_RDWR | os.O_CREAT, 0o600)
+        self._noted = -1
+        self.commits = GroupCommit(self._transaction)
+        self._served: set[int] = set()
+        [(served,)] = self.store.rows("SELECT coalesce(max(value), 0) FROM store WHERE key = 'served_seconds'")
+        self._seconds, self._begun = float(served), time.monotonic()
+        last, acknowledged = self.last(), self._acknowledged()
+        if acknowledged > last and not accept_loss:
+            lost = f"entry {last + 1}" if acknowledged == last + 1 else f"entries {last + 1} to {acknowledged}"
+            text = f"damaged: {lost} of the log, which were acknowledged, are gone: put back a copy, {_WAY_OUT}"
+            self.close()
+            raise StoreError(at(str(path), None, None, text))
+        self._go_on_from(acknowledged)
+
+    @property
+    def identity(self) -> int:
+        """A random number that tells this log from all others."""
+        return self.store.identity
+
+    @property
+    def size(self) -> int:
+        """Bytes of the store's files."""
+        found = 0
+        for ending in ("", "-wal"):
+            with suppress(OSError):
+                found += os.stat(f"{self.store.path}{ending}").st_size
+        return found
+
+    def now(self) -> float:
+        """Seconds of service since the store was made, by which ids grow old: a wrong clock forgets nothing."""
+        return self._seconds + time.monotonic() - self._begun
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to write; what is on disk is delivered in the loop, in the order of the log."""
+        self.commits.start(loop)
+
+    def append(self, entry: Entry, deliver: Deliver) -> None:
+        """Write an entry, then call `deliver` in the loop, with a `Logged` or an error."""
+        self.commits.submit(lambda connection: self._insert(connection, entry), deliver)
+
+    def append_now(self, entry: Entry) -> int:
+        """Write an entry before the log is started; returns its number."""
+        with self._transaction() as connection:
+            return self.write(connection, entry)
+
+    async def check_writable(self) -> None:
+        """Write something, and sync it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        query = "INSERT OR REPLACE INTO store VALUES ('ready', ?)"
+        await self.commits.done(lambda connection: connection.execute(query, [str(time.time())]))
+
+    def close(self) -> None:
+        """Write what waits, and close the file."""
+        self.commits.flush()
+        self.store.close()
+        os.close(self._last)
+        self._held.close()
+
+    def adopt(self, noted: Mapping[str, Any], path: Path, name: str) -> Place:
+        """Find a model's place in the log.
+
+        Args:
+            noted: what `note` gave when it was saved last; empty if it was never in service.
+            path: of its file, for messages.
+            name: under which it is served.
+
+        Raises:
+            StoreError: entries are lost that the model lacks; or the log is of another model.
+        """
+        if not noted:
+            query = "SELECT count(*) FROM serve_log JOIN serve_models USING (model) WHERE name = ? AND number > saved"
+            if waiting := self.store.rows(query, [name])[0][0]:
+                lessons = counted(waiting, "lesson")
+                text = f"{self.store.path} has {lessons} of another model that was served as {name!r}, and is not saved"
+                self._lose(path, text)
+            return self._register(name)
+        identity, through = str(noted["identity"]), int(noted["through"])
+        query = "SELECT model, kept, last FROM serve_models WHERE identity = ?"
+        found = self.store.rows(query, [identity])
+        if noted["store"] != self.identity or not found:
+            problem = f"its lessons are in another log than {self.store.path}: name that with --store"
+            self._lose(path, problem)
+            return self._register(name)
+        model, kept, last = found[0]
+        if model in self._served:
+            self._lose(path, f"a copy of the model {name!r} that is served already", "serve it as another one with")
+            return self._register(name)
+        problem = ""
+        if through < kept:
+            problem = f"older than its log: it holds lessons up to {through}, those up to {kept} are in a newer file"
+        elif through > last:
+            problem = f"newer than its log, which ends at {last}: the model holds lessons up to {through}"
+        elif self.chain_at(model, through) != noted["chain"]:
+            problem = f"not the model of its log, which goes on from another one at {through}"
+        problem = problem or self._damage(model, through)
+        if problem:
+            self._lose(path, problem)
+            last = max(last, self.store.rows("SELECT max(number) FROM serve_log WHERE model = ?", [model])[0][0] or 0)
+        chain = self.chain_at(model, last)
+        with self._transaction() as connection:
+            connection.execute("UPDATE serve_models SET name = ?, saved = ? WHERE model = ?", [name, through, model])
+            if through < kept:
+                self._take_back(connection, model, through + 1, kept)
+            if through > last:
+                connection.execute("DELETE FROM serve_log WHERE model = ?", [model])
+                row = [through, noted["chain"], through, noted["chain"], model]
+                query = "UPDATE serve_models SET kept = ?, kept_chain = ?, last = ?, chain = ? WHERE model = ?"
+                connection.execute(query, row)
+            elif problem:
+                query = "UPDATE serve_models SET last = ?, chain = ? WHERE model = ?"
+                connection.execute(query, [last, chain, model])
+        last = max(last, through)
+        self._go_on_from(last)
+        self._served.add(model)
+        return Place(model, identity, through, last if problem else None)
+
+    def _lose(self, path: Path, problem: str, way_out: str = "") -> None:
+        if not self.accept_loss:
+            way = f"{way_out} --accept-loss" if way_out else f"put back what belongs together, {_WAY_OUT}"
+            raise StoreError(at(str(path), None, None, f"{problem}: {way}"))
+
+    def _register(self, name: str) -> Place:
+        identity, through = secrets.token_hex(8), self.last()
+        with self._transaction() as connection:
+            query = "INSERT INTO serve_models VALUES (NULL, ?, ?, ?, ?, 0, ?, 0)"
+            model = connection.execute(query, [identity, name, through, through, through]).lastrowid
+        assert model is not None
+        self._served.add(model)
+        return Place(model, identity, through, through)
+
+    def note(self, place: Place, through: int) -> dict[str, Any]:
+        """What the file of a model that has learned up to an entry must say."""
+        chain = self.chain_at(place.model, through)
+        return {"identity": place.identity, "store": self.identity, "through": through, "chain": chain}
+
+    def chain_at(self, model: int, number: int) -> int:
+        """The chain of checksums behind the last entry of a model up to a number."""
+        query = "SELECT chain FROM serve_log WHERE model = ? AND number <= ? ORDER BY number DESC LIMIT 1"
+        found = self.store.rows(query, [model, number])
+        found = found or self.store.rows("SELECT kept_chain FROM serve_models WHERE model = ?", [model])
+        return int(found[0][0]) if found else 0
+
+    def _insert(self, connection: sqlite3.Connection, entry: Entry) -> Logged:
+        if entry.id:
+            key = [entry.model, entry.id]
+            before = connection.execute(
+                "SELECT digest, number FROM serve_ids WHERE model = ? AND id = ?", key
+            ).fetchone()
+            if before is not None:
+                if before[0] != entry.digest:
+                    text = f"id: got {entry.id!r} with another body than before, wanted an id of its own"
+                    raise Contradiction(text)
+                return Logged(before[1], repeated=True)
+        number = self.write(connection, entry)
+        if entry.id:
+            row = [*key, entry.digest, number, self.now()]
+            connection.execute("INSERT INTO serve_ids (model, id, digest, number, time) VALUES (?, ?, ?, ?, ?)", row)
+        return Logged(number)
+
+    @staticmethod
+    def write(connection: sqlite3.Connection, entry: Entry, decision: str = "") -> int:
+        """Write an entry within a transaction.
+
+        Args:
+            connection: in the transaction.
+            entry: what is taught.
+            decision: the id of the decision it teaches, whose body is stored already.
+
+        Returns:
+            Its number.
+        """
+        [before] = connection.execute("SELECT chain FROM serve_models WHERE model = ?", [entry.model]).fetchone()
+        checksum = entry.checksum
+        chain = _chained(before, checksum)
+        kind, body = (DECISION, decision.encode()) if decision else (entry.kind, entry.body)
+        number = connection.execute(
+            "INSERT INTO serve_log (model, kind, body, audit, time, checksum, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [entry.model, kind, body, entry.audit, time.time(), checksum, chain],
+        ).lastrowid
+        assert number is not None
+        query = "UPDATE serve_models SET last = ?, chain = ? WHERE model = ?"
+        connection.execute(query, [number, chain, entry.model])
+        return number
+
+    def refuse(self, connection: sqlite3.Connection, model: int, first: int, last: int, why: str) -> int:
+        """Take entries back within a transaction: they are never learned, and their ids are free again.
+
+        Returns:
+            The number of the entry that says so.
+        """
+        self._take_back(connection, model, first, last)
+        body = json.dumps({"first": first, "last": last, "why": why})
+        return self.write(connection, Entry(model, REFUSED, body.encode()))
+
+    @staticmethod
+    def _take_back(connection: sqlite3.Connection, model: int, first: int, last: int) -> None:
+        key = [model, first, last]
+        connection.execute("DELETE FROM serve_ids WHERE model = ? AND number BETWEEN ? AND ?", key)
+        query = "UPDATE serve_decisions SET cost = NULL, number = NULL WHERE model = ? AND number BETWEEN ? AND ?"
+        connection.execute(query, key)
+
+    def entries(self, model: int, after: int = 0) -> Iterator[tuple[int, Entry | None]]:
+        """The entries of a model behind number `after`, in order; None for one that is taken back or damaged."""
+        refused = self.refused(model)
+        for number, entry, _ in self._read(model, after):
+            skipped = entry is None or entry.kind == REFUSED or any(a <= number <= b for a, b in refused)
+            yield number, None if skipped else entry
+
+    def refused(self, model: int) -> list[tuple[int, int]]:
+        """The first and the last number of entries that were taken back."""
+        query = "SELECT body FROM serve_log WHERE model = ? AND kind = ?"
+        found = (json.loads(body) for (body,) in self.store.rows(query, [model, REFUSED]))
+        return [(each["first"], each["last"]) for each in found]
+
+    def _read(self, model: int, after: int) -> Iterator[tuple[int, Entry | None, bool]]:
+        """Number, entry, None if it is damaged, and whether it follows the one before."""
+        chain = self.chain_at(model, after)
+        query = (
+            "SELECT number, kind, body, audit, time, checksum, chain FROM serve_log"
+            " WHERE model = ? AND number > ? ORDER BY number LIMIT 256"
+        )
+        while rows := self.store.rows(query, [model, after]):
+            for number, kind, body, audit, seconds, checksum, stored in rows:
+                entry: Entry | None = None
+                if [*map(type, (kind, body, checksum, stored))] != [str, bytes, int, int]:
+                    stored = checksum = -1
+                elif kind == DECISION:
+                    entry = self._decided(model, body.decode(errors="replace"), seconds)
+                else:
+                    entry = Entry(model, kind, body, "", audit, None, seconds)
+                follows, chain = stored == _chained(chain, checksum), stored
+                yield number, entry if entry and entry.checksum == checksum else None, follows
+            after = rows[-1][0]
+
+    def _decided(self, model: int, id: str, seconds: float) -> Entry | None:
+        with self.store.transaction() as connection:
+            found = choice_of(connection, model, id)
+        return found and Entry(model, found[0], found[1], choice=found[2], time=seconds)
+
+    def _damage(self, model: int, after: int) -> str:
+        """What of the log behind an entry is damaged; empty if nothing is."""
+        whole, damaged, broken, last = 0, [], [], after
+        for last, entry, follows in self._read(model, after):
+            if entry is None:
+                damaged.append(last)
+            elif follows:
+                whole += 1
+            else:
+                broken.append(last)
+        [(wanted,)] = self.store.rows("SELECT last FROM serve_models WHERE model = ?", [model])
+        parts = []
+        if damaged:
+            parts.append(f"{counted(len(damaged), 'entry', 'entries')} cannot be read, the first is {damaged[0]}")
+        if broken:
+            parts.append(f"entries are missing before {broken[0]}")
+        if last < wanted > after:
+            parts.append(f"entries are missing behind {last}, up to {wanted}")
+        text = f"its log {self.store.path} is damaged: {'; '.join(parts)}; {whole + len(broken)} can be learned"
+        return text if parts else ""
+
+    def last(self) -> int:
+        """The number of the last entry ever written."""
+        with self.store.transaction() as connection:
+            return _last_number(connection)
+
+    def saved(self, model: int, through: int, keep: int | None = None) -> None:
+        """Remove the entries of a model that its file now holds, and what is too old to be remembered.
+
+        Args:
+            model: its number.
+            through: the last entry that its file holds.
+            keep: entries behind this one stay; None: none that the file holds does.
+        """
+        cut = through if keep is None else min(keep, through)
+        chain = self.chain_at(model, cut)
+        with self._transaction() as connection:
+            query = "UPDATE serve_models SET kept = ?, kept_chain = ? WHERE model = ? AND kept <= ?"
+            connection.execute(query, [cut, chain, model, cut])
+            connection.execute("UPDATE serve_models SET saved = ? WHERE model = ?", [through, model])
+            connection.execute("DELETE FROM serve_log WHERE model = ? AND number <= ?", [model, cut])
+            for table, held in (("serve_ids", ""), ("serve_decisions", " AND (number IS NULL OR number <= :cut)")):
+                known = f"SELECT time FROM {table} WHERE model = :model ORDER BY time DESC LIMIT 1 OFFSET :most"
+                oldest = f"time < :before OR time <= coalesce(({known}), -1)"
+                given = {"model": model, "before": self.now() - self._remember, "most": self._most, "cut": cut}
+                connection.execute(f"DELETE FROM {table} WHERE model = :model AND ({oldest}){held}", given)
+            connection.execute("INSERT OR REPLACE INTO store VALUES ('served_seconds', ?)", [str(self.now())])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, after which the number of the last entry is noted outside."""
+        with self.store.transaction() as connection:
+            yield connection
+            last = _last_number(connection)
+        if last != self._noted:
+            with suppress(OSError):  # a disk that is full has what is acknowledged all the same
+                os.pwrite(self._last, f"{last:020d} {zlib.crc32(b'%d' % last):08x}\n".encode(), 0)
+            self._noted = last
+
+    def _acknowledged(self) -> int:
+        """The last entry that was acknowledged, by the file beside the store; 0 if it does not say."""
+        with suppress(OSError, ValueError):
+            number, checksum = os.pread(self._last, 100, 0).split()
+            if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):
+                return int(number)
+        return 0
+
+    def _go_on_from(self, number: int) -> None:
+        """Give no number again that was given before."""
+        if number > self.last():
+            with self._transaction() as connection:
+                connection.execute("DELETE FROM sqlite_sequence WHERE name = 'serve_log'")
+                connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('serve_log', ?)", [number])
+
+
+def _last_number(connection: sqlite3.Connection) -> int:
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'serve_log'").fetchone()
+    return int(found[0]) if found else 0

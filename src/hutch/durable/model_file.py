@@ -1,0 +1,77 @@
+"""The file of a model in service: one process writes it, notices what others do to it, and keeps earlier saves."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hutch.core.atomic import check_writable
+from hutch.core.chain.model_file import save_model
+from hutch.durable.lock import Held
+
+_SNAPSHOT = ".at-"
+
+
+class ModelFile:
+    """A model's file.
+
+    Args:
+        path: of the file.
+        keep: earlier saves that stay beside it.
+
+    Raises:
+        ModelError: it cannot be written.
+        StoreError: it is missing, or another server is using it.
+    """
+
+    def __init__(self, path: Path, keep: int = 0) -> None:
+        check_writable(path)
+        self.path, self.keep, self.held = path, keep, Held(path)
+
+    def save(
+        self, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any], whole: Sequence[str], saved: int
+    ) -> None:
+        """Replace the file.
+
+        Args:
+            arrays, metadata, whole: as of `save_model`.
+            saved: the last entry of the log that the file holds by now, after which what is kept of it is called.
+
+        Raises:
+            StoreError: somebody else has written it since.
+            HutchError: it cannot be written.
+        """
+        self.held.check()
+        if self.keep:
+            self._keep(saved)
+        save_model(self.path, arrays, metadata, whole=whole, written=self.held.follow)
+        self.held.replaced()
+
+    def _keep(self, saved: int) -> None:
+        kept = snapshots(self.path)
+        if saved not in kept:
+            kept[saved] = Path(f"{self.path}{_SNAPSHOT}{saved:012d}")
+            try:
+                os.link(self.path, kept[saved])
+            except OSError:  # not every file system has links
+                shutil.copyfile(self.path, kept[saved])
+        for number in sorted(kept)[: -self.keep]:
+            kept[number].unlink(missing_ok=True)
+
+    @property
+    def oldest(self) -> int | None:
+        """The last entry that the oldest save holds which is kept; None if none is."""
+        return min(snapshots(self.path), default=None) if self.keep else None
+
+
+def snapshots(path: Path) -> dict[int, Path]:
+    """The earlier saves of a model that were kept, by the last entry that each holds."""
+    found = {}
+    for each in path.parent.iterdir():
+        number = each.name.removeprefix(f"{path.name}{_SNAPSHOT}")
+        if number != each.name and number.isdecimal():
+            found[int(number)] = each
+    return found

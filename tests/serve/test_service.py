@@ -1,0 +1,480 @@
+"""A model over years: one writer, a log of its own, damage that is said, lessons that would ruin it, saves kept."""
+
+import asyncio
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import DataError, HutchError, ModelError, StoreError
+from hutch.core.net.limits import Limits
+from hutch.core.overflow import clear_flags, may_have_overflowed
+from hutch.durable.log import Entry, Log
+from hutch.durable.model_file import snapshots
+from hutch.serve.bodies import JSON, TEXT
+from hutch.serve.served import NotFinite, Served
+
+HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
+LINEAR: dict[str, Any] = {"weights": {"bits": 12}, "chain": [{"linear": {"loss": "squared"}}]}
+WIDE = Limits(importance=1e38, value=1e39)
+LINES = [f"{k % 3} |f a{k} b:{k % 7}.5 c" for k in range(40)]
+
+
+@dataclass
+class Session:
+    """What a time of service left."""
+
+    position: int
+    examples: int
+    arrays: dict[str, bytes]
+    answers: list[Any]
+    rejected: dict[str, int]
+
+
+def serve(
+    path: Path,
+    bodies: Iterable[Any] = (),
+    *,
+    name: str = "m",
+    save: bool = False,
+    store: Path | None = None,
+    **options: Any,
+) -> Session:
+    """Serve a model, teach it bodies, and die, after a save or without one."""
+    limits, keep = options.pop("limits", None), options.pop("keep", 0)
+
+    async def main() -> Session:
+        log = Log(store or path.with_name("log.db"), **options)
+        served = None
+        try:
+            served = Served(path, log, name, limits, keep)
+            log.start(asyncio.get_running_loop())
+            answers: list[Any] = []
+            for body in bodies:
+                body, id = body if isinstance(body, tuple) else (body, "")
+                try:
+                    answers.append(await served.learn(TEXT, body.encode(), id))
+                except HutchError as error:
+                    answers.append(error)
+            await served.drain()
+            if save:
+                await served.save()
+            arrays = {name: array.tobytes() for name, array in served.chain.arrays().items()}
+            examples = served.chain.statistics.examples
+            return Session(served.position, examples, arrays, answers, dict(served.rejected))
+        finally:
+            await asyncio.to_thread(log.close)
+            if served is not None:
+                served.close()
+
+    return asyncio.run(main())
+
+
+def new_model(path: Path, config: Any = None) -> Path:
+    Chain.from_config(config or LINEAR).save(path)
+    return path
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A model that has learned nothing."""
+    return new_model(tmp_path / "m")
+
+
+def taught(lines: Iterable[str], config: Any = None) -> dict[str, bytes]:
+    """The arrays of a model that was taught line by line without a server."""
+    chain = Chain.from_config(config or LINEAR)
+    for line in lines:
+        chain.learn([line])
+    return {name: array.tobytes() for name, array in chain.arrays().items()}
+
+
+def same(one: dict[str, bytes], other: dict[str, bytes]) -> bool:
+    return all(array == other[name] for name, array in one.items() if name not in ("shared.testing", "shared.time"))
+
+
+# One writer
+
+
+def test_two_servers_on_one_model(fresh: Path) -> None:
+    ready = subprocess.Popen([*HUTCH, "serve", "m", "--port", "0", "--store", "a.db"], cwd=fresh.parent, stdout=-1)
+    try:
+        assert ready.stdout is not None and ready.stdout.readline().startswith(b"http")
+        second = [*HUTCH, "serve", "prod=./m", "--port", "0", "--store", "b.db"]
+        done = subprocess.run(second, cwd=fresh.parent, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "m: another server is using it" in done.stderr
+    finally:
+        ready.kill()
+        ready.communicate()
+
+
+@pytest.mark.parametrize("keep", [0, 2])
+def test_a_model_is_held_however_often_it_is_saved(fresh: Path, keep: int) -> None:
+    log = Log(fresh.with_name("log.db"))
+    served = Served(fresh, log, "m", None, keep)
+    for number in range(3):
+        served._write(number, served.chain.arrays(), served.chain.metadata())
+        with pytest.raises(StoreError, match="m: another server is using it"):
+            Served(fresh, log, "other")
+    served.close()
+    log.close()
+
+
+@pytest.mark.parametrize("how", ["written", "replaced", "removed"])
+def test_a_file_that_changed_under_the_server_is_never_overwritten(fresh: Path, how: str) -> None:
+    async def main() -> None:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m")
+        log.start(asyncio.get_running_loop())
+        await served.learn(TEXT, b"1 |f a")
+        if how == "written":
+            new_model(other := fresh.with_name("other"))
+            fresh.write_bytes(other.read_bytes())
+        elif how == "replaced":
+            new_model(fresh)
+        else:
+            fresh.unlink()
+        before = fresh.read_bytes() if fresh.exists() else None
+        with pytest.raises(
+            StoreError,
+            match="m: (was changed by another program|cannot be written: it was removed) while it was served",
+        ):
+            await served.save()
+        assert (fresh.read_bytes() if fresh.exists() else None) == before and served.failed_saves == 1
+        await asyncio.to_thread(log.close)
+        served.close()
+
+    asyncio.run(main())
+
+
+# The log belongs to the model
+
+
+def test_lessons_are_not_stranded_by_another_name(fresh: Path) -> None:
+    serve(fresh, LINES[:3], name="m")
+    found = serve(fresh, name="prod")
+    assert found.position == 3 and same(found.arrays, taught(LINES[:3]))
+
+
+def test_a_file_under_another_name_finds_its_log_or_says_so(fresh: Path) -> None:
+    serve(fresh, LINES[:3])
+    moved = fresh.rename(fresh.with_name("moved"))
+    assert serve(moved).examples == 3
+    with pytest.raises(
+        StoreError, match=r"moved: its lessons are in another log than .*other.db: name that with --store"
+    ):
+        serve(moved, store=fresh.with_name("other.db"))
+    assert serve(moved, store=fresh.with_name("other.db"), accept_loss=True).examples == 0
+
+
+def test_an_older_model_is_refused_and_with_leave_learns_again(fresh: Path) -> None:
+    serve(fresh, [(line, f"id {k}") for k, line in enumerate(LINES[:2])], save=True)
+    old = shutil.copy(fresh, fresh.with_name("old"))
+    serve(fresh, [(line, f"id {k + 2}") for k, line in enumerate(LINES[2:4])], save=True)
+    shutil.copy(old, fresh)
+    text = "m: older than its log: it holds lessons up to 2, those up to 4 are in a newer file"
+    with pytest.raises(StoreError, match=text):
+        serve(fresh)
+    again = [(line, f"id {k}") for k, line in enumerate(LINES[:4])]
+    found = serve(fresh, again, accept_loss=True)
+    assert [answer.repeated for answer in found.answers] == [True, True, False, False]
+    assert [answer.position for answer in found.answers] == [1, 2, 5, 6]
+    assert same(found.arrays, taught(LINES[:4]))
+    assert serve(fresh).position == 6  # without leave: it has been given once
+
+
+def test_a_model_newer_than_its_log_is_refused(fresh: Path) -> None:
+    serve(fresh, LINES[:2], save=True)
+    for name in ("log.db", "log.db-last"):
+        shutil.copy(fresh.with_name(name), fresh.with_name(f"copy-{name}"))
+    serve(fresh, LINES[2:4], save=True)
+    for name in ("log.db", "log.db-last"):
+        shutil.copy(fresh.with_name(f"copy-{name}"), fresh.with_name(name))
+    with pytest.raises(StoreError, match="m: newer than its log, which ends at 2: the model holds lessons up to 4"):
+        serve(fresh)
+    found = serve(fresh, LINES[4:5], accept_loss=True)
+    assert found.position == 5 and same(found.arrays, taught(LINES[:5]))
+
+
+def test_another_history_is_refused(fresh: Path) -> None:
+    serve(fresh, LINES[:1], save=True)
+    for end in ("first", "second"):
+        (folder := fresh.with_name(end)).mkdir()
+        for path in fresh.parent.glob("*"):
+            if path.is_file():
+                shutil.copy(path, folder)
+        serve(folder / "m", [f"1 |f {end}"], keep=1, save=True)
+    shutil.copy(fresh.with_name("first") / "m", fresh.with_name("second") / "m")
+    with pytest.raises(StoreError, match="not the model of its log, which goes on from another one at 2"):
+        serve(fresh.with_name("second") / "m")
+
+
+def test_a_copy_is_another_model_with_leave_only(fresh: Path) -> None:
+    serve(fresh, LINES[:2], save=True)
+    copy = Path(shutil.copy(fresh, fresh.with_name("copy")))
+    log = Log(fresh.with_name("log.db"))
+    one = Served(fresh, log, "one")
+    with pytest.raises(StoreError, match="copy: a copy of the model 'two' that is served already"):
+        Served(copy, log, "two")
+    log.accept_loss = True
+    other = Served(copy, log, "two")
+    assert other.place.identity != one.place.identity and other.chain.statistics.examples == 2
+    for each in (one, other, log):
+        each.close()
+
+
+# Damage
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "left"),
+    [
+        ("UPDATE serve_log SET body = x'32' WHERE number = 3", r"1 entry cannot be read, the first is 3", [0, 1, 3, 4]),
+        ("UPDATE serve_log SET checksum = 7 WHERE number = 5", r"1 entry cannot be read, the first is 5", [0, 1, 2, 3]),
+        ("UPDATE serve_log SET kind = 'text/plaim' WHERE number = 1", r"the first is 1; 4 can", [1, 2, 3, 4]),
+        ("DELETE FROM serve_log WHERE number = 2", r"entries are missing before 3; 4 can", [0, 2, 3, 4]),
+        ("DELETE FROM serve_log WHERE number > 3", r"entries are missing behind 3, up to 5; 3 can", [0, 1, 2]),
+        ("UPDATE serve_log SET number = number + 10 WHERE number = 2", "are missing before 3", [0, 2, 3, 4, 1]),
+        ("UPDATE serve_log SET body = 7, chain = 'x' WHERE number = 3", r"the first is 3; entries", [0, 1, 3, 4]),
+        ("UPDATE serve_log SET checksum = -3 WHERE number = 3", r"the first is 3; 4 can", [0, 1, 3, 4]),
+    ],
+)  # fmt: skip
+def test_a_damaged_log_says_what_is_lost(fresh: Path, statement: str, message: str, left: list[int]) -> None:
+    serve(fresh, LINES[:5])
+    change(fresh.with_name("log.db"), statement)
+    with pytest.raises(StoreError, match=message):
+        serve(fresh)
+    found = serve(fresh, accept_loss=True)
+    assert same(found.arrays, taught([LINES[k] for k in left]))
+    assert serve(fresh, ["1 |f new"]).position > found.position
+    assert same(serve(fresh).arrays, taught([*(LINES[k] for k in left), "1 |f new"]))
+
+
+def test_entries_that_a_database_has_lost_without_a_word(fresh: Path) -> None:
+    serve(fresh, LINES[:2], save=True)
+    kept = [(path, path.read_bytes()) for path in (fresh, fresh.with_name("log.db"))]
+    serve(fresh, LINES[2:5])
+    for path, content in kept:  # as where SQLite drops a damaged end of its own log
+        path.write_bytes(content)
+    with pytest.raises(
+        StoreError, match=r"log.db: damaged: entries 3 to 5 of the log, which were acknowledged, are gone"
+    ):
+        serve(fresh)
+    assert [answer.position for answer in serve(fresh, LINES[2:3], accept_loss=True).answers] == [6]
+    assert serve(fresh).position == 6
+
+
+def test_flipped_bits_never_change_a_lesson_in_silence(fresh: Path) -> None:
+    serve(fresh, LINES)
+    store, wanted = fresh.with_name("log.db"), taught(LINES)
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content, first, dice, said = store.read_bytes(), fresh.read_bytes(), np.random.default_rng(5), 0
+    place = content.index(LINES[20].encode())
+    for _ in range(25):
+        damaged = bytearray(content)
+        damaged[place + int(dice.integers(-300, 300))] ^= 1 << int(dice.integers(8))
+        store.write_bytes(damaged)
+        fresh.write_bytes(first)
+        for more in ("-wal", "-shm"):
+            store.with_name(f"{store.name}{more}").unlink(missing_ok=True)
+        try:
+            assert same(serve(fresh).arrays, wanted)
+        except HutchError:
+            said += 1
+    assert said > 15
+
+
+def test_a_wrong_clock_forgets_nothing(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(fresh, [("1 |f a", "key")], save=True, remember=30 * 86400.0)
+    later = time.time() + 40 * 86400
+    monkeypatch.setattr(time, "time", lambda: later)
+    found = serve(fresh, ["1 |f b", ("1 |f a", "key")], save=True, remember=30 * 86400.0)
+    assert found.answers[1].repeated
+    assert serve(fresh, [("1 |f a", "key")], remember=30 * 86400.0).answers[0].repeated
+
+
+def test_the_number_of_ids_is_bounded(fresh: Path) -> None:
+    serve(fresh, [(line, f"id {k}") for k, line in enumerate(LINES[:9])], save=True, most=4)
+    with closing(sqlite3.connect(fresh.with_name("log.db"))) as connection:
+        assert connection.execute("SELECT id FROM serve_ids ORDER BY number").fetchall() == [
+            (f"id {k}",) for k in range(5, 9)
+        ]
+
+
+# Lessons that would ruin the model
+
+RUIN = "1e38 |w a:1e30"
+BODIES = {"line": RUIN, "lines": f"1 |f a\n{RUIN}\n1 |f b", "many": "\n".join([*LINES * 10, RUIN, *LINES * 10])}
+
+
+@pytest.mark.parametrize("body", list(BODIES.values()), ids=list(BODIES))
+def test_a_lesson_that_would_ruin_the_model_changes_nothing(fresh: Path, body: str) -> None:
+    asked = [*LINES[:5], (body, "bad"), *LINES[5:9], ("1 |f mended", "bad")]
+    found = serve(fresh, asked, limits=WIDE)
+    error = found.answers[5]
+    assert isinstance(error, NotFinite) and "would not be finite, so nothing was learned: " in str(error)
+    wanted = taught([*LINES[:9], "1 |f mended"])
+    assert same(found.arrays, wanted) and found.rejected == {"not_finite": 1}
+    assert not found.answers[-1].repeated
+    again = serve(fresh, limits=WIDE)  # after a crash
+    assert same(again.arrays, wanted) and again.position == found.position
+
+
+def test_a_crash_before_the_refusal_is_written_refuses_again(fresh: Path) -> None:
+    serve(fresh)
+    log = Log(fresh.with_name("log.db"))
+    for line in (*LINES[:3], RUIN, LINES[3], RUIN, LINES[4]):
+        log.append_now(Entry(1, TEXT, line.encode()))
+    log.close()
+    for _ in range(2):
+        found = serve(fresh, limits=WIDE)
+        assert same(found.arrays, taught(LINES[:5]))
+
+
+def test_a_ruinous_reward_is_refused_and_may_be_told_again(tmp_path: Path, in_service: Any) -> None:
+    adf = ["contextual_bandit", "cost_sensitive_with_features", "linear"]
+    path = new_model(tmp_path / "model", {"weights": {"bits": 12}, "chain": ["explore_epsilon", *adf]})
+    decision = '{"shared": {"u": {"a": 1e30}}, "actions": [{"v": ["b"]}, {"v": ["c"]}]}'
+
+    async def use(service: Any) -> None:
+        before = service.first.chain.weights.tobytes()
+        assert (await service.post("/v1/rank?id=x", decision, JSON)).status_code == 200
+        found = await service.post("/v1/reward", '{"id": "x", "cost": 1e38}', JSON)
+        assert found.status_code == 422 and "would not be finite" in found.text
+        assert service.first.chain.weights.tobytes() == before
+        found = await service.post("/v1/reward", '{"id": "x", "cost": 2e38}', JSON)
+        assert found.status_code == 422 and "would not be finite" in found.text
+
+    in_service([path], use, limits=WIDE)
+
+
+def test_numbers_beyond_the_limits_are_refused(fresh: Path) -> None:
+    asked = ["1 2e6 |f a", "1 |f a\n1 |f b:2e12", "2e12 |f a", "1 1e6 |f a:1e12"]
+    found = serve(fresh, asked)
+    texts = [str(error) for error in found.answers[:3]]
+    assert texts == [
+        "<body>:1:1: got the importance 2e+06, wanted at most 1e+06; --max-importance changes that",
+        "<body>:2:1: got the value 2e+12, wanted at most 1e+12; --max-value changes that",
+        "<body>:1:1: got the label 2e+12, wanted at most 1e+12; --max-value changes that",
+    ]
+    assert not isinstance(found.answers[3], DataError) or isinstance(found.answers[3], NotFinite)
+    assert found.rejected["malformed"] == 3 and found.position >= 1
+
+
+def test_a_model_that_is_not_finite_is_not_served(fresh: Path) -> None:
+    chain = Chain.load(fresh)
+    chain.weights[5] = np.inf
+    with pytest.warns(UserWarning, match="overflowed"):
+        chain.save(fresh)
+    with pytest.warns(UserWarning, match="overflowed"), pytest.raises(ModelError, match="m: cannot be served: "):
+        serve(fresh)
+
+
+CHAINS = [
+    *[[{"linear": {"loss": loss}}] for loss in ("squared", "logistic", "hinge", "quantile", "poisson")],
+    [
+        {
+            "linear": {
+                "loss": "squared",
+                "adaptive": False,
+                "normalized": False,
+                "invariant": False,
+                "interactions": [["f", "f"]],
+            }
+        }
+    ],
+    *[[name] for name in ("ftrl_proximal", "pistol", "coin_betting")],
+    [{"dyadic": {"left": "f", "right": "g", "rank": 2}}],
+]
+
+
+@pytest.mark.parametrize("layers", CHAINS, ids=lambda layers: str(layers[0])[:40])
+def test_without_a_flag_a_model_is_finite(layers: list[Any]) -> None:
+    """The flags of the processor miss nothing: for whatever is learned, a model of which none speaks is finite."""
+    chain = Chain.from_config({"weights": {"bits": 8}, "chain": layers})
+    dice, seen = np.random.default_rng(1), 0
+    start = {name: array.copy() for name, array in chain.arrays().items()}
+    for _ in range(400):
+        sizes = 10.0 ** dice.uniform(-30, 38, 3) if dice.random() < 0.5 else dice.uniform(0, 2, 3)
+        label = dice.choice([-1, 1]) if "logistic" in str(layers) or "hinge" in str(layers) else sizes[2]
+        [batch] = chain.batches([f"{label} |f a{dice.integers(9)}:{sizes[0]} b |g c{dice.integers(5)}:{sizes[1]}"])
+        clear_flags()
+        chain.run_batch(batch)
+        if not may_have_overflowed():
+            assert np.isfinite(chain.weights).all()
+        elif not np.isfinite(chain.weights).all():
+            seen += 1
+            chain.restore(start)
+    assert seen or "dyadic" in str(layers)
+
+
+# Saves that are kept, readiness, figures
+
+
+def test_earlier_saves_are_kept_with_the_log_behind_them(fresh: Path) -> None:
+    for k in range(5):
+        serve(fresh, LINES[2 * k : 2 * k + 2], save=True, keep=3)
+    kept = snapshots(fresh)
+    assert sorted(kept) == [4, 6, 8]
+    for number, path in kept.items():
+        assert Chain.load(path).statistics.examples == number
+    shutil.copy(kept[4], fresh)  # a copy of before catches up
+    found = serve(fresh, keep=3)
+    assert found.position == 10 and same(found.arrays, taught(LINES[:10]))
+
+
+def test_readiness_is_compiled_and_writable(fresh: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        found = await service.client.get("/readyz")
+        assert found.status_code == 503 and found.json()["problems"] == ["m: compiling"]
+        await asyncio.to_thread(service.first.warm_up)
+        assert (await service.client.get("/readyz")).json() == {"status": "ready"}
+        service.log.store.path.unlink()
+        assert (await service.client.get("/healthz")).status_code == 200
+        found = await service.client.get("/readyz")
+        assert found.status_code == 503 and "was deleted or moved" in found.text
+
+    in_service([fresh], use, token="secret", host="0.0.0.0")
+
+
+def test_figures_of_years(fresh: Path, in_service: Any) -> None:
+    async def use(service: Any) -> None:
+        def figure(name: str) -> float | None:
+            found = text.partition(f"\n{name} ")[2].split()
+            return float(found[0]) if found else None
+
+        text = (await service.client.get("/metrics")).text
+        assert "nan" not in text.lower() and figure('hutch_recent_examples{model="m"}') == 0
+        assert figure('hutch_drift{model="m"}') is None and figure("hutch_drift_window") == 1000
+        for line in LINES[:3]:
+            await service.post("/v1/learn", line)
+        await service.post("/v1/learn", "1 |f a:1y")
+        new_model(fresh)
+        with pytest.raises(StoreError):
+            await service.first.save()
+        text = (await service.client.get("/metrics")).text
+        assert figure('hutch_recent_examples{model="m"}') == 3
+        assert figure('hutch_failed_saves_total{model="m"}') == 1
+        assert figure('hutch_rejected_lessons_total{model="m",reason="malformed"}') == 1
+        assert 0 <= (figure('hutch_model_age_seconds{model="m"}') or 0) < 60
+        assert 0 <= (figure('hutch_seconds_since_save{model="m"}') or 0) < 60
+        assert (figure("hutch_store_bytes") or 0) > 4096 and (figure("hutch_commit_seconds_count") or 0) >= 3
+
+    in_service([fresh], use)
