@@ -25,6 +25,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.limits import check_values
 from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.model_of_chain import load_chain_model
+from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at
 from hutch.core.net.application import JSON
 from hutch.core.net.limits import Limits
@@ -281,7 +282,7 @@ class Served:
 
     def _why_not_finite(self) -> str:
         """What of the model is not finite; empty if all is."""
-        arrays, limits = self.chain.arrays(), self.chain.limits()
+        arrays, limits = self.chain.arrays(), limits_of_arrays(self.chain.stack)
         try:
             for name in limits.keys() & arrays.keys():
                 check_values(name, arrays[name], limits[name])
@@ -450,7 +451,7 @@ class Served:
     def _write(self, through: int, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
         """Write the model, and let the log forget what it holds."""
         metadata["log"] = self.log.note(self.place, through)
-        whole = [name for name, limit in self.chain.limits().items() if limit.grows]
+        whole = [name for name, limit in limits_of_arrays(self.chain.stack).items() if limit.grows]
         with self._writing:
             self._file.save(arrays, metadata, whole, self.saved)
             self.saved, self.saved_at = through, time.time()
