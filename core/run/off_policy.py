@@ -8,15 +8,18 @@ was chosen, the probability π(a) that the chain gives it, and w = π(a) / p, ov
 * dr: the mean of Σ_b π(b) x(b) + w (c - x(a)), x the costs predicted by a regression that has seen the decisions
   before: without bias, and the narrower the better x is.
 
-Intervals are normal ones, for snips by the delta method. Sources: D. Horvitz, D. Thompson, JASA 1952; A. Swaminathan,
-T. Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li,
-"Doubly robust policy evaluation and learning", ICML 2011.
+An interval allows for two more decisions, one with the lowest and one with the highest cost, each with the largest
+weight and the mean predicted cost, so that decisions too rare to be in the log do not make it narrow; its quantile is
+Student's, and it is bent to the range of costs as Wilson's is, see `hutch.core.intervals`.
+
+Sources: D. Horvitz, D. Thompson, JASA 1952; A. Swaminathan, T. Joachims, "The self-normalized estimator for
+counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML
+2011.
 """
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -26,9 +29,14 @@ from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.errors import UsageError
+from hutch.core.intervals import quantile, wilson
 from hutch.core.kernel.abi import UNLABELED
 
-_DECIDES = "cost_sensitive_with_features"
+_DECIDES, _CLASSES = "cost_sensitive_with_features", "action_per_class"
+ENOUGH = 100
+"""Effective decisions below which intervals rest on few decisions."""
+FAR = 6.0
+"""Standard deviations at most between the mean weight and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class OffPolicyValue:
         logged: mean cost of the actions that were chosen.
         ips, snips, dr: estimates of the mean cost of the chain's decisions.
         effective: (Σ w)² / Σ w², how many decisions of the chain's own the log is worth.
+        warnings: what makes the estimates doubtful.
     """
 
     decisions: int
@@ -57,6 +66,7 @@ class OffPolicyValue:
     snips: Estimate
     dr: Estimate
     effective: float
+    warnings: tuple[str, ...] = ()
 
 
 def estimator_of(chain: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +82,10 @@ def estimator_of(chain: dict[str, Any]) -> dict[str, Any]:
     names = [layer if isinstance(layer, str) else next(iter(layer)) for layer in layers]
     if _DECIDES not in names:
         raise UsageError(f"got a chain without {_DECIDES}, wanted one that decides among actions with features")
-    return {**chain, "chain": ["contextual_bandit", _DECIDES, *layers[names.index(_DECIDES) + 1 :]]}
+    return {
+        **chain,
+        "chain": [*layers[: names[0] == _CLASSES], "contextual_bandit", _DECIDES, *layers[names.index(_DECIDES) + 1 :]],
+    }
 
 
 def evaluate(
@@ -90,61 +103,134 @@ def evaluate(
     Raises:
         UsageError: a chain of another kind, or a log without labels.
     """
-    if chain.takes is not Labels.LOGGED_ACTION:
+    if chain.takes not in (Labels.LOGGED_ACTION, Labels.LOGGED_CLASS):
         raise UsageError(f"got a chain that takes labels {chain.takes.value!r}, wanted one of logged decisions")
     terms: list[NDArray[np.float64]] = []
     for batch in batches:
         policy = chain.run_batch(batch, learn=learn)[0]
-        costs = estimator.run_batch(batch)[0].predictions.astype(np.float64)
-        found = policy.predictions.astype(np.float64)
+        costs = estimator.run_batch(batch)[0]
+        if chain.takes is Labels.LOGGED_CLASS:
+            choices, probabilities, estimates = _of_classes(batch, *policy.scores.shape), policy.scores, costs.scores
+        else:
+            choices, probabilities, estimates = _of_actions(batch), policy.predictions, costs.predictions
+        found = probabilities.ravel().astype(np.float64)
         if chain.predicts is Predictions.ACTION_SCORES:
-            found = _greedy(batch, policy.ranked, found)
-        terms.append(_terms(batch, found, costs))
-    table = np.concatenate([*terms, np.zeros((0, 3))])
+            found = np.zeros(len(found))
+            found[choices.first + policy.ranked[choices.first]] = 1
+        terms.append(_terms(batch, choices, found, estimates.ravel().astype(np.float64)))
+    table = np.concatenate([*terms, np.zeros((0, 4))])
     if not len(table):
         raise UsageError("got a log without labels, wanted action:cost:probability at the actions that were chosen")
-    weight, cost, robust = table.T
-    return _value(weight, cost, robust, NormalDist().inv_cdf((1 + confidence) / 2))
+    weight, cost, model, predicted = table.T
+    return value_of(weight, cost, model, predicted, confidence)
 
 
-def _greedy(batch: Batch, ranked: NDArray[np.uint32], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probability 1 for the best action of each decision."""
-    found, shared = np.zeros(len(scores)), shared_rows(batch)
-    starts = np.concatenate([[0], ends_of_groups(batch)[:-1]])
-    first = starts + shared[starts]
-    first = first[first < len(batch)]
-    found[first + ranked[first]] = 1
-    return found
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """The choices of the decisions of a batch, one after the other.
+
+    Attributes:
+        decision: of each choice; those that are no choice but shared features are weighed 0 by `counts`.
+        counts: whether it is a choice.
+        first: of each decision that has any.
+        at: the choice of each logged cost; -1 if there is none.
+    """
+
+    decision: NDArray[np.int64]
+    counts: NDArray[np.bool_]
+    first: NDArray[np.int64]
+    at: NDArray[np.int64]
 
 
-def _terms(batch: Batch, policy: NDArray[np.float64], estimates: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weight, cost and doubly robust term of each labelled decision of a batch, float64 (decisions, 3)."""
+def _of_actions(batch: Batch) -> _Choices:
+    """The choices are rows."""
     ends, shared = ends_of_groups(batch), shared_rows(batch)
     starts = np.concatenate([[0], ends[:-1]])
-    numbers = np.repeat(np.arange(len(ends)), ends - starts)
-    rows = np.repeat(np.arange(len(batch)), np.diff(batch.cost_ptr))
+    first = starts + shared[starts]
+    at = np.repeat(np.arange(len(batch)), np.diff(batch.cost_ptr))
+    return _Choices(np.repeat(np.arange(len(ends)), ends - starts), ~shared, first[first < ends], at)
+
+
+def _of_classes(batch: Batch, decisions: int, classes: int) -> _Choices:
+    """The choices of a row are classes."""
+    low, high = batch.cost_ptr[0], batch.cost_ptr[-1]
+    row = np.repeat(np.arange(decisions), np.diff(batch.cost_ptr))
+    chosen = batch.cost_classes[low:high].astype(np.int64) - 1
+    at = np.where((chosen >= 0) & (chosen < classes), row * classes + chosen, -1)
+    first = np.arange(decisions) * classes
+    return _Choices(np.repeat(np.arange(decisions), classes), np.ones(decisions * classes, np.bool_), first, at)
+
+
+def _terms(
+    batch: Batch, choices: _Choices, policy: NDArray[np.float64], estimates: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weight, cost, mean cost predicted for the chain and cost predicted for the logged choice of each decision."""
     low, high = batch.cost_ptr[0], batch.cost_ptr[-1]
     given, likely = batch.costs[low:high].astype(np.float64), batch.probabilities[low:high].astype(np.float64)
-    known = (given != UNLABELED) & (likely >= 0)
-    once = np.bincount(numbers[rows[known]], minlength=len(ends)) == 1
-    known &= once[numbers[rows]] & (likely > 0)
-    mean = np.bincount(numbers, np.where(shared, 0, policy * estimates), len(ends))
-    at, cost = rows[known], given[known]
-    weight = policy[at] / likely[known]
-    return np.stack([weight, cost, mean[numbers[at]] + weight * (cost - estimates[at])], axis=1)
+    known = np.flatnonzero((given != UNLABELED) & (likely >= 0) & (choices.at >= 0))
+    count = int(choices.decision[-1]) + 1 if len(choices.decision) else 0
+    once = np.bincount(choices.decision[choices.at[known]], minlength=count) == 1
+    known = known[once[choices.decision[choices.at[known]]] & (likely[known] > 0)]
+    at, cost = choices.at[known], given[known]
+    mean = np.bincount(choices.decision, np.where(choices.counts, policy * estimates, 0), count)
+    return np.stack([policy[at] / likely[known], cost, mean[choices.decision[at]], estimates[at]], axis=1)
 
 
-def _value(w: NDArray[np.float64], c: NDArray[np.float64], dr: NDArray[np.float64], z: float) -> OffPolicyValue:
-    n, total = len(w), float(w.sum())
-    ratio = float((w * c).sum()) / total if total > 0 else math.nan
-    spread = math.sqrt(float((w * w * (c - ratio) ** 2).sum())) / total if total > 0 else math.nan
-    effective = total * total / float((w * w).sum()) if total > 0 else 0.0
-    snips = Estimate(ratio, ratio - z * spread, ratio + z * spread)
-    return OffPolicyValue(n, float(c.mean()), _mean(w * c, z), snips, _mean(dr, z), effective)
+def value_of(
+    weight: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    model: NDArray[np.float64],
+    predicted: NDArray[np.float64],
+    confidence: float = 0.95,
+) -> OffPolicyValue:
+    """The estimates, from what is known of each decision of a log (decisions).
 
+    Args:
+        weight: probability of the logged action, over that with which it was chosen.
+        cost: of the logged action.
+        model: mean cost that a model predicts of the actions of the policy that is judged.
+        predicted: cost that it predicts of the logged action.
+        confidence: of the intervals, between 0 and 1.
 
-def _mean(values: NDArray[np.float64], z: float) -> Estimate:
-    """Mean and normal interval."""
-    mean = float(values.mean())
-    half = z * float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.inf
-    return Estimate(mean, mean - half, mean + half)
+    >>> found = value_of(np.ones(100), np.arange(100) % 2.0, np.zeros(100), np.zeros(100))
+    >>> round(found.snips.value, 3), round(found.snips.low, 3), round(found.snips.high, 3)
+    (0.5, 0.403, 0.597)
+    """
+    n, total, largest = len(weight), float(weight.sum()), float(weight.max())
+    ends = (float(cost.min()), float(cost.max()))
+    around_0 = (min(ends[0], 0.0), max(ends[1], 0.0))
+    logged, warnings = float(cost.mean()), []
+    if ends[0] == ends[1]:
+        warnings.append(f"every decision cost {ends[0]:g}: the log does not say what others may cost")
+    if not total > 0:
+        warnings.append("the chain never does what was done: the log says nothing of it")
+        unknown = Estimate(sum(ends) / 2, *ends)
+        return OffPolicyValue(n, logged, Estimate(0.0, *around_0), unknown, unknown, 0.0, tuple(warnings))
+    squares = float(weight @ weight)
+    effective = total * total / squares
+    if effective < ENOUGH:
+        warnings.append(f"{effective:.3g} effective decisions, below {ENOUGH}: the chain does what the log rarely did")
+    if abs(total / n - 1) * n > FAR * math.sqrt(squares + 2 * largest**2):
+        warnings.append(
+            f"weights have the mean {total / n:.3g}, wanted about 1: the log's probabilities cannot be right"
+        )
+    w, c = np.append(weight, [largest, largest]), np.append(cost, ends)
+    at = float(w @ c / w.sum())
+    reach = quantile(confidence, squares**2 / float(weight**2 @ weight**2) + 1)
+    terms = model + weight * (cost - predicted)
+    every_term = np.append(terms, model.mean() + largest * (np.array(ends) - weight @ predicted / total))
+    ratio, robust = float(weight @ cost / total), float(terms.mean())
+
+    def estimate(value: float, variance: float, between: tuple[float, float]) -> Estimate:
+        low, high = wilson(value, variance, at, between, reach) if ends[1] > ends[0] else between
+        return Estimate(value, min(low, value), max(high, value))
+
+    return OffPolicyValue(
+        n,
+        logged,
+        estimate(float((weight * cost).mean()), float((w * c).var()) / n, around_0),
+        estimate(ratio, float(w**2 @ (c - at) ** 2 / (w.sum() * total)), ends),
+        estimate(robust, float(every_term.var()) / n, ends),
+        effective,
+        tuple(warnings),
+    )

@@ -168,6 +168,12 @@ def test_the_reach_of_every_look_by_its_formula(labelled, expected, confidence):
     assert every_look(n, confidence, expected) == pytest.approx(width * np.sqrt(n))
 
 
+def test_the_first_looks_at_a_rare_class_are_wide():
+    """One of one: Wilson's interval begins at .022, and would be wrong for a class of 2 % once in fifty."""
+    found = mean_of_all(np.ones(1), np.zeros(1, np.int64), np.zeros(1000), expected=50)
+    assert found.low < 0.002 and found.high == 1
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 def test_bounds_by_divergence_solve_their_equation(share):
     low, high = chernoff(10 * share - 5, 100 * 0.24 / 30, 1.0, (-5, 5), 2.5)

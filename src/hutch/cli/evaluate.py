@@ -47,11 +47,10 @@ def evaluate(
     if json:
         print(json_text.dumps(asdict(value)))
         return
-    print(
-        f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, "
-        f"worth {value.effective:.1f} of the chain's"
-    )
+    print(f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, {value.effective:.1f} effective")
     print(f"{'':6}{'cost':>10}{'low':>10}{'high':>10}")
     for name in ("ips", "snips", "dr"):
         one = getattr(value, name)
         print(f"{name:6}{one.value:10.4f}{one.low:10.4f}{one.high:10.4f}")
+    for warning in value.warnings:
+        print(f"warning: {warning}")

@@ -7,7 +7,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import UsageError
-from hutch.core.run.off_policy import _value, estimator_of, evaluate
+from hutch.core.intervals import quantile, wilson
+from hutch.core.run.off_policy import estimator_of, evaluate, value_of
 
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 
@@ -49,14 +50,76 @@ def test_a_chain_that_learns_is_cheaper_than_the_log():
 
 
 def test_by_hand():
-    w, c, dr = np.array([2.0, 0.5]), np.array([1.0, 3.0]), np.array([1.0, 2.0])
-    found = _value(w, c, dr, 2.0)
+    """Two more decisions: weight 2, a cost of 1 and of 3, and a predicted cost of 0.9 (weighted mean of 1 and 0.5)."""
+    w, c, model, predicted = np.array([2.0, 0.5]), np.array([1.0, 3.0]), np.array([0.7, 0.9]), np.array([1.0, 0.5])
+    found = value_of(w, c, model, predicted, 0.9)
+    more, costs = np.array([2.0, 0.5, 2, 2]), np.array([1.0, 3.0, 1, 3])
+    at = 11.5 / 6.5
     assert found.ips.value == pytest.approx(1.75)
     assert found.snips.value == pytest.approx(3.5 / 2.5)
-    spread = np.sqrt(4 * (1 - 1.4) ** 2 + 0.25 * (3 - 1.4) ** 2) / 2.5
-    assert found.snips.high - found.snips.value == pytest.approx(2 * spread)
-    assert found.dr.high - found.dr.value == pytest.approx(2 * np.sqrt(0.5) / np.sqrt(2))
+    terms = np.array([0.7, 0.9 + 0.5 * 2.5, 0.8 + 2 * 0.1, 0.8 + 2 * 2.1])
+    assert found.dr.value == pytest.approx(terms[:2].mean())
+    variances = {
+        "ips": np.var(more * costs) / 2,
+        "snips": np.sum(more**2 * (costs - at) ** 2) / 6.5 / 2.5,
+        "dr": np.var(terms) / 2,
+    }
+    reach = quantile(0.9, 4.25**2 / (16 + 1 / 16) + 1)
+    for name, variance in variances.items():
+        each = getattr(found, name)
+        ends = (0, 3) if name == "ips" else (1, 3)
+        low, high = wilson(each.value, variance, at, ends, reach)
+        assert (each.low, each.high) == pytest.approx((min(low, each.value), high))
     assert found.effective == pytest.approx(2.5**2 / 4.25)
+
+
+def test_what_makes_an_estimate_doubtful():
+    ones, costs = np.ones(400), np.arange(400) % 2.0
+    assert value_of(ones, costs, ones, ones).warnings == ()
+    (few,) = value_of(ones[:50], costs[:50], ones[:50], ones[:50]).warnings
+    assert few.startswith("50 effective decisions, below 100")
+    (wrong,) = value_of(2 * ones, costs, ones, ones).warnings
+    assert wrong.startswith("weights have the mean 2, wanted about 1")
+    assert "every decision cost 1: the log does not say" in value_of(ones, ones, ones, ones).warnings[0]
+    nothing = value_of(0 * ones, costs, ones, ones)
+    assert (nothing.snips.low, nothing.snips.high, nothing.effective) == (0, 1, 0)
+    assert "the chain never does what was done" in nothing.warnings[0]
+
+
+@pytest.mark.parametrize(("least", "rate"), [(0.01, 1.0), (0.02, 0.1)])
+def test_intervals_cover_the_cost_of_what_was_rarely_done(least, rate):
+    """2,000 decisions between five actions, one of them mostly; the policy always does another."""
+    held, n = [], 2000
+    chances = np.array([1 - 4 * least, *[least] * 4])
+    means = rate * np.array([0.2, 0.4, 0.5, 0.6, 0.8])
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        chosen = random.choice(5, n, p=chances)
+        cost = (random.random(n) < means[chosen]).astype(float)
+        seen = np.cumsum(cost) / np.arange(1, n + 1) - cost / np.arange(1, n + 1)
+        for action in (1, 4):
+            found = value_of((chosen == action) / chances[chosen], cost, seen, seen)
+            held.append([each.low <= means[action] <= each.high for each in (found.ips, found.snips, found.dr)])
+    assert min(np.mean(held, axis=0)) >= 0.93
+
+
+def test_classes_are_judged_as_actions_are():
+    """A log of classes, and the same as decisions with features of their own, in a chain of as many weights."""
+    classes = {"chain": [{"action_per_class": {"classes": 2}}, *CHAIN["chain"]]}
+    log = list(_log(5, 400))
+    lines = [f"{d['chosen'] + 1}:{d['cost']:g}:{d['probability']} |f here" for d in log]
+    lines.insert(7, "3:1:0.5 |f here")  # no such class
+    judged, estimator = (Chain.from_config(chain) for chain in (classes, estimator_of(classes)))
+    found = evaluate(judged, estimator, judged.batches(lines))
+    wanted = _evaluate(log)
+    assert found.decisions == 400 and found.logged == pytest.approx(wanted.logged)
+    for name in ("ips", "snips", "dr"):
+        one, other = getattr(found, name), getattr(wanted, name)
+        assert one.low < other.value < one.high and one.value == pytest.approx(other.value, abs=0.05)
+    greedy = {"chain": [classes["chain"][0], *CHAIN["chain"][1:]]}
+    judged = Chain.from_config(greedy)
+    best = evaluate(judged, Chain.from_config(estimator_of(greedy)), judged.batches(lines))
+    assert best.ips.value < 0.4
 
 
 def test_greedy_chains_choose_the_best_score():
