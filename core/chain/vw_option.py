@@ -108,6 +108,7 @@ class VwLayer:
         beside: options that other layers have, each with the parameter that it sets here, too.
         explores: whether it is one of the explorers, which exclude each other: the first option asks for it.
         makes_actions: whether it makes actions of what is no action yet, so that nothing shared reaches it.
+        in_place_of: the layer whose place it takes: the first option asks for it.
     """
 
     learner: str
@@ -115,6 +116,7 @@ class VwLayer:
     beside: tuple[tuple[str, str], ...] = ()
     explores: bool = False
     makes_actions: bool = False
+    in_place_of: str = ""
 
 
 def new_flag(name: str, help: str, **more: Any) -> Option:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
+from hutch.core.chain.vw_option import VwLayer, new_flag
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
@@ -115,6 +116,12 @@ class CoinBetting(Sums):
 
     name: ClassVar[str] = "coin_betting"
     Parameters: ClassVar[type[Parameters]] = CoinBettingParameters
+    vw = VwLayer(
+        learner="ftrl-Coin Betting",
+        options=(new_flag("coin", "Learn with coin betting."),),
+        beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
+        in_place_of="linear",
+    )
     known_failures = {
         "magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32",
         "loss_while_learning": "the loss is that of the newest bets, which are learned from",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
+from hutch.core.chain.vw_option import VwLayer, new_flag, new_float
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
@@ -86,6 +87,25 @@ class FtrlProximal(Sums):
 
     name: ClassVar[str] = "ftrl_proximal"
     Parameters: ClassVar[type[Parameters]] = FtrlProximalParameters
+    vw = VwLayer(
+        learner="ftrl-Proximal-FTRL",
+        options=(
+            new_flag("ftrl", "Learn with FTRL-Proximal."),
+            new_float(
+                "ftrl_alpha",
+                "Parameter alpha of --ftrl, --pistol and --coin.",
+                sets="alpha",
+                needs=("ftrl", "pistol", "coin"),
+            ),
+            new_float(
+                "ftrl_beta",
+                "Parameter beta of --ftrl, --pistol and --coin.",
+                sets="beta",
+                needs=("ftrl", "pistol", "coin"),
+            ),
+        ),
+        in_place_of="linear",
+    )
 
     @property
     def kernels(self) -> Kernels:

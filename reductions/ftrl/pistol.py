@@ -16,6 +16,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
+from hutch.core.chain.vw_option import VwLayer, new_flag
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
@@ -84,6 +85,12 @@ class Pistol(Sums):
 
     name: ClassVar[str] = "pistol"
     Parameters: ClassVar[type[Parameters]] = PistolParameters
+    vw = VwLayer(
+        learner="ftrl-PiSTOL",
+        options=(new_flag("pistol", "Learn with PiSTOL."),),
+        beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
+        in_place_of="linear",
+    )
     known_failures = {"magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32"}
 
     @property

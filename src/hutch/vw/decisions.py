@@ -5,7 +5,7 @@ from typing import Any
 
 from hutch.core.chain.vw_option import EXPLORING
 from hutch.core.errors import UsageError
-from hutch.vw.declared import DECLARED
+from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.table import NAMED
 
 _BANDITS = ("cb_adf", "cb", *EXPLORING)
@@ -119,7 +119,6 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
     return {"lowest_cost": options.loss0, "highest_cost": options.loss1}
 
 
-_SUMS = {"coin": "coin_betting", "ftrl": "ftrl_proximal", "pistol": "pistol"}
 _SHARED = (
     "loss",
     "min_prediction",
@@ -142,21 +141,16 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
     Raises:
         UsageError: more than one, or parameters that it does not have.
     """
-    asked = [name for name in _SUMS if getattr(options, name)]
+    asked = {name: layer.options[0].name for name, layer in BASES.items() if _is_given(options, layer.options[0].name)}
     if len(asked) > 1:
-        raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
-    given = {"alpha": options.ftrl_alpha, "beta": options.ftrl_beta}
-    sums = {name: value for name, value in given.items() if value is not None}
-    if not asked:
-        if sums and options.initial_regressor is None:
-            raise UsageError("--ftrl_alpha and --ftrl_beta need --ftrl, --coin or --pistol")
-        return {"linear": linear} if linear else "linear"
-    known = (*_SHARED, "l1", "l2") if asked == ["ftrl"] else _SHARED
-    for name in ["sgd"] if options.sgd else linear:
-        if name not in (*known, *_UNUSED):
-            raise UsageError(f"--{name}: --{asked[0]} does not have it")
-    parameters = {name: value for name, value in linear.items() if name in known} | sums
-    return {_SUMS[asked[0]]: parameters} if parameters else _SUMS[asked[0]]
+        raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
+    for name, option in asked.items():
+        known = (*_SHARED, "l1", "l2") if option == "ftrl" else _SHARED
+        for given in ["sgd"] if options.sgd else linear:
+            if given not in (*known, *_UNUSED):
+                raise UsageError(f"--{given}: --{option} does not have it")
+        return _layer(name, options, **{key: value for key, value in linear.items() if key in known})
+    return {"linear": linear} if linear else "linear"
 
 
 def _evaluation(options: Namespace) -> list[Any]:

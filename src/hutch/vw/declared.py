@@ -47,5 +47,10 @@ def _declared() -> Iterator[tuple[str, VwLayer]]:
 DECLARED = dict(sorted(_declared()))
 """What Vowpal Wabbit calls each layer that says so, by the layer's name."""
 
-DECISION_OPTIONS: tuple[Option, ...] = tuple(option for layer in DECLARED.values() for option in layer.options)
-"""The options of all these layers."""
+BASES = {name: layer for name, layer in DECLARED.items() if layer.in_place_of}
+"""Those of them that are learners in place of the usual one."""
+
+DECISION_OPTIONS: tuple[Option, ...] = tuple(
+    option for name, layer in DECLARED.items() if name not in BASES for option in layer.options
+)
+BASE_OPTIONS: tuple[Option, ...] = tuple(option for layer in BASES.values() for option in layer.options)

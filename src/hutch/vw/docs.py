@@ -241,12 +241,7 @@ def _reductions() -> Iterator[str]:
     for option in OPTIONS:
         if option.layer:
             layers.setdefault(option.layer, []).append(f"`--{option.name}`")
-    layers |= {
-        "action_probabilities": ["`--csoaa_ldf --probabilities`"],
-        "ftrl_proximal": ["`--ftrl`"],
-        "pistol": ["`--pistol`"],
-        "coin_betting": ["`--coin`"],
-    }
+    layers["action_probabilities"] = ["`--csoaa_ldf --probabilities`"]
     yield from (f"| {' '.join(names)} | `{layer}` |" for layer, names in layers.items())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hutch.chain import Chain
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
-from hutch.vw.declared import DECLARED
+from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
@@ -16,13 +16,7 @@ _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "
          "named_labels")  # fmt: skip
 _SILENT = ("merge_namespaces", "ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
-_LEARNERS |= {
-    "linear": "gd",
-    "coin_betting": "ftrl-Coin Betting",
-    "ftrl_proximal": "ftrl-Proximal-FTRL",
-    "pistol": "ftrl-PiSTOL",
-}
-_LEARNERS |= {name: layer.learner for name, layer in DECLARED.items()}
+_LEARNERS |= {"linear": "gd"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = ("cost_sensitive_with_features", "weighted_all_pairs")
 _MERGER = "shared_feature_merger"
 _MERGED = [name for name, layer in DECLARED.items() if layer.makes_actions]
@@ -83,9 +77,6 @@ _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", 
 _PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
 
 
-_SUMS = {"coin_betting": "Coin Betting", "ftrl_proximal": "Proximal-FTRL", "pistol": "PiSTOL"}
-
-
 def _learning_rate(chain: Chain) -> float:
     state = chain.layers[-1].state
     return float(state["learning_rate"][0]) if "learning_rate" in (state.dtype.names or ()) else 0.5
@@ -93,10 +84,14 @@ def _learning_rate(chain: Chain) -> float:
 
 def _sums_lines(chain: Chain) -> list[str]:
     base = chain.layers[-1]
-    if base.name not in _SUMS:
+    if base.name not in BASES:
         return []
     names = [f"ftrl_{name} = {getattr(base.parameters, name):g}" for name in ("alpha", "beta")]
-    return ["Enabling FTRL based optimization", f"Algorithm used: {_SUMS[base.name]}", *names]
+    return [
+        "Enabling FTRL based optimization",
+        f"Algorithm used: {BASES[base.name].learner.removeprefix('ftrl-')}",
+        *names,
+    ]
 
 
 def kept_options(given: Namespace) -> str:

@@ -2,12 +2,12 @@
 
 `hutch vw` reads its command line by this table, `hutch train` and `hutch predict` take theirs from it, and so does the
 documentation. An option that sets a parameter of a layer needs one line and nothing else: here, where `sets` names
-both, or, of a layer that decides, in the layer's own file.
+both, or, of a layer that decides or is a learner without rates, in the layer's own file.
 """
 
 from hutch.core.chain.vw_option import LEARNER, Option, new_flag, new_float, new_int, new_text, new_words
 from hutch.vw.absent import ABSENT
-from hutch.vw.declared import DECISION_OPTIONS
+from hutch.vw.declared import BASE_OPTIONS, DECISION_OPTIONS
 
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
 _ALWAYS_ON = "Accepted for compatibility; always on."
@@ -316,16 +316,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         ),
     ),
     ("Decisions and bandits", DECISION_OPTIONS),
-    (
-        "Learners without rates",
-        (
-            new_flag("ftrl", "Learn with FTRL-Proximal."),
-            new_flag("pistol", "Learn with PiSTOL."),
-            new_flag("coin", "Learn with coin betting."),
-            new_float("ftrl_alpha", "Parameter alpha of --ftrl, --pistol and --coin."),
-            new_float("ftrl_beta", "Parameter beta of --ftrl, --pistol and --coin."),
-        ),
-    ),
+    ("Learners without rates", BASE_OPTIONS),
     (
         "Daemon",
         (
