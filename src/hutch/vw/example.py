@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from hutch.core.batch import Batch
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import UNLABELED
-
-if TYPE_CHECKING:
-    from hutch.vw.workspace import Workspace
 
 Prediction = float | int | list[float]
 
@@ -68,6 +66,18 @@ class CostLabel(NamedTuple):
     costs: list[ClassCost]
 
 
+class Owner(Protocol):
+    """What an example asks of its workspace."""
+
+    def learn(self, ec: Any) -> None: ...
+
+    def get_prediction_type(self) -> PredictionType: ...
+
+    def get_label_type(self) -> LabelType: ...
+
+    def batch_of(self, lines: Sequence[str]) -> Batch: ...
+
+
 class Example:
     """An example that can be learned and predicted, and is then finished; made by `Workspace.example`.
 
@@ -86,7 +96,7 @@ class Example:
         DataError: a feature that a line cannot say.
     """
 
-    def __init__(self, workspace: "Workspace", content: str | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, workspace: Owner, content: str | Mapping[str, Any] | None = None) -> None:
         self.vw = workspace
         self.finished = False
         self.counted = b"", b""

@@ -227,7 +227,7 @@ def test_usual_single_examples_are_read_by_the_kernel_alone(monkeypatch):
     monkeypatch.setattr(JsonReader, "_read", lambda *_: pytest.fail("a usual line went to Python"))
     reader = JsonReader(ParserOptions(label="simple"), log=False, chained=False)
     for name in "ua":
-        reader.space(name)
+        reader.names.space(name)
     data = SINGLE * 2 + SINGLE.replace(b":1,", b":-0.25,", 1)
     data += SINGLE.replace(b":1,", b':"2 3 0.5","_tag":"seen",') + SINGLE.replace(b":1,", b':{"Label":3,"Weight":2},')
     text = np.frombuffer(data + bytes(64), np.uint8)[: len(data)]
@@ -242,7 +242,7 @@ def test_the_kernel_reads_usual_lines_itself(monkeypatch):
     monkeypatch.setattr(JsonReader, "_read", lambda *_: pytest.fail("a usual line went to Python"))
     reader = JsonReader(ParserOptions(label="logged_action", namespaces="letter"), log=True, chained=False)
     for name in "GTVw":
-        reader.space(name)
+        reader.names.space(name)
     line = USUAL * 2
     text = np.frombuffer(line + bytes(64), np.uint8)[: len(line)]
     [batch] = reader(iter([Chunk("x", 0, 0, text, len(line))]), TextParser(reader._options, "x"))

@@ -2,15 +2,17 @@
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from hutch.core.batch import CONSTANT_INDEX
 from hutch.core.data.assemble import HIGHEST_CLASS
+from hutch.core.errors import DataError
+from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
+from hutch.core.text.names import CONSTANT
+from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.vw.json.rows import UNGIVEN, Example, Label, Space
-
-if TYPE_CHECKING:
-    from hutch.vw.json.reader import JsonReader
 
 WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
 """What a blank, a bar or a colon within a word becomes."""
@@ -41,11 +43,95 @@ class Wrong(Exception):
         return self
 
 
+class Names:
+    """What a line's words stand for: namespaces, the indices of features, and labels written as text.
+
+    Args:
+        options: how names are hashed, and the kind of the labels.
+        chained: a text's hash begins with that of its key; else both are one name.
+
+    Attributes:
+        ids: of the namespaces, by their number.
+        logged: labels are of one chosen action.
+        classes: labels are classes.
+        kept: features' names are kept.
+        by_index: the names of features, as far as they were kept.
+    """
+
+    def __init__(self, options: ParserOptions, chained: bool) -> None:
+        self._options, self._chained = options, chained
+        self._mask = (1 << options.bits) - 1
+        self._spaces: dict[str, Space] = {}
+        self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
+        self.ids: list[int] = []
+        self.logged = options.label == "logged_action"
+        self.classes = options.label == "multiclass"
+        self.kept = False
+        self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
+
+    def space(self, name: str) -> Space:
+        """The namespace of a name."""
+        found = self._spaces.get(name)
+        if found is None:
+            identity, options = namespace_id(name, self._options.namespaces), self._options
+            if identity not in self.ids:
+                self.ids.append(identity)
+            number = self.ids.index(identity)
+            found = self._spaces[name] = Space(name, number, hash_namespace(name, options.hash_seed, options.hash))
+        return found
+
+    def index(self, space: Space, key: str) -> int:
+        """The index of a feature with a number as value, -1 if a key is not a feature."""
+        found = space.indices[key] = -1 if key.startswith("_") else self.hashed(space, key)
+        return found
+
+    def hashed(self, space: Space, name: str) -> int:
+        """The index of a feature's name."""
+        found = hash_text(name, space.hash, self._options.hash) & self._mask
+        self._name(found, space, name)
+        return found
+
+    def word(self, space: Space, key: str, text: str) -> int:
+        """The index of a feature with a text as value."""
+        within, mode = text.translate(WITHIN), self._options.hash
+        if self._chained:
+            found = hash_text(within, hash_text(key, space.hash, mode), mode) & self._mask
+            self._name(found, space, f"{key}^{within}")
+        else:
+            found = hash_text(key + within, space.hash, mode) & self._mask
+            self._name(found, space, key + within)
+        space.words[key, text] = found
+        return found
+
+    def place(self, space: Space, k: int) -> int:
+        """The index of a number in a list."""
+        found = (space.hash + k) & self._mask
+        if self.kept:
+            self._name(found, space, f"[{k}]")
+        return found
+
+    def _name(self, index: int, space: Space, name: str) -> None:
+        if self.kept:
+            self.by_index[index] = f"{space.name}^{name}" if space.name.strip() else name
+
+    def text_label(self, text: str) -> Label:
+        """A label as it stands before the bar of a line of text."""
+        self._texts.start("_label")
+        try:
+            batch = self._texts.parse(f"{text} |\n".encode())
+        except DataError as error:
+            raise Wrong(str(error)) from None
+        classes, costs = batch.cost_classes.tolist(), batch.costs.tolist()
+        likely = batch.probabilities.tolist() or [0.0] * len(costs)
+        label, importance, base = float(batch.labels[0]), float(batch.importance[0]), float(batch.base[0])
+        return Label(label, importance, base, list(zip(classes, costs, likely, strict=True)))
+
+
 class Line:
     """A line that is being read.
 
     Args:
-        reader: knows the names.
+        names: what its words stand for.
         pairs: of its object.
 
     Attributes:
@@ -55,8 +141,8 @@ class Line:
         weight: of all actions.
     """
 
-    def __init__(self, reader: "JsonReader", pairs: tuple[Any, ...]) -> None:
-        self._reader, self._pairs, self._line = reader, pairs, pairs
+    def __init__(self, names: Names, pairs: tuple[Any, ...]) -> None:
+        self._names, self._pairs, self._line = names, pairs, pairs
         self.shared, self.weight = Example(), 1.0
         self.actions: list[Example] | None = None
         self.empty: list[Path] = []
@@ -82,7 +168,7 @@ class Line:
     def read(self) -> None:
         """Read the features."""
         try:
-            self._object(self._pairs, self._reader.space(" "), self.shared, top=True)
+            self._object(self._pairs, self._names.space(" "), self.shared, top=True)
         except Wrong as error:
             raise error.within(*self._context) from None
 
@@ -93,7 +179,7 @@ class Line:
 
     def _object(self, pairs: tuple[Any, ...], space: Space, example: Example, top: bool = False) -> None:
         """Add the features of an object to its namespace."""
-        reader, known = self._reader, space.indices
+        names, known = self._names, space.indices
         indices, values = example.features.setdefault(space.number, ([], []))
         before, key = len(indices), ""
         try:
@@ -103,7 +189,7 @@ class Line:
                     if value != 0:
                         index = known.get(key)
                         if index is None:
-                            index = reader.index(space, key)
+                            index = names.index(space, key)
                         if index >= 0:
                             indices.append(index)
                             values.append(_finite(value))
@@ -118,16 +204,16 @@ class Line:
                         self._special(key, value, example, space)
                 elif kind is str:
                     index = space.words.get((key, value))
-                    indices.append(reader.word(space, key, value) if index is None else index)
+                    indices.append(names.word(space, key, value) if index is None else index)
                     values.append(1.0)
                 elif value is True:
                     index = known.get(key)
-                    indices.append(reader.index(space, key) if index is None else index)
+                    indices.append(names.index(space, key) if index is None else index)
                     values.append(1.0)
                 elif kind is tuple:
-                    self._object(value, reader.space(key), example)
+                    self._object(value, names.space(key), example)
                 elif kind is list:
-                    self._list(value, reader.space(key), example)
+                    self._list(value, names.space(key), example)
         except Wrong as error:
             raise error.within(key) from None
         _end(example, space, len(indices) - before)
@@ -140,7 +226,7 @@ class Line:
             kind = type(item)
             if kind is float or kind is int:
                 if item != 0:
-                    indices.append(self._reader.place(space, k))
+                    indices.append(self._names.place(space, k))
                     values.append(_finite(item, at))
                     own += 1
                 k += 1
@@ -162,7 +248,7 @@ class Line:
         for k, one in enumerate(value):
             self.actions.append(Example())
             try:
-                self._object(one, self._reader.space(" "), self.actions[-1])
+                self._object(one, self._names.space(" "), self.actions[-1])
             except Wrong as error:
                 raise error.within(k) from None
             if not self.actions[-1].order and _is_bare(one):
@@ -177,7 +263,7 @@ class Line:
                     name = word.translate(WITHIN)
                     index = space.indices.get("\0" + name)
                     if index is None:
-                        index = space.indices["\0" + name] = self._reader.hashed(space, name)
+                        index = space.indices["\0" + name] = self._names.hashed(space, name)
                     indices.append(index)
                     values.append(1.0)
         elif key == "_tag" and type(value) is str:
@@ -191,11 +277,11 @@ class Line:
 
     def _whole_label(self, value: Any) -> Label:
         if type(value) is str:
-            return self._reader.text_label(value)
+            return self._names.text_label(value)
         if _is_number(value):
-            return self._reader.text_label(repr(value))
+            return self._names.text_label(repr(value))
         if type(value) is tuple:
-            return _label_of({key.lower(): one for key, one in value}, self._reader.classes)
+            return _label_of({key.lower(): one for key, one in value}, self._names.classes)
         raise Wrong(f"_label: {json.dumps(value)[:30]}, wanted a number, a text or an object")
 
     def label(self) -> Label:
@@ -206,7 +292,7 @@ class Line:
                 found = self._whole_label(self._given["_label"])
             else:
                 given = {key.removeprefix("_label_"): value for key, value in self._given.items()}
-                found = _label_of(given, self._reader.classes)
+                found = _label_of(given, self._names.classes)
         except Wrong as error:
             if whole:
                 raise error.within(*self._key("_label")) from None
@@ -226,7 +312,7 @@ class Line:
         actions = self.actions or []
         found = [action.label or Label() for action in actions]
         labeled = [k for k, label in enumerate(found) if label.choices]
-        if self._reader.logged and len(labeled) > 1:
+        if self._names.logged and len(labeled) > 1:
             path: Path = (*self._context, "_multi", labeled[1], "_label")
             raise Wrong("_label of several actions, wanted one chosen action", *path)
         given, place = self.label(), self._given.get("_labelindex")
@@ -237,7 +323,7 @@ class Line:
         if type(place) is not int or not 0 <= place < len(actions):
             text = f"_labelIndex {place!r:.20}, wanted a number below that of the actions, {len(actions)}"
             raise Wrong(text, *self._key("_labelindex"))
-        if self._reader.logged and labeled and labeled != [place]:
+        if self._names.logged and labeled and labeled != [place]:
             path = (*self._context, "_multi", labeled[0], "_label")
             raise Wrong("_label of several actions, wanted one chosen action", *path)
         found[place] = replace(given, importance=1.0)

@@ -6,24 +6,20 @@ begin with an underscore are the label, the tag, words of a text and so on; thos
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import CONSTANT_INDEX, SHARED_ROW, Batch
+from hutch.core.batch import SHARED_ROW, Batch
 from hutch.core.data.chunks import Chunk, Chunks
-from hutch.core.errors import DataError
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
-from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
-from hutch.core.text.names import CONSTANT
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import Problem
-from hutch.vw.json.line import WITHIN, Line, Path, Wrong, refuse
-from hutch.vw.json.rows import UNGIVEN, Label, Rows, Space, Store
+from hutch.vw.json.line import Line, Names, Path, Wrong, refuse
+from hutch.vw.json.rows import UNGIVEN, Label, Rows, Store
 
 _SHARED = float(SHARED_ROW)
 _LOOK = 1 << 16
@@ -49,36 +45,28 @@ class JsonReader:
         chained: a text's hash begins with that of its key; else both are one name.
 
     Attributes:
-        logged: labels are of one chosen action.
-        classes: labels are classes.
-        names: of features by index, as far as lines were read while there were watchers.
+        names: what the words of lines stand for.
         watchers: told of the names and of each line's examples before the chain is.
     """
 
     def __init__(self, options: ParserOptions, *, log: bool, chained: bool) -> None:
         self._options, self._log, self._chained = options, log, chained
-        self._mask = (1 << options.bits) - 1
-        self._spaces: dict[str, Space] = {}
-        self._ids: list[int] = []
-        self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
+        self.names = Names(options, chained)
         self._groups = 0
-        self.logged = options.label == "logged_action"
-        self.classes = options.label == "multiclass"
         self._decides = options.label in ("action_costs", "logged_action")
         self._compiled = self._decides or (options.label in ("simple", "multiclass") and not log)
-        self.names = {CONSTANT_INDEX & self._mask: CONSTANT}
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
 
     def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
         """The batches of one source; problems go to the parser's."""
-        number = 0
+        number, self.names.kept = 0, bool(self.watchers)
         for chunk in chunks:
             if number == 0:
                 parser.start(chunk.source)
             if self._compiled and not self.watchers:
                 number = self._read_chunk(chunk, number, parser)
                 if self._store.count("rows"):
-                    yield self._store.batch(self._ids, parser.source_name)
+                    yield self._store.batch(self.names.ids, parser.source_name)
                 continue
             rows = Rows()
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
@@ -87,14 +75,14 @@ class JsonReader:
                 if self.watchers and rows.labels:
                     batch, rows = self._batch(rows, parser), Rows()
                     for see in self.watchers:
-                        see(self.names, batch)
+                        see(self.names.by_index, batch)
                     yield batch
             if rows.labels:
                 yield self._batch(rows, parser)
 
     @cached_property
     def _store(self) -> Store:
-        return Store(self._options, self._log, self._chained, self.space(" "))
+        return Store(self._options, self._log, self._chained, self.names.space(" "))
 
     def _read_chunk(self, chunk: Chunk, number: int, parser: TextParser) -> int:
         """Read a chunk, usual lines by the kernel; returns the number of its last line."""
@@ -104,7 +92,7 @@ class JsonReader:
         store.begin(len(text))
         while at < stop:
             store.record.set(lines=0)
-            at = store.read(at, stop, self._ids, self._groups)
+            at = store.read(at, stop, self.names.ids, self._groups)
             self._groups, number = store.count("decisions"), number + store.count("lines")
             many = 1 if store.count("lines") else min(2 * many, _MOST_LINES)
             rows = Rows()
@@ -130,7 +118,7 @@ class JsonReader:
             parser.problems.note(problem, strict=False)
 
     def _batch(self, rows: Rows, parser: TextParser) -> Batch:
-        return rows.batch(self._ids, self._options, parser.source_name)
+        return rows.batch(self.names.ids, self._options, parser.source_name)
 
     def _read(self, line: bytes, rows: Rows) -> list[Path]:
         """Read a line into the rows, nothing of one that is wrong; returns where actions without features are."""
@@ -154,7 +142,7 @@ class JsonReader:
             raise Wrong("no object")
         if b"\\u" in line and (place := half_pair(line.decode(), pairs)):
             raise Wrong(HALF_PAIR, column=place)
-        found = Line(self, pairs)
+        found = Line(self.names, pairs)
         if self._log and not found.open_log():
             return []
         found.read()
@@ -173,60 +161,3 @@ class JsonReader:
             label.importance *= weight
             rows.add(action, label, self._groups)
         return found.empty
-
-    def space(self, name: str) -> Space:
-        """The namespace of a name."""
-        found = self._spaces.get(name)
-        if found is None:
-            identity, options = namespace_id(name, self._options.namespaces), self._options
-            if identity not in self._ids:
-                self._ids.append(identity)
-            number = self._ids.index(identity)
-            found = self._spaces[name] = Space(name, number, hash_namespace(name, options.hash_seed, options.hash))
-        return found
-
-    def index(self, space: Space, key: str) -> int:
-        """The index of a feature with a number as value, -1 if a key is not a feature."""
-        found = space.indices[key] = -1 if key.startswith("_") else self.hashed(space, key)
-        return found
-
-    def hashed(self, space: Space, name: str) -> int:
-        """The index of a feature's name."""
-        found = hash_text(name, space.hash, self._options.hash) & self._mask
-        self._name(found, space, name)
-        return found
-
-    def word(self, space: Space, key: str, text: str) -> int:
-        """The index of a feature with a text as value."""
-        within, mode = text.translate(WITHIN), self._options.hash
-        if self._chained:
-            found = hash_text(within, hash_text(key, space.hash, mode), mode) & self._mask
-            self._name(found, space, f"{key}^{within}")
-        else:
-            found = hash_text(key + within, space.hash, mode) & self._mask
-            self._name(found, space, key + within)
-        space.words[key, text] = found
-        return found
-
-    def place(self, space: Space, k: int) -> int:
-        """The index of a number in a list."""
-        found = (space.hash + k) & self._mask
-        if self.watchers:
-            self._name(found, space, f"[{k}]")
-        return found
-
-    def _name(self, index: int, space: Space, name: str) -> None:
-        if self.watchers:
-            self.names[index] = f"{space.name}^{name}" if space.name.strip() else name
-
-    def text_label(self, text: str) -> Label:
-        """A label as it stands before the bar of a line of text."""
-        self._texts.start("_label")
-        try:
-            batch = self._texts.parse(f"{text} |\n".encode())
-        except DataError as error:
-            raise Wrong(str(error)) from None
-        classes, costs = batch.cost_classes.tolist(), batch.costs.tolist()
-        likely = batch.probabilities.tolist() or [0.0] * len(costs)
-        label, importance, base = float(batch.labels[0]), float(batch.importance[0]), float(batch.base[0])
-        return Label(label, importance, base, list(zip(classes, costs, likely, strict=True)))
