@@ -241,3 +241,27 @@ def test_one_field_is_one_field(tmp_path):
     (tmp_path / "labels.tsv").write_text("ann\n")
     with pytest.raises(DataError, match=r"got 1 field, wanted 3"):
         read_labels(tmp_path / "labels.tsv")
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_files_larger_than_a_piece(tmp_path, quoted):
+    path, count = tmp_path / "labels.csv", 120_000
+    task = '"t{}, ""of\nmany"""' if quoted else "task-of-many-{}"
+    rows = [f"worker{i % 7},{task.format(i // 3)},{'ab'[i % 2]}\n" for i in range(count)]
+    path.write_text("worker,task,label\n" + "".join(rows))
+    labels = read_labels(path)
+    name = (lambda i: f't{i}, "of\nmany"') if quoted else "task-of-many-{}".format
+    assert path.stat().st_size > 1 << 21 and len(labels) == count
+    assert list(labels.item_names) == [name(i) for i in range(count // 3)]
+    assert labels.worker_names == [f"worker{i}" for i in range(7)] and labels.classes == ["a", "b"]
+    np.testing.assert_array_equal(np.sort(labels.label_items), np.repeat(np.arange(count // 3), 3))
+    lines = 1 + quoted
+    for bad, column, words in (
+        ("w,,a\n", 3, "the task is empty"),
+        ("w,\udcff,a\n", 3, "got bytes that are not UTF-8"),
+        ("w,t\n", 1, "got 2 fields, wanted 3 as in the first line"),
+    ):
+        text = "worker,task,label\n" + "".join(rows) + bad + "w,t,a\n"
+        path.write_bytes(text.encode(errors="surrogateescape"))
+        with pytest.raises(DataError, match=rf"labels\.csv:{2 + lines * count}:{column}: {words}"):
+            read_labels(path)
