@@ -13,8 +13,9 @@ from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.numbers import is_digit, read_with_strtof
 
 _POWERS = np.array([10.0**power for power in range(23)])
-_MOST_DIGITS = 10**17
 _EXACT = 1 << 53
+_MOST_DIGITS = 10**17
+"""Digits beyond these are not counted: the number is left to the C library already."""
 _BLANK, _PLUS, _MINUS, _POINT, _E, _I, _N = 32, 43, 45, 46, 101, 105, 110
 
 
@@ -44,7 +45,6 @@ def read_decimal(start, stop):
         number, used = read_with_strtof(start, stop)
         return number, used == stop - start
     digits, power, decimals, dotted, has_digit = int64(0), int64(0), int64(0), False, False
-    exact = True
     while at < stop:
         byte = byte_at(at)
         if is_digit(byte):
@@ -52,8 +52,6 @@ def read_decimal(start, stop):
             if digits < _MOST_DIGITS:
                 digits = digits * 10 + int64(byte - 48)
                 decimals += dotted
-            else:
-                exact = False
         elif byte == _POINT and not dotted:
             dotted = True
         else:
@@ -78,7 +76,7 @@ def read_decimal(start, stop):
         if below:
             power = -power
     power -= decimals
-    if exact and digits <= _EXACT and -22 <= power <= 22:
+    if digits <= _EXACT and -22 <= power <= 22:
         number = float64(digits)
         number = number * _POWERS[power] if power >= 0 else number / _POWERS[-power]
         nearest, good = _rounded(number)

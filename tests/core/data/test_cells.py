@@ -2,6 +2,7 @@
 
 import csv
 import io
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from hutch.core.data.cells import read_records
 from hutch.core.data.csv import read_csv
-from hutch.core.errors import DataError
+from hutch.core.errors import DataError, Problem, reading
 from hutch.core.text.parser import ParserOptions
 from hutch.crowd.data.labels import read_labels
 from hutch.em.rows import read_rows
@@ -108,3 +109,12 @@ def test_records_that_chunks_cut(tmp_path: Path) -> None:
     lines = np.concatenate([piece.lines for piece in pieces])
     np.testing.assert_array_equal(lines, 1 + 2 * np.arange(80_000))
     assert [piece.column(0)[0] for piece in pieces] == [b"%d" % (piece.lines[0] // 2) for piece in pieces]
+
+
+def test_a_problem_lies_in_the_innermost_source_that_has_a_name() -> None:
+    with pytest.raises(DataError, match=r"^labels\.zip/a\.json:2:5: wrong$"), reading("labels.zip"):
+        with reading("labels.zip/a.json"):
+            raise Problem("wrong", 2, 5)
+    with pytest.raises(DataError, match=r"^a\.csv: wrong$"), reading("a.csv"), reading(""):
+        raise Problem("wrong")
+    assert str(pickle.loads(pickle.dumps(Problem("wrong", 3)))) == "3: wrong"
