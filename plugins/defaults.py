@@ -45,11 +45,11 @@ def _modules(folder: str) -> list[str]:
 
 def _names(file: str) -> list[str]:
     """Of the reductions that a file registers."""
-    with open(file, encoding="utf-8") as source:
+    with open(file, "rb") as source:
         text = source.read()
-    if "\ndef hutch_register_reductions(" not in text:
+    if b"\ndef hutch_register_reductions(" not in text:
         return []
-    return re.findall(r'\n    name(?:: ClassVar\[str\])? = "(\w+)"', text)
+    return [name.decode() for name in re.findall(rb'\n    name(?:: ClassVar\[str\])? = "(\w+)"', text)]
 
 
 def _by_module(modules: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
