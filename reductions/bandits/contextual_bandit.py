@@ -41,6 +41,7 @@ from hutch.core.kernel.decision import decision_of, ranked_of, show_action, valu
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import Within
 from hutch.reductions.bandits.probabilities import softmax
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
@@ -165,7 +166,7 @@ def _set_softmax_costs(layer, example, offset, columns):
 @helper
 def _teach(layer, example, state, offset):
     """Make a problem of all actions from the cost of one, and let the layers below learn it; returns dr's estimates."""
-    d, features = decision_of(example), example_of(example).features
+    d, outcome = decision_of(example), outcome_of(example_of(example))
     columns = make_columns(state.scratch, d.count, 5)
     if columns == uint64(0):
         return columns
@@ -187,7 +188,7 @@ def _teach(layer, example, state, offset):
     before, d.only_learns = d.only_learns, uint64(1)
     learn_next(layer, example, UNLABELED, _1, offset)
     d.only_learns, d.weights = before, uint64(0)
-    example_of(example).features = features
+    put_back(example_of(example), outcome)
     return columns
 
 
@@ -209,9 +210,9 @@ def predict(layer, example, label, importance, offset):
     e, estimate = example_of(example), _0
     predict_next(layer, example, UNLABELED, importance, offset)
     if state.type == DR and d.chosen >= 0:
-        features = e.features
+        outcome = outcome_of(e)
         estimate = regress(layer, example, ranked_of(d)[0], offset + layer_of(layer).step, False)
-        e.features = features
+        put_back(e, outcome)
     return _finish(example, estimate, importance)
 
 

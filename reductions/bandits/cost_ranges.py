@@ -24,6 +24,7 @@ from hutch.core.kernel.abi import call, example_of, kernel, layer_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.bandits.contextual_bandit import regressor_below
 from hutch.reductions.bandits.explorer import Explorer
 from hutch.reductions.bandits.probabilities import conclude, predict_own, teach_next
@@ -108,14 +109,14 @@ def _high_end(state, layer, example, p, delta, offset):
 def set_ranges(state, layer, example, delta, low, high, offset):
     """Write the ends of the ranges of all ranked actions, by action; `high` may be empty."""
     d, e = decision_of(example), example_of(example)
-    ranked, scores, features = ranked_of(d), values_of(d), e.features
+    ranked, scores, outcome = ranked_of(d), values_of(d), outcome_of(e)
     for k in range(len(ranked)):
         a, p = ranked[k], scores[k]
         show_action(example, d, a, False)
         low[a] = _low_end(state, layer, example, p, delta, offset)
         if len(high) > 0:
             high[a] = _high_end(state, layer, example, p, delta, offset)
-    e.features = features
+    put_back(e, outcome)
 
 
 @kernel

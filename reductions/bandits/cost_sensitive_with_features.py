@@ -29,6 +29,7 @@ from hutch.core.kernel.decision import decision_of, ranked_of, show_action, sort
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 
 _0, _1 = np.float32(0), np.float32(1)
 Lists = Literal["all", "best"]
@@ -120,9 +121,9 @@ def learn(layer, example, label, importance, offset):
     e, d = example_of(example), decision_of(example)
     if d.only_learns == uint64(0):
         rank_actions(layer, example, offset)
-    features = e.features
+    outcome = outcome_of(e)
     _teach(layer, example, offset)
-    e.features = features
+    put_back(e, outcome)
     return chosen(example)
 
 

@@ -27,6 +27,7 @@ from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kern
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.contextual_bandit import DR, IPS, MTR, TYPES, regress
 from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
@@ -119,7 +120,7 @@ def _run_policy(layer, example, state, i, least, norm, costs, probabilities, off
     d = decision_of(example)
     policies = layer_of(layer_of(layer).next).next  # that of costs: policies share the chosen action's regressor
     at = offset + (i + uint64(1)) * layer_of(layer_of(layer).next).step
-    features = example_of(example).features
+    outcome = outcome_of(example_of(example))
     call(layer_of(policies).predict, policies, example, UNLABELED, _1, at)
     if learns:
         lowered = float32s_at(d.costs, d.count)
@@ -128,7 +129,7 @@ def _run_policy(layer, example, state, i, least, norm, costs, probabilities, off
         d.only_learns = uint64(1)
         call(layer_of(policies).learn, policies, example, UNLABELED, _1, at)
         d.only_learns = uint64(0)
-    example_of(example).features = features
+    put_back(example_of(example), outcome)
 
 
 @helper

@@ -29,6 +29,7 @@ from hutch.core.kernel.abi import UNLABELED, example_of, kernel, predict_next, s
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.bandits.cost_ranges import require_mtr, sensitivity_of
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_own, teach_next
@@ -124,7 +125,7 @@ def predict(layer, example, label, importance, offset):
     ranked, values, columns = ranked_of(d), values_of(d), make_columns(state.scratch, d.count, 2)
     if columns == uint64(0):
         return conclude(example, importance)
-    means, deviations, features = floats(columns, d.count, 0), floats(columns, d.count, 1), e.features
+    means, deviations, outcome = floats(columns, d.count, 0), floats(columns, d.count, 1), outcome_of(e)
     spread = math.sqrt(state.squares / state.decisions) if state.decisions > 1.0 else 1.0
     spread = spread if spread > 0.0 else 1.0
     for k in range(len(values)):
@@ -132,7 +133,7 @@ def predict(layer, example, label, importance, offset):
         show_action(example, d, ranked[k], False)
         moves = abs(np.float64(sensitivity_of(layer, example, means[k], means[k] + _HALF, offset)))
         deviations[k] = state.width * np.float32(math.sqrt(moves * spread)) if moves < np.inf else _0
-    e.features = features
+    put_back(e, outcome)
     if state.optimistic == 1:
         best = 0
         for k in range(1, len(values)):

@@ -23,6 +23,7 @@ from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predi
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, softmax, teach_next
@@ -69,12 +70,13 @@ own_of = state_of(STATE)
 @helper
 def _set_targets(state, layer, example, i, targets):
     """The value of the random function of model i for each action."""
-    d, e, features = decision_of(example), example_of(example), example_of(example).features
+    d, e = decision_of(example), example_of(example)
+    outcome = outcome_of(e)
     place = i * layer_of(layer).step * state.width  # the width counts twice, as in VW
     for k in range(d.count):
         show_action(example, d, k, False)
         targets[k] = random_value(state.walk, example, place, state.scale)
-    e.features = features
+    put_back(e, outcome)
 
 
 @helper

@@ -8,6 +8,7 @@ from numpy import int64, uint64
 from hutch.core.kernel.abi import UNLABELED, call, example_of, kernel, layer_of, learn_next
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.shown import outcome_of, put_back
 
 _0, _1 = np.float32(0), np.float32(1)
 _TOLERANCE, _ALL = np.float32(1e-4), np.float32(0.999)
@@ -129,9 +130,10 @@ def conclude(example, importance):
 def teach_next(layer, example, importance, offset):
     """Let the layer below learn from a decision that has been predicted."""
     d, e = decision_of(example), example_of(example)
-    features, raw, d.only_learns = e.features, e.raw, uint64(1)
+    outcome, d.only_learns = outcome_of(e), uint64(1)
     learn_next(layer, example, UNLABELED, importance, offset)
-    d.only_learns, e.features, e.raw = uint64(0), features, raw
+    d.only_learns = uint64(0)
+    put_back(e, outcome)
 
 
 @inlined

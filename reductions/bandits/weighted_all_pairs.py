@@ -38,6 +38,7 @@ from hutch.core.kernel.decision import decision_of, show_action
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.bandits.cost_sensitive_with_features import Lists, chosen, importance_of, rank_actions
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
@@ -151,11 +152,11 @@ def learn(layer, example, label, importance, offset):
     e, d = example_of(example), decision_of(example)
     if d.only_learns == uint64(0):
         rank_actions(layer, example, offset)
-    features = e.features
+    outcome = outcome_of(e)
     _teach(layer, example, offset)
     if d.count > uint64(0):
         show_action(example, d, 0, False)
-    e.features = features
+    put_back(e, outcome)
     return chosen(example)
 
 

@@ -201,7 +201,9 @@ def test_h_min_is_the_importance_with_which_another_class_overtakes(below, porti
     def taught(share, label):
         chain = build(below, above=[budget])
         chain.learn(rows, labels)
-        before = chain.predict(asked)[0]
+        [batch] = chain.batches(asked)  # the example points to it
+        before = chain.run_batch(batch, learn=False)[0].predictions[0]
+        chain.shared["testing"] = 0
         layer = np.uint64(chain.stack.records[1:].ctypes.data)
         needed = ask(layer, np.uint64(chain._example.ctypes.data))
         for _ in range(portions):
