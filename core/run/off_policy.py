@@ -8,9 +8,9 @@ was chosen, the probability π(a) that the chain gives it, and w = π(a) / p, ov
 * dr: the mean of Σ_b π(b) x(b) + w (c - x(a)), x the costs predicted by a regression that has seen the decisions
   before: without bias, and the narrower the better x is.
 
-An interval allows for two more decisions, one with the lowest and one with the highest cost, each with the largest
-weight and the mean predicted cost, so that decisions too rare to be in the log do not make it narrow; its quantile is
-Student's, and it is bent to the range of costs as Wilson's is, see `hutch.core.intervals`.
+An interval allows for two more decisions, one with the lowest and one with the highest cost, each with the weight
+Σ w³ / Σ w² and the mean predicted cost, so that decisions too rare to be in the log do not make it narrow; its quantile
+is Student's, and it is bent to the range of costs as Wilson's is, see `hutch.core.intervals`.
 
 Sources: D. Horvitz, D. Thompson, JASA 1952; A. Swaminathan, T. Joachims, "The self-normalized estimator for
 counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML
@@ -196,7 +196,7 @@ def value_of(
     >>> round(found.snips.value, 3), round(found.snips.low, 3), round(found.snips.high, 3)
     (0.5, 0.403, 0.597)
     """
-    n, total, largest = len(weight), float(weight.sum()), float(weight.max())
+    n, total = len(weight), float(weight.sum())
     ends = (float(cost.min()), float(cost.max()))
     around_0 = (min(ends[0], 0.0), max(ends[1], 0.0))
     logged, warnings = float(cost.mean()), []
@@ -207,18 +207,18 @@ def value_of(
         unknown = Estimate(sum(ends) / 2, *ends)
         return OffPolicyValue(n, logged, Estimate(0.0, *around_0), unknown, unknown, 0.0, tuple(warnings))
     squares = float(weight @ weight)
-    effective = total * total / squares
+    effective, heavy = total * total / squares, float(np.sum(weight**3)) / squares
     if effective < ENOUGH:
         warnings.append(f"{effective:.3g} effective decisions, below {ENOUGH}: the chain does what the log rarely did")
-    if abs(total / n - 1) * n > FAR * math.sqrt(squares + 2 * largest**2):
+    if abs(total / n - 1) * n > FAR * math.sqrt(squares + 2 * heavy**2):
         warnings.append(
             f"weights have the mean {total / n:.3g}, wanted about 1: the log's probabilities cannot be right"
         )
-    w, c = np.append(weight, [largest, largest]), np.append(cost, ends)
+    w, c = np.append(weight, [heavy, heavy]), np.append(cost, ends)
     at = float(w @ c / w.sum())
     reach = quantile(confidence, squares**2 / float(weight**2 @ weight**2) + 1)
     terms = model + weight * (cost - predicted)
-    every_term = np.append(terms, model.mean() + largest * (np.array(ends) - weight @ predicted / total))
+    every_term = np.append(terms, model.mean() + heavy * (np.array(ends) - weight @ predicted / total))
     ratio, robust = float(weight @ cost / total), float(terms.mean())
 
     def estimate(value: float, variance: float, between: tuple[float, float]) -> Estimate:

@@ -59,7 +59,7 @@ def test_without_predictions_it_is_wilsons(right, n):
 
 
 def test_the_variance_by_its_formula():
-    """Two more items, one at each end, with the largest weight and of the mean prediction."""
+    """Two more items, one at each end, of the mean prediction, that weigh 1134 / 130."""
     y, f = np.array([2.0, 4, 5, 3]), np.array([1.0, 3, 5.5, 4])
     chance = np.array([0.1, 0.5, 0.2, 1.0])
     everything = np.append(f, np.full(20, 3.0))
@@ -69,7 +69,7 @@ def test_the_variance_by_its_formula():
     power = share @ ((f - centre) * (y - share @ y)) / (share @ (f - centre) ** 2)
     assert found.power == pytest.approx(power) and 0 < power < 1
     assert found.estimate == pytest.approx(power * everything.mean() + share @ (y - power * f))
-    w = np.append(1 / chance, [10, 10])
+    w = np.append(1 / chance, [1134 / 130] * 2)
     error = np.append(y, [1, 5]) - power * np.append(f, [centre, centre])
     level = w @ error / w.sum()
     variance = np.sum(w * (w - 1) * (error - level) ** 2) / w.sum() / np.sum(1 / chance)

@@ -94,8 +94,9 @@ def mean_of_all(
         mean of power f over all + sum of w e / sum of w
 
     Its variance is sum of (1 - P) w² (e - level)² / (sum of w)², with two more items: an outcome at either end of the
-    range, of which the predictions know nothing, each with the largest weight. The interval is Wilson's, see `wilson`,
-    so that without predictions and with equal weights it is his but for Student's quantile.
+    range, of which the predictions know nothing, each with the weight sum of w³ / sum of w², which is that of the
+    labels that the variance is made of. The interval is Wilson's, see `wilson`: without predictions and with equal
+    weights it is his but for Student's quantile.
 
     Args:
         outcomes: of the labelled items (n).
@@ -125,7 +126,8 @@ def mean_of_all(
     lowest, highest = ((known[0] + (total - known[1]) * end) / total for end in ends)
     estimate = float(power * predicted.mean() + share @ (outcomes - power * f))
     estimate = min(max(estimate, lowest), highest)
-    w = np.append(weight, [weight.max()] * 2)
+    heavy = float(np.sum(weight**3) / np.sum(weight**2))
+    w = np.append(weight, [heavy, heavy])
     y = np.append(outcomes, ends)
     error = y - power * np.append(f, [centre] * 2)
     level, at = float(w @ error / w.sum()), float(w @ y / w.sum())

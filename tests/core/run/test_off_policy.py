@@ -50,18 +50,19 @@ def test_a_chain_that_learns_is_cheaper_than_the_log():
 
 
 def test_by_hand():
-    """Two more decisions: weight 2, a cost of 1 and of 3, and a predicted cost of 0.9 (weighted mean of 1 and 0.5)."""
+    """Two more decisions: weight 65 / 34, costs of 1 and 3, a predicted cost of 0.9 (weighted mean of 1 and 0.5)."""
     w, c, model, predicted = np.array([2.0, 0.5]), np.array([1.0, 3.0]), np.array([0.7, 0.9]), np.array([1.0, 0.5])
     found = value_of(w, c, model, predicted, 0.9)
-    more, costs = np.array([2.0, 0.5, 2, 2]), np.array([1.0, 3.0, 1, 3])
-    at = 11.5 / 6.5
+    heavy = 65 / 34
+    more, costs = np.array([2.0, 0.5, heavy, heavy]), np.array([1.0, 3.0, 1, 3])
+    at = (3.5 + 4 * heavy) / (2.5 + 2 * heavy)
     assert found.ips.value == pytest.approx(1.75)
     assert found.snips.value == pytest.approx(3.5 / 2.5)
-    terms = np.array([0.7, 0.9 + 0.5 * 2.5, 0.8 + 2 * 0.1, 0.8 + 2 * 2.1])
+    terms = np.array([0.7, 0.9 + 0.5 * 2.5, 0.8 + heavy * 0.1, 0.8 + heavy * 2.1])
     assert found.dr.value == pytest.approx(terms[:2].mean())
     variances = {
         "ips": np.var(more * costs) / 2,
-        "snips": np.sum(more**2 * (costs - at) ** 2) / 6.5 / 2.5,
+        "snips": np.sum(more**2 * (costs - at) ** 2) / more.sum() / 2.5,
         "dr": np.var(terms) / 2,
     }
     reach = quantile(0.9, 4.25**2 / (16 + 1 / 16) + 1)
