@@ -1,6 +1,7 @@
 """A model over years: one writer, a log of its own, damage that is said, lessons that would ruin it, saves kept."""
 
 import asyncio
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -478,3 +480,69 @@ def test_figures_of_years(fresh: Path, in_service: Any) -> None:
         assert (figure("hutch_store_bytes") or 0) > 4096 and (figure("hutch_commit_seconds_count") or 0) >= 3
 
     in_service([fresh], use)
+
+
+# Going back
+
+
+def times(log: Path) -> list[float]:
+    with closing(sqlite3.connect(log)) as connection:
+        return [row[0] for row in connection.execute("SELECT time FROM serve_log ORDER BY number")]
+
+
+def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*HUTCH, "serve", "log", *words], cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("how", ["number", "time"])
+def test_roll_back_and_go_on(fresh: Path, how: str) -> None:
+    for k in range(3):
+        serve(fresh, [(line, f"id {line}") for line in LINES[3 * k : 3 * k + 3]], save=True, keep=5)
+    newest = fresh.read_bytes()
+    between = sum(times(fresh.with_name("log.db"))[3:5]) / 2
+    moment = datetime.fromtimestamp(between, UTC).isoformat()
+    until = ["--through", "4"] if how == "number" else ["--before", moment]
+    source = ["m.at-000000000003", "--store", "log.db", *until]
+    done = run("replay", *source, "-f", "look", cwd=fresh.parent)
+    assert done.stdout == "look: 1 lesson learned, up to entry 4\n", done.stderr
+    assert serve(fresh, keep=5).position == 9  # only looked at
+    done = run("replay", *source, "--drop", "-f", "m", cwd=fresh.parent)
+    assert done.stdout == "m: 1 lesson learned, up to entry 4, 5 lessons behind taken back\n", done.stderr
+    found = serve(fresh, [("1 |f new", ""), (LINES[3], f"id {LINES[3]}"), (LINES[8], f"id {LINES[8]}")], keep=5)
+    assert [answer.repeated for answer in found.answers] == [False, True, False]
+    assert same(found.arrays, taught([*LINES[:4], "1 |f new", LINES[8]]))
+    fresh.write_bytes(newest)
+    with pytest.raises(StoreError, match="m: holds lessons that were taken back"):
+        serve(fresh, keep=5)
+
+
+def test_the_log_as_lines(fresh: Path) -> None:
+    serve(fresh, [*LINES[:2], RUIN, "1 |f é"], limits=WIDE, keep=5)
+    found = [json.loads(line) for line in run("export", "--store", "log.db", cwd=fresh.parent).stdout.splitlines()]
+    assert [line["number"] for line in found] == [1, 2, 3, 4, 5] and not any(line["damaged"] for line in found)
+    assert [line["refused"] for line in found] == [False, False, True, False, False]
+    assert [line["body"] for line in found[:3]] == [*LINES[:2], RUIN] and found[4]["body"] == "1 |f é"
+    assert found[3]["kind"] == "refused" and found[0]["time"] == pytest.approx(time.time(), abs=120)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["export", "--store", "none.db"], 1, "none.db: no such log; `hutch serve` makes one"),
+        (["export", "--store", "log.db", "--model", "n"], 1, "no model 'n'; valid: m"),
+        (
+            ["replay", "m", "--store", "log.db", "-f", "x", "--through", "1"],
+            1,
+            "holds lessons up to 2, wanted a save from",
+        ),
+        (["replay", "never", "--store", "log.db", "-f", "x"], 1, "never: was never in service"),
+        (["replay", "m", "--store", "log.db", "-f", "x", "--before", "noon"], 2, "--before: got 'noon', wanted a time"),
+        (["compact", "--store", "log.db"], 0, ""),
+    ],
+)
+def test_what_the_log_s_commands_refuse(fresh: Path, words: list[str], status: int, message: str) -> None:
+    new_model(fresh.with_name("never"))
+    serve(fresh, LINES[:2], save=True)
+    done = run(*words, cwd=fresh.parent)
+    assert done.returncode == status and message in done.stderr, done.stderr
+    assert not fresh.with_name("x").exists()

@@ -14,6 +14,8 @@ def run(words: list[str]) -> int:
     """
     from hutch.cli.shell.outcome import end_at_interrupts, one_message
 
+    if words[:2] == ["serve", "log"]:
+        words = ["serve log", *words[2:]]
     try:
         if "_HUTCH_COMPLETE" not in os.environ:
             with one_message():

@@ -12,6 +12,7 @@ COMMANDS = {
     "vw": ("hutch.cli.vw:vw", "Run a Vowpal Wabbit command line."),
     "convert": ("hutch.cli.convert:convert", "Convert a Vowpal Wabbit model."),
     "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
+    "serve log": ("hutch.cli.serve_log:app", "Export, replay or compact the log of served models."),
     "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
     "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),
     "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),

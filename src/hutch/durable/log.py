@@ -7,6 +7,7 @@ one stands in a file of its own as well, so that nothing is lost or changed in s
 """
 
 import asyncio
+import base64
 import hashlib
 import json
 import math
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hutch.core.errors import StoreError, at, counted
+from hutch.core.errors import StoreError, at, counted, did_you_mean
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
 from hutch.durable.lock import Held
@@ -31,6 +32,7 @@ REFUSED = "refused"
 """The kind of an entry that takes earlier ones back: its body says which, as JSON."""
 MOST = 10_000_000
 """Ids of requests, and decisions, that are remembered of each model."""
+_DROPPED = "dropped"
 _WAY_OUT = "or go on without what is lost with --accept-loss"
 
 
@@ -190,11 +192,15 @@ class Log:
         Args:
             noted: what `note` gave when it was saved last; empty if it was never in service.
             path: of its file, for messages.
-            name: under which it is served.
+            name: under which it is served; empty if it is only looked at.
 
         Raises:
             StoreError: entries are lost that the model lacks; or the log is of another model.
         """
+        if not noted and not name:
+            raise StoreError(
+                at(str(path), None, None, "was never in service, wanted an earlier save of a served model")
+            )
         if not noted:
             query = "SELECT count(*) FROM serve_log JOIN serve_models USING (model) WHERE name = ? AND number > saved"
             if waiting := self.store.rows(query, [name])[0][0]:
@@ -220,13 +226,17 @@ class Log:
             problem = f"newer than its log, which ends at {last}: the model holds lessons up to {through}"
         elif self.chain_at(model, through) != noted["chain"]:
             problem = f"not the model of its log, which goes on from another one at {through}"
+        if any(first <= through < number for number, first, _, dropped in self.refused(model) if dropped):
+            problem = "holds lessons that were taken back"
         problem = problem or self._damage(model, through)
         if problem:
             self._lose(path, problem)
             last = max(last, self.store.rows("SELECT max(number) FROM serve_log WHERE model = ?", [model])[0][0] or 0)
         chain = self.chain_at(model, last)
         with self._transaction() as connection:
-            connection.execute("UPDATE serve_models SET name = ?, saved = ? WHERE model = ?", [name, through, model])
+            if name:
+                query = "UPDATE serve_models SET name = ?, saved = ? WHERE model = ?"
+                connection.execute(query, [name, through, model])
             if through < kept:
                 self._take_back(connection, model, through + 1, kept)
             if through > last:
@@ -320,6 +330,14 @@ class Log:
         body = json.dumps({"first": first, "last": last, "why": why})
         return self.write(connection, Entry(model, REFUSED, body.encode()))
 
+    def drop_behind(self, model: int, number: int) -> int:
+        """Take back all entries of a model behind one; returns how many there were."""
+        count = sum(entry is not None for _, entry in self.entries(model, number))
+        if count:
+            with self._transaction() as connection:
+                self.refuse(connection, model, number + 1, _last_number(connection), _DROPPED)
+        return count
+
     @staticmethod
     def _take_back(connection: sqlite3.Connection, model: int, first: int, last: int) -> None:
         key = [model, first, last]
@@ -331,14 +349,40 @@ class Log:
         """The entries of a model behind number `after`, in order; None for one that is taken back or damaged."""
         refused = self.refused(model)
         for number, entry, _ in self._read(model, after):
-            skipped = entry is None or entry.kind == REFUSED or any(a <= number <= b for a, b in refused)
+            skipped = (
+                entry is None or entry.kind == REFUSED or any(first <= number <= last for _, first, last, _ in refused)
+            )
             yield number, None if skipped else entry
 
-    def refused(self, model: int) -> list[tuple[int, int]]:
-        """The first and the last number of entries that were taken back."""
-        query = "SELECT body FROM serve_log WHERE model = ? AND kind = ?"
-        found = (json.loads(body) for (body,) in self.store.rows(query, [model, REFUSED]))
-        return [(each["first"], each["last"]) for each in found]
+    def lines(self, name: str | None = None) -> Iterator[dict[str, Any]]:
+        """The entries of all models, or of those of a name, for people and other programs."""
+        models = self.store.rows("SELECT model, name, kept FROM serve_models ORDER BY model")
+        if name is not None and name not in (known := [each[1] for each in models]):
+            raise StoreError(at(str(self.store.path), None, None, f"no model {name!r}; {did_you_mean(name, known)}"))
+        for model, called, kept in models:
+            refused = self.refused(model)
+            for number, entry, follows in self._read(model, kept) if name in (None, called) else ():
+                found: dict[str, Any] = {"number": number, "model": called, "damaged": entry is None or not follows}
+                if entry is not None:
+                    found |= {"time": entry.time, "kind": entry.kind}
+                    found["refused"] = any(first <= number <= last for _, first, last, _ in refused)
+                    try:
+                        found["body"] = entry.body.decode()
+                    except UnicodeDecodeError:
+                        found["base64"] = base64.b64encode(entry.body).decode()
+                    if entry.choice is not None:
+                        found |= entry.choice._asdict()
+                yield found
+
+    def compact(self) -> None:
+        """Give the disk the room back that removed entries took."""
+        self.store.compact()
+
+    def refused(self, model: int) -> list[tuple[int, int, int, bool]]:
+        """What was taken back: the entry that says so, the first and the last of those, whether by `drop_behind`."""
+        query = "SELECT number, body FROM serve_log WHERE model = ? AND kind = ?"
+        found = ((number, json.loads(body)) for number, body in self.store.rows(query, [model, REFUSED]))
+        return [(number, each["first"], each["last"], each["why"] == _DROPPED) for number, each in found]
 
     def _read(self, model: int, after: int) -> Iterator[tuple[int, Entry | None, bool]]:
         """Number, entry, None if it is damaged, and whether it follows the one before."""

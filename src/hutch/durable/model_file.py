@@ -32,20 +32,21 @@ class ModelFile:
         self.path, self.keep, self.held = path, keep, Held(path)
 
     def save(
-        self, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any], whole: Sequence[str], saved: int
+        self, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any], whole: Sequence[str], saved: int | None
     ) -> None:
         """Replace the file.
 
         Args:
             arrays, metadata, whole: as of `save_model`.
-            saved: the last entry of the log that the file holds by now, after which what is kept of it is called.
+            saved: the last entry of the log that the file holds by now, after which what is kept of it is called; None:
+                it is not kept.
 
         Raises:
             StoreError: somebody else has written it since.
             HutchError: it cannot be written.
         """
         self.held.check()
-        if self.keep:
+        if self.keep and saved is not None:
             self._keep(saved)
         save_model(self.path, arrays, metadata, whole=whole, written=self.held.follow)
         self.held.replaced()

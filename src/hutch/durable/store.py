@@ -94,6 +94,12 @@ class Store:
         with self._lock, named(self.path, "read"):
             return self._connection.execute(query, arguments).fetchall()
 
+    def compact(self) -> None:
+        """Give the disk the room back that removed rows took."""
+        with self._lock, named(self.path, "written"):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def write_log(self, connection: sqlite3.Connection, kind: str, detail: dict[str, Any]) -> int:
         """Append an entry to the log within a transaction; returns its number."""
         cursor = connection.execute(

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.limits import check_values
-from hutch.core.chain.model_file import overflow_of
+from hutch.core.chain.model_file import overflow_of, save_model
 from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at
@@ -87,6 +87,8 @@ class Served:
         name: under which clients know it.
         limits: on what it learns.
         keep: earlier saves that stay beside it, with the log behind the oldest.
+        until: whether an entry of the log that the file lacks is still learned, by its number; None: all are. With it
+            the model is only looked at, and neither its file nor its place in the log changes.
 
     Attributes:
         chain: the model.
@@ -105,7 +107,15 @@ class Served:
         StoreError: the log belongs to another model, entries are lost, or another server uses the file.
     """
 
-    def __init__(self, path: Path, log: Log, name: str, limits: Limits | None = None, keep: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        log: Log,
+        name: str,
+        limits: Limits | None = None,
+        keep: int = 0,
+        until: Callable[[int, Entry], bool] | None = None,
+    ) -> None:
         arrays, metadata = load_chain_model(path)
         self.path, self.log, self.name, self.limits = path, log, name, limits or Limits()
         self._file = ModelFile(path, keep)
@@ -113,7 +123,7 @@ class Served:
             self.chain = Chain.from_arrays(arrays, metadata, str(path))
             if why := self._why_not_finite():
                 raise ModelError(at(str(path), None, None, f"cannot be served: {why}"))
-            self.place: Place = log.adopt(_noted(metadata), path, name)
+            self.place: Place = log.adopt(_noted(metadata), path, "" if until else name)
             self.saved = self.position = self.place.through
             self.saved_at = self.learned_at = path.stat().st_mtime
             self.recent_loss, self.recent, self.failed_saves = 0.0, 0, 0
@@ -128,10 +138,12 @@ class Served:
                 attach(self.chain, log.store).simulation = False
                 log.store.allow_labels(labels_of(self.chain))
             for number, entry in log.entries(self.key, self.position):
+                if until is not None and entry is not None and not until(number, entry):
+                    break
                 self._learn_now(number, entry, None)
             if self.place.note is not None:
                 self.position = max(self.position, self.place.note)
-                self._write(self.position, self.chain.arrays(), self.chain.metadata())
+                self._write(self.position, self.chain.arrays(), self.chain.metadata(), keep=False)
         except BaseException:
             self._file.held.close()
             raise
@@ -448,14 +460,22 @@ class Served:
         with suppress(HutchError):
             await self.save()
 
-    def _write(self, through: int, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
+    def _write(
+        self, through: int, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any], keep: bool = True
+    ) -> None:
         """Write the model, and let the log forget what it holds."""
         metadata["log"] = self.log.note(self.place, through)
         whole = [name for name, limit in limits_of_arrays(self.chain.stack).items() if limit.grows]
         with self._writing:
-            self._file.save(arrays, metadata, whole, self.saved)
+            self._file.save(arrays, metadata, whole, self.saved if keep else None)
             self.saved, self.saved_at = through, time.time()
         self._forget()
+
+    def write(self, path: Path) -> None:
+        """Write the model as it is now to another file, as its own place in the log."""
+        metadata = {**self.chain.metadata(), "log": self.log.note(self.place, self.position)}
+        limits = limits_of_arrays(self.chain.stack)
+        save_model(path, self.chain.arrays(), metadata, whole=[name for name, each in limits.items() if each.grows])
 
     def _forget(self) -> None:
         self.log.saved(self.key, self.saved, self._file.oldest)

@@ -1,0 +1,102 @@
+"""`hutch serve log`: look at what served models were taught, go back, and make room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from hutch.cli.shell.declared import Argument, Group, Option
+
+if TYPE_CHECKING:
+    from hutch.durable.log import Log
+
+app = Group("Export, replay or compact the log of `hutch serve`, which must not be running.")
+
+StoreFile = Annotated[Path, Option("--store", metavar="FILE", help="The log, as of `hutch serve`.")]
+ModelFile = Annotated[Path, Argument(metavar="MODEL", help="A model file, or an earlier save of it.")]
+
+
+@app.command()
+def export(
+    store: StoreFile,
+    name: Annotated[str | None, Option("--model", metavar="NAME", help="Only this model.", show_default="all")] = None,
+) -> None:
+    """Print the log as JSON lines: what was taught, when, and what of it was taken back.
+
+    Example: hutch serve log export --store model.log.db
+    """
+    from contextlib import closing
+
+    from hutch.core.strict_json import dumps
+
+    with closing(_opened(store)) as log:
+        for line in log.lines(name):
+            print(dumps(line, ensure_ascii=False))
+
+
+@app.command()
+def replay(
+    model: ModelFile,
+    store: StoreFile,
+    final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    through: Annotated[
+        int | None, Option(min=0, metavar="N", help="Learn the log up to entry N.", show_default="all of it")
+    ] = None,
+    before: Annotated[
+        str | None, Option(metavar="TIME", help="Learn what came before: 2026-05-17T10:30, UTC unless it says.")
+    ] = None,
+    drop: Annotated[
+        bool, Option(help="Take the entries behind that back for good: the model goes on from here.")
+    ] = False,
+) -> None:
+    """Teach an earlier save the log up to an entry or a time.
+
+    Example: hutch serve log replay model.at-000000000123 --store model.log.db --through 140 --drop -f model
+    """
+    from contextlib import closing
+
+    from hutch.core.errors import counted
+    from hutch.serve.replay import replay as replay_log
+
+    with closing(_opened(store)) as log:
+        done = replay_log(log, model, final, through, _seconds(before), drop=drop)
+    dropped = f", {counted(done.dropped, 'lesson')} behind taken back" if drop else ""
+    print(f"{final}: {counted(done.learned, 'lesson')} learned, up to entry {done.through}{dropped}")
+
+
+@app.command()
+def compact(store: StoreFile) -> None:
+    """Give the disk the room back that removed entries took.
+
+    Example: hutch serve log compact --store model.log.db
+    """
+    from contextlib import closing
+
+    with closing(_opened(store)) as log:
+        before = log.size
+        log.compact()
+        print(f"{store}: {before} bytes, now {log.size}")
+
+
+def _opened(store: Path) -> Log:
+    from hutch.core.errors import StoreError, at
+    from hutch.durable.log import Log
+
+    if not store.is_file():
+        raise StoreError(at(str(store), None, None, "no such log; `hutch serve` makes one"))
+    return Log(store)
+
+
+def _seconds(time: str | None) -> float | None:
+    """A time of ISO 8601 as seconds since 1970."""
+    from datetime import UTC, datetime
+
+    from hutch.core.errors import UsageError
+
+    if time is None:
+        return None
+    try:
+        found = datetime.fromisoformat(time)
+    except ValueError:
+        raise UsageError(f"--before: got {time!r}, wanted a time such as 2026-05-17T10:30") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
