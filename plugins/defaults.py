@@ -47,7 +47,7 @@ def _names(file: str) -> list[str]:
     """Of the reductions that a file registers."""
     with open(file, "rb") as source:
         text = source.read()
-    if b"\ndef hutch_register_reductions(" not in text:
+    if not re.search(rb"\n(def )?hutch_register_reductions\b", text):
         return []
     return [name.decode() for name in re.findall(rb'\n    name(?:: ClassVar\[str\])? = "(\w+)"', text)]
 

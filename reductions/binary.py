@@ -1,13 +1,12 @@
 """Binary decisions: the sign of the prediction below, with 0/1 loss; learning is not touched."""
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
@@ -44,14 +43,7 @@ class Binary(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
+    kernels = Kernels(learn, predict, pass_importance_to, pass_sensitivity)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register binary decisions."""
-    register(Binary)
+hutch_register_reductions = registering(Binary)

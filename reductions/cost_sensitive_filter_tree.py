@@ -4,11 +4,10 @@ As `hutch.reductions.filter_tree`; a match teaches that the cheaper of its two p
 difference of their costs as its weight.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
-from hutch.core.chain.reduction import Labels, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.chain.reduction import Labels
+from hutch.core.hooks import registering
 from hutch.reductions.filter_tree import FilterTree
 
 
@@ -19,7 +18,4 @@ class CostSensitiveFilterTree(FilterTree):
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[[type[Reduction]], None]) -> None:
-    """Register the reduction."""
-    register(CostSensitiveFilterTree)
+hutch_register_reductions = registering(CostSensitiveFilterTree)

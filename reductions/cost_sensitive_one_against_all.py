@@ -1,6 +1,5 @@
 """Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -10,7 +9,7 @@ from numpy import int64, uint32, uint64
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -124,6 +123,7 @@ class CostSensitiveOneAgainstAll(Detecting):
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -135,17 +135,9 @@ class CostSensitiveOneAgainstAll(Detecting):
         return parameters.classes
 
     @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
-    @property
     def answers(self) -> Answers:
         """One score per class: its predicted cost."""
         return replace(super().answers, score_count=self.parameters.classes)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register cost-sensitive one against all."""
-    register(CostSensitiveOneAgainstAll)
+hutch_register_reductions = registering(CostSensitiveOneAgainstAll)

@@ -4,11 +4,10 @@ As `hutch.reductions.scoring_filter_tree`; a match teaches that the cheaper of i
 difference of their costs as its weight.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
-from hutch.core.chain.reduction import Labels, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.chain.reduction import Labels
+from hutch.core.hooks import registering
 from hutch.reductions.scoring_filter_tree import ScoringFilterTree
 
 
@@ -19,7 +18,4 @@ class CostSensitiveScoringFilterTree(ScoringFilterTree):
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[[type[Reduction]], None]) -> None:
-    """Register the reduction."""
-    register(CostSensitiveScoringFilterTree)
+hutch_register_reductions = registering(CostSensitiveScoringFilterTree)

@@ -10,7 +10,6 @@ Sources: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tournam
 the order of matches and of updates.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.derived import lacking
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -347,7 +346,4 @@ class ErrorCorrectingTournament(Reduction):
         return Kernels(learn, predict, calls=self._calls)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the error-correcting tournament."""
-    register(ErrorCorrectingTournament)
+hutch_register_reductions = registering(ErrorCorrectingTournament)

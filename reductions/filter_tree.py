@@ -10,7 +10,7 @@ difference of its players' costs.
 Source: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tournaments", ALT 2009.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -22,7 +22,7 @@ from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -406,7 +406,4 @@ class FilterTree(Detecting):
         return Kernels(learn, predict, importance_to)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the reduction."""
-    register(FilterTree)
+hutch_register_reductions = registering(FilterTree)

@@ -1,7 +1,6 @@
 """A link: passes the prediction of the layer below through a function on its way up; learning is not touched."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, Literal, get_args
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from hutch.core.chain.declarations import Answers, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
@@ -87,6 +86,7 @@ class Link(Reduction):
     parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict, importance_to, pass_sensitivity)
 
     def __init__(self, parameters: LinkParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -100,13 +100,5 @@ class Link(Reduction):
         rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
         return replace(found, decision_threshold=rises.get(self.parameters.function, below))
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to, pass_sensitivity)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the link."""
-    register(Link)
+hutch_register_reductions = registering(Link)

@@ -1,7 +1,6 @@
 """Multinomial logistic regression: a score for each class, all learned at once by the softmax of all."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -13,7 +12,7 @@ from hutch.core.chain.derived import lacking, learns_once
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -337,7 +336,4 @@ class Multinomial(Detecting):
         )
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register multinomial logistic regression."""
-    register(Multinomial)
+hutch_register_reductions = registering(Multinomial)

@@ -9,7 +9,7 @@ the forms `implicit` and `literal` the parameters, along the inverse Fisher info
 `hutch.em.nat_oem`). Which of them it can be held by, a layer says in its `constrain`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from hutch.core.chain.limits import Limits
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, learn_next, predict_next, shared_of
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.core.parameters import Parameters, Within
@@ -120,6 +120,7 @@ class NatOEMLayer(Reduction):
 
     name: ClassVar[str] = "nat_oem"
     Parameters: ClassVar[type[Parameters]] = NatOEMParameters
+    kernels = Kernels(learn, predict, pass_importance_to, pass_sensitivity)
 
     def __init__(self, parameters: NatOEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -145,11 +146,6 @@ class NatOEMLayer(Reduction):
                 "labels are answers; wanted namespace or drift"
             )
         below.constrain(self.constraint)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, pass_importance_to, pass_sensitivity)
 
     @property
     def boundaries(self) -> int:
@@ -187,7 +183,4 @@ class NatOEMLayer(Reduction):
         return self._boundaries.limits() | {"stability": Limits(0, 2)}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register Nat-oEM."""
-    register(NatOEMLayer)
+hutch_register_reductions = registering(NatOEMLayer)

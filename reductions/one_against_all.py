@@ -1,7 +1,6 @@
 """One against all: a binary problem for each class, the highest prediction wins."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -11,7 +10,7 @@ from numpy import int64, uint64
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -205,6 +204,7 @@ class OneAgainstAll(Detecting):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict, importance_to)
 
     def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -226,11 +226,6 @@ class OneAgainstAll(Detecting):
         return parameters.classes
 
     @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to)
-
-    @property
     def answers(self) -> Answers:
         """One score per class; a probability if its parameters ask for it."""
         return replace(
@@ -240,7 +235,4 @@ class OneAgainstAll(Detecting):
         )
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register one against all."""
-    register(OneAgainstAll)
+hutch_register_reductions = registering(OneAgainstAll)

@@ -10,7 +10,7 @@ Bradley-Terry model to accommodate ties in paired comparison experiments", JASA 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -22,7 +22,7 @@ from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -209,6 +209,7 @@ class Pairwise(Reduction):
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     parameters: PairwiseParameters
+    kernels = Kernels(learn, predict, importance_to)
 
     def __init__(self, parameters: PairwiseParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -243,13 +244,5 @@ class Pairwise(Reduction):
         """Means and variances."""
         return {"means": FINITE, "variances": POSITIVE}
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, importance_to)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register preferences."""
-    register(Pairwise)
+hutch_register_reductions = registering(Pairwise)

@@ -8,7 +8,6 @@ scalars it is followed in three importance-aware steps, half of one score, the o
 (Strang's splitting), each of which sees the other score as its base.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +17,7 @@ from numpy import uint64
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import detect, smallest_label
 from hutch.core.chain.reduction import Kernels, Labels
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -254,7 +253,4 @@ class ScoringFilterTree(FilterTree):
         return Kernels(learn, predict, importance_to)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the reduction."""
-    register(ScoringFilterTree)
+hutch_register_reductions = registering(ScoringFilterTree)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, PluginError, did_you_mean
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import LOSS, PLAIN_LOSS_SIGNATURE
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss import kernels as kernels
@@ -338,8 +338,4 @@ BUILTIN_LOSSES: tuple[Loss, ...] = (
 """The losses that come with Hutch, each as VW 9.11.9 computes it, but for probit; squared first, the default."""
 
 
-@hookimpl
-def hutch_register_losses(register: Callable[..., None]) -> None:
-    """Register the built-in losses."""
-    for loss in BUILTIN_LOSSES:
-        register(loss)
+hutch_register_losses = registering(*BUILTIN_LOSSES)

@@ -7,7 +7,6 @@ Source: A. Beygelzimer, S. Kale and H. Luo, "Optimal and adaptive algorithms for
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -30,11 +29,11 @@ from hutch.plugin import (
     example_of,
     float64s_at,
     helper,
-    hookimpl,
     kernel,
     layer_of,
     learn_next,
     predict_next,
+    registering,
     state_of,
     submodel,
 )
@@ -115,6 +114,7 @@ class Boost(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: BoostParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -133,11 +133,6 @@ class Boost(Reduction):
         """The threshold is that of the margin."""
         return replace(super().answers, decision_threshold=0.0)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
     def saved(self) -> dict[str, NDArray[Any]]:
         """The learners' weights."""
         return {"alphas": self._alphas}
@@ -147,7 +142,4 @@ class Boost(Reduction):
         return {"alphas": Limits(finite=True)}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the reduction."""
-    register(Boost)
+hutch_register_reductions = registering(Boost)

@@ -3,9 +3,7 @@
 Source: P. J. Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35, 1964.
 """
 
-from collections.abc import Callable
-
-from hutch.plugin import Loss, LossParameter, hookimpl
+from hutch.plugin import Loss, LossParameter, registering
 
 
 def value(prediction: float, label: float, delta: float) -> float:
@@ -22,7 +20,4 @@ def derivative(prediction: float, label: float, delta: float) -> float:
 HUBER = Loss.plain("huber", value, derivative, parameter=LossParameter("delta", default=1.0, low=0.0))
 
 
-@hookimpl
-def hutch_register_losses(register: Callable[..., None]) -> None:
-    """Register the loss."""
-    register(HUBER)
+hutch_register_losses = registering(HUBER)

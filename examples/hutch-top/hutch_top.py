@@ -1,6 +1,5 @@
 """Explore among the best: the actions with the lowest scores share all probability equally."""
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,10 +16,10 @@ from hutch.plugin import (
     Within,
     conclude,
     decision_of,
-    hookimpl,
     kernel,
     predict_and_teach,
     predict_next,
+    registering,
     state_of,
     values_of,
 )
@@ -59,18 +58,11 @@ class ExploreTop(Reduction):
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_SCORES)
+    kernels = Kernels(predict_and_teach, predict)
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(STATE, count=parameters.count)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(predict_and_teach, predict)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the layer."""
-    register(ExploreTop)
+hutch_register_reductions = registering(ExploreTop)

@@ -38,11 +38,7 @@ class _Asking(Reduction):
 
     name: ClassVar[str] = "asking"
     inputs = Inputs(passes_decisions=True)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(pass_learn, pass_predict, pass_importance_to, calls=("importance_to",))
+    kernels = Kernels(pass_learn, pass_predict, pass_importance_to, calls=("importance_to",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class _OneOfSeveral(Reduction):
     name: ClassVar[str] = "one_of_several"
     Parameters: ClassVar[type[Parameters]] = _Nothing
     inputs = Inputs(passes_decisions=True)
+    kernels = Kernels(_learn, _predict)
 
     def __init__(self, parameters: _Nothing, context: Context) -> None:
         super().__init__(parameters, context)
@@ -55,11 +56,6 @@ class _OneOfSeveral(Reduction):
     def width(cls, parameters: _Nothing) -> int:
         """Three sub-models."""
         return _SUBMODELS
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(_learn, _predict)
 
 
 @dataclass(frozen=True, slots=True)

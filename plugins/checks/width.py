@@ -61,15 +61,11 @@ class _Watching(Reduction):
 
     name: ClassVar[str] = "watching"
     inputs = Inputs(passes_decisions=True)
+    kernels = Kernels(_learn, _predict, _importance_to, _sensitivity)
 
     def __init__(self, parameters: Parameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(_STATE, count=context.submodels)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(_learn, _predict, _importance_to, _sensitivity)
 
 
 def width(bench: Bench) -> None:

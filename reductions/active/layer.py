@@ -17,7 +17,7 @@ from hutch.core.chain.limits import ANY, COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     EXAMPLE,
     UNLABELED,
@@ -382,6 +382,4 @@ class Active(Reduction):
         self._memory.check_saved(memory, 1 << self.context.bits)
 
 
-@hookimpl
-def hutch_register_reductions(register: Any) -> None:
-    register(Active)
+hutch_register_reductions = registering(Active)

@@ -8,7 +8,6 @@ together, so the table acts as if it were that much smaller.
 Source: VW 9.11.9, `--cb`, `--cb_explore` and `--cbify`.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -20,7 +19,7 @@ from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
 from hutch.core.chain.vw_option import VwLayer, new_int
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
@@ -216,6 +215,7 @@ class ActionPerClass(Reduction):
     )
     takes = Labels.LOGGED_CLASS
     asks = (Labels.LOGGED_ACTION, None)
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ActionPerClassParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -223,11 +223,6 @@ class ActionPerClass(Reduction):
             raise ConfigError("action_per_class: got a layer above it, wanted it at the top")
         self._copies = Copies(parameters.classes, context)
         self.state = Record(STATE, copies=self._copies)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Look at how features are named."""
@@ -243,7 +238,4 @@ class ActionPerClass(Reduction):
         return replace(super().answers, score_count=self.parameters.classes)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register actions of classes."""
-    register(ActionPerClass)
+hutch_register_reductions = registering(ActionPerClass)

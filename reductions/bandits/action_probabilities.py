@@ -9,14 +9,13 @@ Source: VW 9.11.9, `--csoaa_ldf mc --probabilities`.
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import float32s_at, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -73,14 +72,7 @@ class ActionProbabilities(Reduction):
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
+    kernels = Kernels(learn, predict)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register probabilities of actions."""
-    register(ActionProbabilities)
+hutch_register_reductions = registering(ActionProbabilities)

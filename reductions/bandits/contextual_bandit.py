@@ -14,7 +14,7 @@ With cost c of the chosen action a, probability p with which it was chosen, and 
 Source of rules and order of arithmetic: VW 9.11.9, `--cb_adf`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_text
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     array_at,
@@ -265,6 +265,7 @@ class ContextualBandit(Reduction):
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)
+    kernels = Kernels(learn, predict, sensitivity=pass_sensitivity)
 
     def __init__(self, parameters: ContextualBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -283,11 +284,6 @@ class ContextualBandit(Reduction):
         """A policy, and a regressor where costs are estimated."""
         return 2 if parameters.type == "dr" else 1
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, sensitivity=pass_sensitivity)
-
     def judge_by_propensity(self) -> None:
         """Let the loss of `dr` be estimated as that of `ips`, in a chain that only predicts from here on."""
         self.state["type"] = IPS
@@ -301,7 +297,4 @@ class ContextualBandit(Reduction):
         return {"counts": COUNT}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register learning from logged decisions."""
-    register(ContextualBandit)
+hutch_register_reductions = registering(ContextualBandit)

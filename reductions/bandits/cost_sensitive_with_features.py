@@ -7,7 +7,6 @@ c(a) - min c. What is chosen is the action with the lowest prediction, before cl
 Source: VW 9.11.9, `--csoaa_ldf multiline` and `multiline-classifier`; one against all with label-dependent features.
 """
 
-from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_text
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -158,18 +157,11 @@ class CostSensitiveWithFeatures(Reduction):
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict, sensitivity=pass_sensitivity)
 
     def __init__(self, parameters: CostSensitiveWithFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(STATE, classifies=parameters.method == "classification")
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, sensitivity=pass_sensitivity)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register costs from features of actions."""
-    register(CostSensitiveWithFeatures)
+hutch_register_reductions = registering(CostSensitiveWithFeatures)

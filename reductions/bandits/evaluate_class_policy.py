@@ -13,7 +13,6 @@ Source: M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and lear
 `--cb K --eval`.
 """
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import VwLayer, new_flag
 from hutch.core.errors import ConfigError, DataError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     call,
@@ -163,6 +162,7 @@ class EvaluateClassPolicy(Reduction):
     asks = (Labels.COST_SENSITIVE, Predictions.CLASS)
     inputs = Inputs(evaluates_policy=True)
     known_failures = {"learns": "it predicts the class that the label names, whatever was learned"}
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: EvaluateClassPolicyParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -180,11 +180,6 @@ class EvaluateClassPolicy(Reduction):
     def width(cls, parameters: EvaluateClassPolicyParameters) -> int:
         """A policy, which stays as it is, and regressors where costs are estimated."""
         return 2 if parameters.type == "dr" else 1
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Check that each label names the policy's class.
@@ -206,7 +201,4 @@ class EvaluateClassPolicy(Reduction):
             )
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the evaluation of policies on logged classes."""
-    register(EvaluateClassPolicy)
+hutch_register_reductions = registering(EvaluateClassPolicy)

@@ -6,7 +6,6 @@ whose score equals its best one's up to 1e-4 of their size, in equal parts.
 Source: VW 9.11.9, `--cb_explore_adf --bag`; N. Oza, S. Russell, "Online bagging and boosting", AISTATS 2001.
 """
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_int
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.record import Record
@@ -116,6 +115,7 @@ class ExploreBag(Explorer):
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,
     )
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ExploreBagParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -134,13 +134,5 @@ class ExploreBag(Explorer):
         """One sub-model per policy."""
         return parameters.policies
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register bagging."""
-    register(ExploreBag)
+hutch_register_reductions = registering(ExploreBag)

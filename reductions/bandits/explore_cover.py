@@ -11,7 +11,7 @@ the sums of scores of ranks, not actions.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_int
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel, layer_of, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -204,6 +204,7 @@ class ExploreCover(Explorer):
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,
     )
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ExploreCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -230,11 +231,6 @@ class ExploreCover(Explorer):
         """One sub-model per policy, and one for `dr` below; twice as many with the regressor here, as in VW."""
         return (parameters.policies + 1) * (2 if parameters.regressor else 1)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many labelled decisions have been seen."""
         return {"decisions": self.state["decisions"]}
@@ -244,7 +240,4 @@ class ExploreCover(Explorer):
         return {"decisions": COUNT}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register online cover."""
-    register(ExploreCover)
+hutch_register_reductions = registering(ExploreCover)

@@ -6,14 +6,13 @@ up to 1e-4 of their size, in equal parts.
 Source: VW 9.11.9, `--cb_explore_adf --epsilon`.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.record import Record
@@ -64,18 +63,11 @@ class ExploreEpsilon(Explorer):
             new_flag("first_only", "Among equally good actions, prefer the first.", sets="first_only", needs=EXPLORING),
         ),
     )
+    kernels = Kernels(predict_and_teach, predict)
 
     def __init__(self, parameters: ExploreEpsilonParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(STATE, epsilon=parameters.epsilon, first_only=parameters.first_only)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(predict_and_teach, predict)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register epsilon-greedy exploration."""
-    register(ExploreEpsilon)
+hutch_register_reductions = registering(ExploreEpsilon)

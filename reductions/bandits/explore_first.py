@@ -3,7 +3,7 @@
 Source: VW 9.11.9, `--cb_explore_adf --first`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_int
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.record import Record
@@ -77,15 +77,11 @@ class ExploreFirst(Explorer):
         beside=(("epsilon", "epsilon"),),
         explores=True,
     )
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ExploreFirstParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(STATE, left=parameters.decisions, epsilon=parameters.epsilon, scratch=Buffer())
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Decisions still to be made at random."""
@@ -96,7 +92,4 @@ class ExploreFirst(Explorer):
         return {"left": Limits(most=self.parameters.decisions)}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register exploration first."""
-    register(ExploreFirst)
+hutch_register_reductions = registering(ExploreFirst)

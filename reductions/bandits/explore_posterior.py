@@ -15,7 +15,7 @@ Source: W. Thompson, Biometrika 1933; O. Chapelle, L. Li, "An empirical evaluati
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
@@ -167,6 +167,7 @@ class ExplorePosterior(Explorer):
 
     name: ClassVar[str] = "explore_posterior"
     Parameters: ClassVar[type[Parameters]] = ExplorePosteriorParameters
+    kernels = Kernels(learn, predict, calls=("sensitivity",))
 
     def __init__(self, parameters: ExplorePosteriorParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -175,11 +176,6 @@ class ExplorePosterior(Explorer):
         self.state = Record(
             STATE, scratch=Buffer(), optimistic=p.method == "optimism", width=p.width, epsilon=p.epsilon
         )
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, calls=("sensitivity",))
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """How many costs have been seen, their mean, and the sum of squared deviations from it."""
@@ -190,7 +186,4 @@ class ExplorePosterior(Explorer):
         return {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register Thompson sampling and optimism."""
-    register(ExplorePosterior)
+hutch_register_reductions = registering(ExplorePosterior)

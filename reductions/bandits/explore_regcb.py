@@ -10,7 +10,6 @@ ICML 2018; VW 9.11.9, `--cb_explore_adf --regcb [--regcbopt]`. As there, the cho
 probability had been 1, unless it is the last of the decision.
 """
 
-from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -122,18 +121,11 @@ class ExploreRegCb(RangeExplorer):
         beside=(("mellowness", "mellowness"), ("first_only", "first_only")),
         explores=True,
     )
+    kernels = Kernels(learn_as_certain, predict, calls=("sensitivity",))
 
     def __init__(self, parameters: ExploreRegCbParameters, context: Context) -> None:
         p = parameters
         super().__init__(p, context, STATE, optimistic=p.method == "optimism", first_only=p.first_only)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn_as_certain, predict, calls=("sensitivity",))
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register RegCB."""
-    register(ExploreRegCb)
+hutch_register_reductions = registering(ExploreRegCb)

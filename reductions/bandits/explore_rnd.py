@@ -9,7 +9,6 @@ Source: Y. Burda, H. Edwards, A. Storkey, O. Klimov, "Exploration by random netw
 """
 
 import math
-from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy import uint64
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_float, new_int
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
@@ -167,6 +166,7 @@ class ExploreRnd(Explorer):
         explores=True,
     )
     known_failures = {"magnitudes": "the costs of noise are small: rates of features of 1e-20 are beyond float32"}
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ExploreRndParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -192,13 +192,5 @@ class ExploreRnd(Explorer):
         """The policy and the models of noise."""
         return 1 + parameters.models
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register random network distillation."""
-    register(ExploreRnd)
+hutch_register_reductions = registering(ExploreRnd)

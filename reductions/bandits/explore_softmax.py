@@ -3,7 +3,6 @@
 Source: VW 9.11.9, `--cb_explore_adf --softmax --lambda`.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.kernel.record import Record
@@ -73,18 +72,11 @@ class ExploreSoftmax(Explorer):
         beside=(("epsilon", "epsilon"),),
         explores=True,
     )
+    kernels = Kernels(predict_and_teach, predict)
 
     def __init__(self, parameters: ExploreSoftmaxParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(STATE, rate=parameters.rate, epsilon=parameters.epsilon, scratch=Buffer())
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(predict_and_teach, predict)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register softmax exploration."""
-    register(ExploreSoftmax)
+hutch_register_reductions = registering(ExploreSoftmax)

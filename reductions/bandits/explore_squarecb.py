@@ -10,7 +10,6 @@ Source: D. Foster, A. Rakhlin, "Beyond UCB: optimal and efficient contextual ban
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -164,7 +163,4 @@ class ExploreSquareCb(RangeExplorer):
         return Kernels(learn_as_certain, predict, calls=("sensitivity",) if self.parameters.eliminate else ())
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register SquareCB."""
-    register(ExploreSquareCb)
+hutch_register_reductions = registering(ExploreSquareCb)

@@ -6,7 +6,7 @@ psi / steps. Scores are first cut to the range of the costs seen.
 Source: VW 9.11.9, `--cb_explore_adf --synthcover`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.limits import FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_int
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -137,16 +137,12 @@ class ExploreSyntheticCover(Explorer):
         beside=(("epsilon", "epsilon"),),
         explores=True,
     )
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ExploreSyntheticCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p = parameters
         self.state = Record(STATE, steps=p.steps, scratch=Buffer(), psi=p.psi, epsilon=p.epsilon)
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """The range of costs seen."""
@@ -157,7 +153,4 @@ class ExploreSyntheticCover(Explorer):
         return {"lowest": FINITE, "highest": FINITE}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register synthetic cover."""
-    register(ExploreSyntheticCover)
+hutch_register_reductions = registering(ExploreSyntheticCover)

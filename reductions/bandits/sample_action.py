@@ -7,7 +7,6 @@ next random number, or, where the decision's tag begins with `seed=`, the first 
 Source: VW 9.11.9, `--cb_sample`.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy import uint64
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -95,6 +94,7 @@ class SampleAction(Reduction):
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: SampleActionParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -112,13 +112,5 @@ class SampleAction(Reduction):
                 seeds[i], seeded[i] = hash_namespace(tag[len(_SEED) :], 0, "all"), 1
         self._seeds.set(seeds=seeds, seeded=seeded)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the drawing of actions."""
-    register(SampleAction)
+hutch_register_reductions = registering(SampleAction)

@@ -13,7 +13,7 @@ comes first in what is predicted.
 Source: VW 9.11.9, `--cbify`, `--cbify_cs` and `--cbify_ldf`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import VwLayer, new_flag, new_float, new_int
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -205,6 +205,7 @@ class _Simulation(Reduction):
         "predict_changes_nothing": "every prediction is a draw, and the next one continues from there",
         "magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW",
     }
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: Any, context: Context, kind: int, copies: Copies | None = None) -> None:
         super().__init__(parameters, context)
@@ -220,11 +221,6 @@ class _Simulation(Reduction):
             right=parameters.right,
             wrong=parameters.wrong,
         )
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """How often it has drawn."""
@@ -318,8 +314,4 @@ class SimulateBanditWithFeatures(_Simulation):
         super().__init__(parameters, context, ACTION_COSTS)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the tests of bandits."""
-    for reduction in (SimulateBandit, SimulateCostSensitiveBandit, SimulateBanditWithFeatures):
-        register(reduction)
+hutch_register_reductions = registering(SimulateBandit, SimulateCostSensitiveBandit, SimulateBanditWithFeatures)

@@ -12,7 +12,6 @@ Source: A. Beygelzimer, V. Dani, T. Hayes, J. Langford, B. Zadrozny, "Error limi
 tasks", ICML 2005 (weighted all pairs); VW 9.11.9, `--wap_ldf`.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import VwLayer, new_text
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -179,6 +178,7 @@ class WeightedAllPairs(Reduction):
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict, sensitivity=pass_sensitivity)
 
     def __init__(self, parameters: WeightedAllPairsParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -191,13 +191,5 @@ class WeightedAllPairs(Reduction):
             raise ConfigError(f"weighted_all_pairs needs a learner of hashed features below it: got {got!r}")
         self.state = Record(STATE, features=features, scratch=Buffer(), room=Buffer())
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict, sensitivity=pass_sensitivity)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register weighted all pairs."""
-    register(WeightedAllPairs)
+hutch_register_reductions = registering(WeightedAllPairs)

@@ -8,7 +8,7 @@ variance q = x'Sx, into one with mean p' and precision 1/q + c (`hutch.core.loss
 Source: M. Opper, "A Bayesian approach to on-line learning", 1998; for squared loss this is recursive least squares.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
@@ -104,6 +104,8 @@ class BayesianLinear(Reduction):
     is_base = True
     shortcuts = Shortcuts(exact_updates=True)
     _set_range = Linear._set_range
+    stride = 2
+    """Of features beside the dense ones: a weight, and what labels have added to its precision."""
 
     def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -164,11 +166,6 @@ class BayesianLinear(Reduction):
         return Kernels(learn_low_rank, predict, importance_to_low_rank, sensitivity_low_rank)
 
     @property
-    def stride(self) -> int:
-        """Of features beside the dense ones: a weight, and what labels have added to its precision."""
-        return 2
-
-    @property
     def means(self) -> NDArray[np.float64]:
         """The posterior means, float64 (sub-models, dimension + 1), the constant's last; a copy."""
         return self._means.copy()
@@ -207,7 +204,4 @@ class BayesianLinear(Reduction):
         self._groups["probed"] = 0
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the Bayesian linear learner."""
-    register(BayesianLinear)
+hutch_register_reductions = registering(BayesianLinear)

@@ -6,7 +6,7 @@ their workers (the two-level model of `hutch.crowd`, in a stream), and the poste
 learner. The prediction of a block is its most probable class; the lines before the last one have none (NaN).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -21,7 +21,7 @@ from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, DataError, ModelError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, shared_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
@@ -119,6 +119,7 @@ class CrowdEM(MStepReduction):
     inputs = Inputs(whole_groups=True)
     state: Record
     statistics = ("confusion", "habit")
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: CrowdEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -164,11 +165,6 @@ class CrowdEM(MStepReduction):
         if parameters.passes == 1:
             return 1
         return 4 if parameters.crossfit else 2
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
 
     @property
     def answers(self) -> Answers:
@@ -267,7 +263,4 @@ def _untouched(p: CrowdEMParameters) -> dict[str, NDArray[np.float64]]:
     return {name: arrays[name].reshape(-1) for name in LEARNED}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the crowd layer."""
-    register(CrowdEM)
+hutch_register_reductions = registering(CrowdEM)

@@ -8,7 +8,7 @@ Source: P. Mineiro, "Machined Learnings", 20 May 2011; docs/dyadic.md says what 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
 from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
 from hutch.core.loss.losses import LossChoice
@@ -153,6 +153,7 @@ class Dyadic(Reduction):
     shortcuts = Shortcuts(differences=True, exact_updates=True)
     parameters: DyadicParameters
     state: Record
+    kernels = Kernels(learn, predict, importance_to, sensitivity)
 
     def __init__(self, parameters: DyadicParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -225,10 +226,6 @@ class Dyadic(Reduction):
         return record
 
     @property
-    def kernels(self) -> Kernels:
-        return Kernels(learn, predict, importance_to, sensitivity)
-
-    @property
     def stride(self) -> int:
         wanted = int(self.state["head"][0]) + self.parameters.rank
         return 1 << (wanted - 1).bit_length()
@@ -283,7 +280,4 @@ def _implicit(arrays: Mapping[str, Stored]) -> dict[str, NDArray[Any]]:
     return {name.removeprefix("implicit."): dense(a) for name, a in arrays.items() if name.startswith("implicit.")}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the dyadic learner."""
-    register(Dyadic)
+hutch_register_reductions = registering(Dyadic)

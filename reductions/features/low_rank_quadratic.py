@@ -7,7 +7,7 @@ a latent weight and both values is the value of a new feature, whose weight is t
 Source: VW 9.11.9 (lrq.cc).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -226,6 +226,7 @@ class LowRankQuadratic(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: LowRankParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -256,11 +257,6 @@ class LowRankQuadratic(Reduction):
         """The weights themselves, and the latent ones."""
         return 1 + max(pair.rank for pair in parameters.pairs)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
     def end_pass(self) -> None:
         """The end of a pass takes a turn, as in VW."""
         self.state["seen"][0] += np.uint64(1)
@@ -274,7 +270,4 @@ class LowRankQuadratic(Reduction):
         return {"seen": COUNT}
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register low-rank quadratic features."""
-    register(LowRankQuadratic)
+hutch_register_reductions = registering(LowRankQuadratic)

@@ -6,7 +6,6 @@ else goes by namespaces. A namespace stands where the first one that became it s
 Source: VW 9.11.9, `--redefine`.
 """
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy import int64, uint64
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
@@ -106,6 +105,7 @@ class MergeNamespaces(Reduction):
     name: ClassVar[str] = "merge_namespaces"
     parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
+    kernels = Kernels.rewriting(rewrite)
 
     def __init__(self, parameters: MergeNamespacesParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -125,13 +125,5 @@ class MergeNamespaces(Reduction):
             built=Buffer(),
         )
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels.rewriting(rewrite)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the merging of namespaces."""
-    register(MergeNamespaces)
+hutch_register_reductions = registering(MergeNamespaces)

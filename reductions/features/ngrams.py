@@ -7,7 +7,6 @@ size 2, then all of size 3, and so on.
 Source: VW 9.11.9 (kskip_ngram_transformer.cc).
 """
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Annotated, ClassVar
 
@@ -17,7 +16,7 @@ from numpy import int64, uint64
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
@@ -130,6 +129,7 @@ class Ngrams(Reduction):
     parallel = Parallel(predicts_alone=True, merging={})
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
     known_failures = {"shuffled_features": "its grams are made of neighbours"}
+    kernels = Kernels.rewriting(rewrite)
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -150,13 +150,5 @@ class Ngrams(Reduction):
             built=Buffer(),
         )
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels.rewriting(rewrite)
 
-
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register n-grams."""
-    register(Ngrams)
+hutch_register_reductions = registering(Ngrams)

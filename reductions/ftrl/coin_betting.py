@@ -11,7 +11,6 @@ Source: F. Orabona, T. Tommasi, "Training deep networks without learning rates t
 9.11.9, `--coin`.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import VwLayer, new_flag
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
@@ -126,19 +125,9 @@ class CoinBetting(Sums):
         "magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32",
         "loss_while_learning": "the loss is that of the newest bets, which are learned from",
     }
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
-    @property
-    def stride(self) -> int:
-        """Weight, sum of gradients, sum of their sizes, greatest value, winnings, steepest slope; two are not used."""
-        return 8
+    kernels = Kernels(learn, predict)
+    stride = 8
+    """Weight, sum of gradients, sum of their sizes, greatest value, winnings, steepest slope; two are not used."""
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register coin betting."""
-    register(CoinBetting)
+hutch_register_reductions = registering(CoinBetting)

@@ -4,7 +4,6 @@ Source: H. B. McMahan et al., "Ad click prediction: a view from the trenches", K
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import VwLayer, new_flag, new_float
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
@@ -106,19 +105,9 @@ class FtrlProximal(Sums):
         ),
         in_place_of="linear",
     )
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
-    @property
-    def stride(self) -> int:
-        """Weight, sum of shifted gradients, sum of squared gradients."""
-        return 4
+    kernels = Kernels(learn, predict)
+    stride = 4
+    """Weight, sum of shifted gradients, sum of squared gradients."""
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register FTRL-Proximal."""
-    register(FtrlProximal)
+hutch_register_reductions = registering(FtrlProximal)

@@ -9,7 +9,6 @@ Source: F. Orabona, "Simultaneous model selection and optimization through param
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import VwLayer, new_flag
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.ftrl.base import (
@@ -92,19 +91,9 @@ class Pistol(Sums):
         in_place_of="linear",
     )
     known_failures = {"magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32"}
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels(learn, predict)
-
-    @property
-    def stride(self) -> int:
-        """Weight, sum of gradients, sum of their sizes, greatest value."""
-        return 4
+    kernels = Kernels(learn, predict)
+    stride = 4
+    """Weight, sum of gradients, sum of their sizes, greatest value."""
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register PiSTOL."""
-    register(Pistol)
+hutch_register_reductions = registering(Pistol)

@@ -1,6 +1,6 @@
 """The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
@@ -259,7 +259,4 @@ class Linear(Reduction):
         self.state["learning_rate"] *= np.float32(self.parameters.decay)
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register the linear learner."""
-    register(Linear)
+hutch_register_reductions = registering(Linear)

@@ -6,7 +6,7 @@ the posterior means of `rank` latent variables. The model takes the exact natura
 comparison, those of plain online EM.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     example_of,
     kernel,
@@ -165,6 +165,7 @@ class PPCALayer(MStepReduction):
     Parameters: ClassVar[type[Parameters]] = PPCALayerParameters
     state: Record
     statistics = ("mean", "covariance")
+    kernels = Kernels.rewriting(rewrite, learn, predict)
 
     def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -218,11 +219,6 @@ class PPCALayer(MStepReduction):
         p, parser = self.parameters, self.context.parser
         if namespace_id(p.namespace, parser.namespaces) == namespace_id(p.output, parser.namespaces):
             raise ConfigError(f"ppca.output: got {p.output!r}, which the chain cannot tell from {p.namespace!r}")
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        return Kernels.rewriting(rewrite, learn, predict)
 
     @property
     def samples(self) -> int:
@@ -307,7 +303,4 @@ class PPCALayer(MStepReduction):
                 raise ModelError(f"ppca.{name}: got no noise after {samples} rows, wanted some")
 
 
-@hookimpl
-def hutch_register_reductions(register: Callable[..., None]) -> None:
-    """Register latent features."""
-    register(PPCALayer)
+hutch_register_reductions = registering(PPCALayer)

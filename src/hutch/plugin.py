@@ -1,6 +1,6 @@
 """The one import for anyone who writes a loss, a layer, a reader or a model: all that their modules need of Hutch.
 
-    from hutch.plugin import Kernels, Labels, Predictions, Reduction, hookimpl, kernel, learn_next, predict_next
+    from hutch.plugin import Kernels, Labels, Predictions, Reduction, kernel, learn_next, predict_next, registering
 
 Each name is imported from where it is defined when it is first asked for, so a plugin pays only for what it uses.
 """
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hutch.core.errors import HutchError as HutchError
     from hutch.core.errors import PluginError as PluginError
     from hutch.core.hooks import hookimpl as hookimpl
+    from hutch.core.hooks import registering as registering
     from hutch.core.kernel.abi import EXAMPLE as EXAMPLE
     from hutch.core.kernel.abi import UNLABELED as UNLABELED
     from hutch.core.kernel.abi import array_at as array_at
@@ -107,7 +108,7 @@ _HOMES = {
     "hutch.core.data.roles": "Roles",
     "hutch.core.data.sources": "to_batches",
     "hutch.core.errors": "ConfigError DataError HutchError PluginError",
-    "hutch.core.hooks": "hookimpl",
+    "hutch.core.hooks": "hookimpl registering",
     "hutch.core.kernel.abi": (
         "EXAMPLE UNLABELED array_at call call_loss example_of float32s_at float64s_at importance_to_next int64s_at "
         "kernel layer_of learn_next learn_predicted_next loss_kernel loss_of predict_many_next predict_next record_of "

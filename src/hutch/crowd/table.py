@@ -1,10 +1,10 @@
 """The crowd models that come with Hutch, registered through the same hook as third-party ones."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hutch.core.errors import PluginError, UsageError, did_you_mean
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel
@@ -19,11 +19,7 @@ BUILT_IN: tuple[type[CrowdModel], ...] = (*EXCHANGEABLE, Mixed)
 DEFAULT = TwoLevel.name
 
 
-@hookimpl
-def hutch_register_crowd_models(register: Callable[[type[CrowdModel]], None]) -> None:
-    """Register the built-in models."""
-    for model in BUILT_IN:
-        register(model)
+hutch_register_crowd_models = registering(*BUILT_IN)
 
 
 def create(name: str, models: Mapping[str, type[CrowdModel]], **parameters: Any) -> CrowdModel:

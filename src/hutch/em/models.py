@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hutch.core.hooks import hookimpl
+from hutch.core.hooks import registering
 from hutch.em.base.model import Model
 from hutch.em.ppca.model import PPCA, PPCAParameters
 
@@ -41,8 +41,4 @@ BUILT_IN = (
 """What is there without any plugin."""
 
 
-@hookimpl
-def hutch_register_em_models(register: Callable[..., None]) -> None:
-    """Register the built-in models."""
-    for entry in BUILT_IN:
-        register(entry)
+hutch_register_em_models = registering(*BUILT_IN)
