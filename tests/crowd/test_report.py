@@ -1,11 +1,14 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hutch.crowd.data.labels import from_triples
+from hutch.crowd.aggregate import aggregate
+from hutch.crowd.data.labels import from_codes, from_triples
+from hutch.crowd.models.special import binomial_interval, binomial_tail
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.report import krippendorff_alpha, report, wilson
+from hutch.crowd.report import TOO_FEW, krippendorff_alpha, report
 from hutch.crowd.simulate import KINDS, simulate
 
 
@@ -43,22 +46,19 @@ def test_krippendorff_alpha_is_undefined_without_disagreement_to_expect(rows):
     assert math.isnan(krippendorff_alpha(from_triples(rows)))
 
 
-def test_wilson_holds_the_share_and_narrows():
-    low, high = wilson(np.array([0.7, 0.7, 1.0]), np.array([10, 1000, 5]))
-    assert ((low <= [0.7, 0.7, 1.0]) & (high >= [0.7, 0.7, 1.0])).all()
-    assert high[1] - low[1] < (high[0] - low[0]) / 5
-    assert (low >= 0).all() and (high <= 1).all()
+def test_binomial_intervals_equal_their_definition():
+    right, trials = np.array([0.0, 3.0, 5.0, 88.0]), np.array([4.0, 8.0, 5.0, 100.0])
+    low, high = np.empty(4), np.empty(4)
+    binomial_interval(right, trials, low, high)
+    for x, n, a, b in zip(right, trials, low, high, strict=True):
+        assert (a == 0) if x == 0 else binomial_tail(x, n, a) == pytest.approx(0.025, abs=1e-9)
+        assert (b == 1) if x == n else 1 - binomial_tail(x + 1, n, b) == pytest.approx(0.025, abs=1e-9)
 
 
 @pytest.fixture(scope="module")
 def reported():
     crowd = simulate(3000, 200, 4, 5, seed=1)
-    model = TwoLevel()
-    fit = model.fit(crowd.labels)
-    rows = report(
-        crowd.labels, model.others(crowd.labels, fit.state), model.confusions(fit.state), model.class_prior(fit.state)
-    )
-    return crowd, rows
+    return crowd, report(aggregate(crowd.labels))
 
 
 def test_spammers_stand_out_and_adversaries_are_no_spammers(reported):
@@ -75,25 +75,51 @@ def test_accuracy_follows_the_true_skill(reported):
     crowd, rows = reported
     true = np.einsum("k,wkk->w", np.bincount(crowd.truth) / len(crowd.truth), crowd.confusions)
     busy = rows.labels >= 20
+    assert (
+        np.isnan(rows.accuracy[rows.labels < TOO_FEW]).all()
+        and np.isfinite(rows.accuracy[rows.labels >= TOO_FEW]).all()
+    )
     assert np.corrcoef(true[busy], rows.accuracy[busy])[0, 1] > 0.9
-    assert ((rows.low <= rows.accuracy) & (rows.accuracy <= rows.high)).all()
+    judged = rows.labels >= TOO_FEW
+    assert ((rows.low <= rows.accuracy) & (rows.accuracy <= rows.high))[judged].all()
 
 
-def test_intervals_hold_the_share_of_right_labels(reported):
-    crowd, rows = reported
-    right = crowd.labels.labels == crowd.truth[crowd.labels.label_items]
-    given = rows.labels > 0
-    share = np.bincount(crowd.labels.workers, weights=right, minlength=len(rows.labels))[given] / rows.labels[given]
-    held = (rows.low[given] <= share) & (share <= rows.high[given])
-    assert 0.92 <= held.mean() <= 0.995
+@pytest.mark.parametrize("labels_each", [3, 8, 20, 100])
+def test_intervals_hold_how_often_a_worker_is_right(labels_each):
+    held = []
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        truth = random.integers(3, size=500)
+        rates = np.concatenate([random.uniform(0.6, 0.9, 30), np.repeat([0.5, 0.8, 0.95], 6)])
+        worker = np.concatenate([random.choice(30, 4, replace=False) for _ in truth])
+        item = np.repeat(np.arange(500), 4)
+        for few in range(30, 48):
+            worker = np.append(worker, np.full(labels_each, few))
+            item = np.append(item, random.choice(500, labels_each, replace=False))
+        wrong = (truth[item] + random.integers(1, 3, size=len(item))) % 3
+        said = np.where(random.random(len(item)) < rates[worker], truth[item], wrong)
+        codes = np.stack([worker, item, said], axis=1).astype(np.int32)
+        names = [str(n) for n in range(500)]
+        found = report(aggregate(from_codes(codes, names[:48], names, names[:3])))
+        held.append((found.low <= rates)[30:] & (rates <= found.high)[30:])
+    assert np.mean(held) >= 0.95
+    assert np.isnan(found.accuracy[30:]).all() == (labels_each < TOO_FEW)
+
+
+def test_gold_that_contradicts_is_told():
+    crowd = simulate(300, 10, 2, 5, seed=3).labels
+    agreed = TwoLevel().fit(crowd).posterior.argmax(axis=1)
+    gold = np.where(np.arange(300) < 40, agreed, -1).astype(np.int32)
+    assert not report(aggregate(replace(crowd, gold=gold))).contradicted.any()
+    found = aggregate(crowd)
+    turned = replace(found, labels=replace(crowd, gold=np.where(gold >= 0, 1 - gold, -1).astype(np.int32)))
+    assert report(turned).contradicted.any()
 
 
 def test_gold_accuracy_counts_only_gold():
     rows = [("a", "t", "x"), ("a", "u", "y"), ("a", "v", "y"), ("b", "v", "x")]
     labels = from_triples(rows, gold={"t": "x", "u": "x"})
-    model = TwoLevel()
-    fit = model.fit(labels)
-    found = report(labels, model.others(labels, fit.state), model.confusions(fit.state), model.class_prior(fit.state))
+    found = report(aggregate(labels))
     assert found.gold_labels.tolist() == [2, 0]
     assert found.gold_accuracy[0] == 0.5
     assert math.isnan(found.gold_accuracy[1])

@@ -40,7 +40,7 @@ def crowd(workers, classes, right, tasks, ratings, spammers, kind, hard, seed):
 
 def rows_of(labels, model=None, **options):
     result = aggregate(labels, model or TwoLevel(), Options(**options))
-    return report(labels, result.others(), result.confusions, result.class_prior)
+    return report(result)
 
 
 GRID = [

@@ -46,6 +46,10 @@ def crowd(
             metavar="PATTERN",
         ),
     ] = None,
+    all_judges: Annotated[
+        bool,
+        Option("--all-judges", help="Nobody's labels define the classes: all workers are judges; gold helps."),
+    ] = False,
     next_: Annotated[int, Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0,
     ask_of: Annotated[
         str | None,
@@ -138,10 +142,10 @@ def crowd(
     """
     given = CrowdOptions(
         labels=labels, method=method, model=model, gold=gold, score=score, reference=tuple(reference or ()),
-        next=next_, ask_of=ask_of, predictions=predictions, workers=workers, judges=judges, report=report,
-        suspects=suspects, initial=initial, final=final, test=test, passes=passes, slots=slots, shards=shards, ray=ray,
-        classes=tuple(name for name in (classes or "").split(",") if name), ordered=ordered, set=tuple(set_ or ()),
-        columns=columns, quiet=quiet, json=json,
+        all_judges=all_judges, next=next_, ask_of=ask_of, predictions=predictions, workers=workers, judges=judges,
+        report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes, slots=slots,
+        shards=shards, ray=ray, classes=tuple(name for name in (classes or "").split(",") if name), ordered=ordered,
+        set=tuple(set_ or ()), columns=columns, quiet=quiet, json=json,
     )  # fmt: skip
     if pairs:
         _run_pairs(given, features, stream)
@@ -156,7 +160,8 @@ def crowd(
     written = _check_outputs(given)
     if ask_of and not next_:
         raise UsageError("--ask-of: needs --next, which lists the tasks to ask for")
-    chosen, options, history = model_of(given, given.reference or reference_workers(labels, columns))
+    kinds = () if all_judges else reference_workers(labels, columns)
+    chosen, options, history = model_of(given, given.reference or kinds)
     if stream:
         from hutch.cli.crowds.stream import run
     else:
@@ -197,7 +202,20 @@ def _run_pairs(given: CrowdOptions, features: str | None, stream: bool) -> None:
     """Run `--pairs`."""
     from hutch.cli.crowds.pairs import run
 
-    names = ("gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "columns", "judges")
+    names = (
+        "gold",
+        "reference",
+        "ask_of",
+        "slots",
+        "classes",
+        "set",
+        "passes",
+        "shards",
+        "ray",
+        "columns",
+        "judges",
+        "all_judges",
+    )
     given.refuse(names, "cannot be combined with --pairs")
     if given.ordered is not None:
         raise UsageError("--ordered: cannot be combined with --pairs")

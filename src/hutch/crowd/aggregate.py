@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.core.chain.limits import FINITE, Limits, check_values
 from hutch.core.chain.stored import RowsInUse, Stored, dense, parts_of
@@ -15,10 +16,11 @@ from hutch.core.errors import ModelError, PluginError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.core.threads import one_thread
 from hutch.crowd.data.labels import Labels, from_triples
-from hutch.crowd.models.calibration import calibrate
+from hutch.crowd.models.copies import Group, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
 from hutch.crowd.models.ordered import ratings, scale_of
+from hutch.crowd.models.trust import LEAST_HALVES
 from hutch.crowd.room import check_room
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class Aggregate:
         scale: float64 (classes): values of ordered classes; None if they are only names.
         factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
+        copies: workers who copy; each group counted as one voice where the others agree on enough to tell.
         votes: the frame that the labels came from; None if they came otherwise.
     """
 
@@ -74,7 +77,17 @@ class Aggregate:
     scale: Array | None
     factors: Callable[[], Array]
     others: Callable[[], Array]
+    copies: Sequence[Group] = ()
     votes: "FrameVotes | None" = None
+
+    @property
+    def doubt(self) -> str:
+        """Why these labels cannot tell what is true and who labels well; empty if they can."""
+        if not self.fit.state.shared.get("trust", np.ones(1))[0] >= LEAST_HALVES:
+            return "two halves of the workers do not predict each other: take the classes as unknown"
+        if any(not group.one_voice for group in self.copies):
+            return "some workers agree, and nobody else does: they may be experts or copies"
+        return ""
 
     def tasks(self) -> Any:
         """A frame of the library that the labels came from (else Arrow's): a row per task.
@@ -102,7 +115,7 @@ class Aggregate:
         from hutch.crowd.report import report as worker_report
 
         votes = self._frame_votes()
-        found = worker_report(self.labels, self.others(), self.confusions, self.class_prior)
+        found = worker_report(self)
         names = [votes.originals[0].get(name, name) for name in self.labels.worker_names]
         columns: dict[str, Any] = {"worker": names, "labels": found.labels, "accuracy": found.accuracy}
         return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})
@@ -166,6 +179,7 @@ def aggregate(
     if history is not None:
         _check_history(model, options, history)
     if options.method == "online":
+        groups, voices = list[Group](), labels
         stream = model.stream(labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
         rows = stream.slots_of(labels.worker_names)
@@ -174,17 +188,26 @@ def aggregate(
         others = partial(stream.others, stream.in_slots(labels))
     else:
         check_room(model, labels, history is None)
+        groups = find_copies(labels, model.reference(labels.worker_names))
+        voices, places = one_voice(labels, groups)
         if options.test and history:
-            fit = model.infer(labels, history)
+            fit = model.infer(voices, history)
         else:
-            fit = model.fit(labels, history) if over is InProcess else model.fit(labels, history, over)
+            fit = model.fit(voices, history) if over is InProcess else model.fit(voices, history, over)
+        for group in groups if voices is not labels else ():
+            for array in fit.state.workers.values():
+                array[list(group.workers)] = array[group.workers[0]]
         confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
-        others = partial(model.others, labels, fit.state, not options.test)
+        others = partial(_others, model, voices, fit.state, not options.test, places)
     values = scale_of(labels.classes, options.ordered)
     _check_posterior(model, labels, fit.posterior)
-    probability = calibrate(fit.posterior, np.diff(labels.item_ptr), model.parameters.rho)
-    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, votes)
+    probability = model.probability(voices, fit)
+    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, groups, votes)
+
+
+def _others(model: CrowdModel, voices: Labels, state: State, learned: bool, places: NDArray[np.int64]) -> Array:
+    return model.others(voices, state, learned)[places]
 
 
 def _votes_of(frame: Any) -> "FrameVotes | None":

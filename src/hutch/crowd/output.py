@@ -12,6 +12,7 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.ordered import ratings
+from hutch.crowd.models.trust import Trust
 from hutch.crowd.report import Level, WorkerReport, krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -66,15 +67,16 @@ def posterior_rows(file: BinaryIO, labels: Labels, probability: Array, scale: Ar
 def write_workers(file: BinaryIO, result: Aggregate, report: WorkerReport) -> None:
     """Write `worker labels accuracy spam c:<true>:<label>... low high gold_labels gold_accuracy confusions`.
 
-    One line for each worker of the present labels; `low` and `high` bound the accuracy with 95 %, `confusions` are the
-    three most probable wrong labels.
+    One line for each worker of the present labels; `accuracy` is empty for a worker with too few labels to judge,
+    `low` and `high` bound it with 95 %, `confusions` are the three most probable wrong labels.
     """
     names, classes = cells(result.labels.worker_names), cells(result.labels.classes)
     pairs = [f"c:{true}:{label}" for true in classes for label in classes]
     extra = ["low", "high", "gold_labels", "gold_accuracy", "confusions"]
     file.write(("\t".join(["worker", "labels", "accuracy", "spam", *pairs, *extra]) + "\n").encode())
     for w in np.flatnonzero(report.labels).tolist():
-        fields = [names[w], str(report.labels[w]), f"{report.accuracy[w]:.4f}", f"{report.spam[w]:.4f}"]
+        accuracy = "" if math.isnan(report.accuracy[w]) else f"{report.accuracy[w]:.4f}"
+        fields = [names[w], str(report.labels[w]), accuracy, f"{report.spam[w]:.4f}"]
         fields += [f"{p:.4f}" for p in report.confusions[w].reshape(-1).tolist()]
         fields += [f"{report.low[w]:.4f}", f"{report.high[w]:.4f}", str(report.gold_labels[w])]
         fields.append(f"{report.gold_accuracy[w]:.4f}" if report.gold_labels[w] else "")
@@ -101,12 +103,26 @@ def summary(result: Aggregate) -> dict[str, Any]:
         "contradictions": labels.contradictions,
         "left_out": labels.problems.total,
         "ties": int(np.sum(np.sum(probability >= top - 1e-12, axis=1) > 1)),
+        "effective_labels": _effective(result),
+        "copies": [
+            vars(group) | {"workers": [labels.worker_names[w] for w in group.workers]} for group in result.copies
+        ],
+        "doubt": result.doubt,
         "krippendorff_alpha": _defined(krippendorff_alpha(labels)),
         **({} if result.scale is None else _ordered_alphas(labels)),
         "gold": int(np.sum(gold >= 0)),
         "gold_without_labels": labels.unmatched_gold,
     }
     return summary
+
+
+def _effective(result: Aggregate) -> float | None:
+    """As how many independent labels those of a task count, on average; None where this is not estimated."""
+    trust = result.fit.state.shared.get("trust")
+    if trust is None or not trust.any() or not result.labels.items:
+        return None
+    ratings = np.diff(result.labels.item_ptr)
+    return float((Trust(*trust.tolist()).exponents(ratings) * ratings).mean())
 
 
 def _ordered_alphas(labels: Labels) -> dict[str, float | None]:

@@ -30,7 +30,7 @@ def create(name: str, models: Mapping[str, type[CrowdModel]], **parameters: Any)
         ConfigError: a parameter is unknown or out of range.
         PluginError: the model of a plugin lacks a method.
 
-    >>> create("one_coin", {model.name: model for model in BUILT_IN}, right=3).parameters.right
+    >>> create("one_coin", {model.name: model for model in BUILT_IN}, strength=3).parameters.strength
     3.0
     """
     if name not in models:

@@ -113,7 +113,7 @@ def test_report_of_workers():
     rows = [(w, t, str(random.integers(3)) if w in ("judge0", "ann0") else x) for w, t, x in rows]
     labels = from_triples(rows)
     result = aggregate(labels, reference=("ann*",))
-    found = report(labels, result.others(), result.confusions, result.class_prior)
+    found = report(result)
     assert result.confusions.sum(axis=2) == pytest.approx(np.ones((len(labels.worker_names), 3)))
     spammers = np.array([name in ("judge0", "ann0") for name in labels.worker_names])
     assert found.spam[spammers].min() > 0.2

@@ -41,6 +41,10 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     method = method or "batch"
     settled = _settings(given.set)
+    if given.all_judges and given.reference:
+        raise UsageError("--all-judges: cannot be combined with --reference, whose labels define the classes")
+    if given.all_judges and given.gold and model is None and method == "batch":
+        model = "mixed"  # gold teaches how much each judge counts
     if reference:
         if model not in (None, "mixed"):
             wanted = "wanted mixed, which tells people from judges"

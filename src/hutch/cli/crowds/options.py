@@ -18,6 +18,7 @@ class CrowdOptions:
     gold: str | None
     score: str | None
     reference: tuple[str, ...]
+    all_judges: bool
     next: int
     ask_of: str | None
     predictions: str | None

@@ -8,7 +8,8 @@ from hutch.core.strict_json import dumps
 
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
-    "contradictions", "left_out", "ties", "krippendorff_alpha", "krippendorff_ordinal", "krippendorff_interval", "gold",
+    "contradictions", "left_out", "ties", "effective_labels", "krippendorff_alpha", "krippendorff_ordinal",
+    "krippendorff_interval", "gold",
 )  # fmt: skip
 
 

@@ -44,6 +44,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(
             f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes says another"
         )
+    for group in result.copies:
+        given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
+    if result.doubt:
+        given.notice(f"{given.labels}: {result.doubt}; gold (--gold) or people (--reference) can tell")
     _write(given, result, model, prices)
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)
@@ -137,8 +141,12 @@ def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: di
         from hutch.crowd.report import report
 
         with open_output(given.workers) as file:
-            rows = report(result.labels, result.others(), result.confusions, result.class_prior)
+            rows = report(result)
             output.write_workers(file, result, rows)
+        for w in rows.contradicted.nonzero()[0].tolist()[:8]:
+            right = f"{rows.gold_accuracy[w]:.2f} of {counted(int(rows.gold_labels[w]), 'gold label')}"
+            said = f"accuracy is from {rows.low[w]:.2f} to {rows.high[w]:.2f}"
+            given.notice(f"{result.labels.worker_names[w]}: {said}, but right is {right}: the crowd errs, or the gold")
     if given.judges:
         from hutch.crowd.judges import judges as judges_report
         from hutch.crowd.judges import write_judges

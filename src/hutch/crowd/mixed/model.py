@@ -172,6 +172,10 @@ class Mixed(CrowdModel):
 
         return over_items(labels, step)
 
+    def reference(self, names: list[str]) -> NDArray[np.bool_] | None:
+        """People; what copies of judges are worth is in their exponents."""
+        return matches(names, self.parameters.reference) if self.parameters.reference else None
+
     def posterior(self, state: State) -> Array:
         """The posteriors."""
         return state.items["posterior"]

@@ -3,22 +3,25 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.crowd.models.model import Array
-
+Array = NDArray[np.float64]
+DEFAULT_RHO = 0.1
+"""Correlation of the errors of an item's labels where nothing else is known."""
 CLIP = 1e-6
 """Probabilities below this count as this in the log-loss."""
 
 
-def calibrate(posterior: Array, label_counts: NDArray[np.int64], rho: float = 0.1, floor: float = 0.05) -> Array:
+def calibrate(
+    posterior: Array, label_counts: NDArray[np.int64], rho: float | None = None, floor: float = 0.05
+) -> Array:
     """Temper posteriors for labels of one item that err together; the most probable class stays the same.
 
-    Q proportional to P^(1 / (1 + rho (n - 1))), the design effect of n labels with intra-class correlation rho; then
-    (1 - floor) Q + floor / K. `rho = 0` returns the posterior as it is.
+    The exponent is 1 / (1 + rho (n - 1)), the design effect of n labels with intra-class correlation rho; see
+    `tempered`. `rho = 0` returns the posterior as it is.
 
     Args:
         posterior: (items, classes).
         label_counts: labels of each item (items).
-        rho: correlation of the errors of an item's labels, ≥ 0.
+        rho: correlation of the errors of an item's labels, ≥ 0; None: `DEFAULT_RHO`.
         floor: mass spread over all classes.
 
     >>> calibrate(np.array([[0.9, 0.1]]), np.array([11])).round(3)
@@ -26,10 +29,21 @@ def calibrate(posterior: Array, label_counts: NDArray[np.int64], rho: float = 0.
     """
     if rho == 0 or posterior.size == 0:
         return posterior
-    exponent = 1 / (1 + rho * np.maximum(label_counts - 1, 0))
-    tempered = np.maximum(posterior, 1e-12) ** exponent[:, None]
-    tempered /= tempered.sum(axis=1, keepdims=True)
-    return np.asarray((1 - floor) * tempered + floor / posterior.shape[1])
+    rho = DEFAULT_RHO if rho is None else rho
+    return tempered(posterior, 1 / (1 + rho * np.maximum(label_counts - 1, 0)), floor)
+
+
+def tempered(posterior: Array, exponents: Array, floor: float) -> Array:
+    """(1 - floor) Q + floor / K with Q proportional to P^exponent.
+
+    Args:
+        posterior: (items, classes).
+        exponents: of each item (items).
+        floor: mass spread over all classes.
+    """
+    result = np.maximum(posterior, 1e-12) ** exponents[:, None]
+    result /= result.sum(axis=1, keepdims=True)
+    return np.asarray((1 - floor) * result + floor / max(posterior.shape[1], 1))
 
 
 def accuracy(posterior: Array, gold: NDArray[np.int32]) -> float:

@@ -14,6 +14,7 @@ from hutch.core.chain.limits import Limits
 from hutch.core.errors import ConfigError, ModelError, PluginError, UsageError, at, did_you_mean
 from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.calibration import calibrate
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -32,13 +33,14 @@ class Parameters(parameters.Parameters):
         iterations: EM iterations at most.
         tolerance: stop when no posterior changes by more.
         class_prior: P(Z), not learned; on any scale, one number per class.
-        rho: correlation of the labels of an item, for calibration; 0 for none.
+        rho: correlation of the labels of an item, for calibration; 0 for none; None: two_level estimates in batch how
+            far posteriors are to be trusted, others take 0.1.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 50
     tolerance: Annotated[float, Within(ge=0)] = 1e-3
     class_prior: tuple[float, ...] | None = None
-    rho: Annotated[float, Within(ge=0)] = 0.1
+    rho: Annotated[float, Within(ge=0)] | None = None
 
 
 @dataclass
@@ -248,6 +250,14 @@ class CrowdModel(ABC):
             place = f"{type(self).__module__}.{type(self).__qualname__}.posterior"
             raise PluginError(f"{place}: got {type(found).__name__}, wanted an array (items, classes)")
         return np.ones(len(found))
+
+    def probability(self, labels: Labels, fit: Fit) -> Array:
+        """The posteriors of a run made less sure, since labels of one item err together (items, classes)."""
+        return calibrate(fit.posterior, np.diff(labels.item_ptr), self.parameters.rho)
+
+    def reference(self, names: list[str]) -> NDArray[np.bool_] | None:
+        """Which workers may be found to copy; None: all."""
+        return None
 
     def factors(self, state: State) -> Array:
         """By what a label of each worker multiplies the probabilities of the classes (workers, labels, classes)."""

@@ -6,27 +6,31 @@ import numpy as np
 
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state, expect_table
+from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums
+
+LEAST, MOST = 0.02, 0.995
+"""A worker is right with at least `LEAST` / classes, at most `MOST`."""
 
 
 class OneCoinParameters(Parameters):
     """Parameters of `OneCoin`.
 
     Attributes:
-        right: pseudo-count of right labels.
-        wrong: pseudo-count of wrong labels.
+        strength: pseudo-labels of the crowd's mean skill in each worker's.
+        class_anchor: weight of the vote shares in the class prior.
     """
 
-    iterations: Annotated[int, Within(ge=1, le=100_000)] = 100
-    right: Annotated[float, Within(gt=0)] = 2.0
-    wrong: Annotated[float, Within(gt=0)] = 1.0
+    strength: Annotated[float, Within(gt=0)] = 4.0
+    class_anchor: Annotated[float, Within(ge=0)] = 0.2
 
 
 class OneCoin(CrowdModel):
     """A worker gives the right label with probability r_w and any other with (1 - r_w) / (K - 1).
 
     For few labels per worker; it fails where workers confuse particular classes. Demartini et al., WWW 2012 (ZenCrowd).
+    The E step leaves each label's own share out of its worker's skill, and the vote shares anchor the class prior:
+    without these, the largest class swallows the others.
     """
 
     name = "one_coin"
@@ -37,7 +41,9 @@ class OneCoin(CrowdModel):
 
     def start(self, labels: Labels, history: State | None) -> State:
         """Vote shares as posteriors."""
-        return count_state(labels, history)
+        state = count_state(labels, history)
+        state.scratch["class_counts"] += self.parameters.class_anchor * state.items["posterior"].sum(axis=0)
+        return state
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Expected counts; the coin reads right and wrong from them."""
@@ -48,23 +54,64 @@ class OneCoin(CrowdModel):
         add_to_history(state, sums)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
-        """q_i(k) proportional to pi_k prod_w coin(r_w, l = k)."""
-        return expect_table(labels, state, self.class_prior(state), np.log(self.confusions(state)))
+        """q_i(k) proportional to pi_k prod_w coin(r_w, l = k), r_w without the label's own share."""
+        q, classes = state.items["posterior"], len(state.classes)
+        right, wrong = self._likelihoods(labels, state, learned)
+        cells = labels.label_items.astype(np.int64) * classes + labels.labels
+        scores = np.bincount(cells, np.log(right / wrong), labels.items * classes).reshape(labels.items, classes)
+        scores += np.bincount(labels.label_items, np.log(wrong), labels.items)[:, None]
+        with np.errstate(divide="ignore"):
+            scores += np.log(self.class_prior(state))
+        known = labels.gold >= 0
+        scores[known] = np.where(np.eye(classes, dtype=bool)[labels.gold[known]], scores[known], -np.inf)
+        top = scores.max(axis=1, keepdims=True)
+        fresh = np.exp(scores - top)
+        total = fresh.sum(axis=1, keepdims=True)
+        fresh /= total
+        change = float(np.abs(fresh - q).max(initial=0.0))
+        q[...] = fresh
+        return float((top + np.log(total)).sum() / max(labels.items, 1)), change
+
+    def predicted(self, labels: Labels, state: State) -> float:
+        """Log-probability of each label given the others of its item and worker, summed."""
+        right, wrong = self._likelihoods(labels, state, learned=True)
+        own = state.items["posterior"][labels.label_items, labels.labels]
+        return float(-np.log(own / right + (1 - own) / wrong).sum())
 
     def posterior(self, state: State) -> Array:
         """The posteriors."""
         return state.items["posterior"]
 
+    def skill(self, state: State) -> Array:
+        """r_w (workers)."""
+        right, given, mean = self._counts(state)
+        strength = self.parameters.strength
+        return np.asarray(np.clip((right + strength * mean) / (given + strength), LEAST / len(state.classes), MOST))
+
     def confusions(self, state: State) -> Array:
         """r_w on the diagonal, the rest shared."""
-        counts, classes = state.workers["counts"], len(state.classes)
-        right = np.trace(counts, axis1=1, axis2=2) + self.parameters.right
-        skill = right / (counts.sum(axis=(1, 2)) + self.parameters.right + self.parameters.wrong)
-        skill = skill[:, None, None]
+        classes = len(state.classes)
+        skill = self.skill(state)[:, None, None]
         return np.where(np.eye(classes), skill if classes > 1 else 1.0, (1 - skill) / max(classes - 1, 1))
 
     def class_prior(self, state: State) -> Array:
-        """Share of each class among the items, with half a pseudo-count, or what was given."""
+        """Class counts plus one each, or what was given."""
         fixed = self.fixed_prior(len(state.classes))
-        counts = state.shared["class_counts"] + 0.5
+        counts = state.shared["class_counts"] + 1
         return fixed if fixed is not None else np.asarray(counts / counts.sum())
+
+    def _counts(self, state: State) -> tuple[Array, Array, float]:
+        """Right labels and labels of each worker; the mean skill."""
+        counts = state.workers["counts"]
+        right, given = np.trace(counts, axis1=1, axis2=2), counts.sum(axis=(1, 2))
+        return right, given, float((right.sum() + 1) / (given.sum() + 2))
+
+    def _likelihoods(self, labels: Labels, state: State, learned: bool) -> tuple[Array, Array]:
+        """P(label | class) of each label if the class is the label, and if it is another (labels)."""
+        right, given, mean = self._counts(state)
+        own = state.items["posterior"][labels.label_items, labels.labels] if learned else 0.0
+        strength, classes = self.parameters.strength, len(state.classes)
+        rest = given[labels.workers] - learned + strength
+        skill = (right[labels.workers] - own + strength * mean) / np.maximum(rest, strength)
+        skill = np.clip(skill, LEAST / max(classes, 1), MOST) if classes > 1 else np.ones(len(labels))
+        return skill, np.asarray((1 - skill) / max(classes - 1, 1)) if classes > 1 else skill

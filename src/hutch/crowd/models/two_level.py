@@ -10,9 +10,22 @@ from hutch.core.chain.limits import Limits
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
+from hutch.crowd.models.calibration import tempered
 from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, Parameters, State, Sums, grown
+from hutch.crowd.models.one_coin import OneCoin, OneCoinParameters
 from hutch.crowd.models.parts import ItemPtr, over_items, over_workers, sum_over_items
+from hutch.crowd.models.trust import (
+    DIVISIONS,
+    DIVISIONS_OF_MANY,
+    MANY,
+    Trust,
+    assumed_rho,
+    errors_in_common,
+    exponent_of_halves,
+    exponent_of_labels,
+    some_of,
+)
 
 if TYPE_CHECKING:
     from hutch.crowd.models.two_level_stream import TwoLevelStream
@@ -22,6 +35,8 @@ CLARITIES = (0.15, 1.0, 0.4, 0.05)
 _TRIAL, _START = 3, 6  # iterations after which one of them is chosen, and then one of two ways to start
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
+_MARGIN = 2.0  # nats by which coins must predict labels better than rows
+_COIN_ALONE, _COIN_FLOOR = 1e9, 0.01  # strength of a coin that is all there is; mass spread over all classes then
 _SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that came of it
 
 
@@ -53,7 +68,8 @@ class TwoLevel(CrowdModel):
     murky level stands for Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
 
     How murky murky items are differs from crowd to crowd. In batch, that one of `CLARITIES` is taken under which each
-    label is predicted best by the other labels; what is true plays no part in it.
+    label is predicted best by the other labels; what is true plays no part in it. By the same measure, workers are
+    plain coins where their rows say nothing more and no errors in common are seen.
     """
 
     name = "two_level"
@@ -61,7 +77,7 @@ class TwoLevel(CrowdModel):
     room: ClassVar[tuple[int, int]] = (9, 6)
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
     limits: ClassVar[Mapping[str, Limits]] = {
-        **dict.fromkeys(("skill", "population", "habit_prior"), Limits(0, 1 + 1e-6)),
+        **dict.fromkeys(("skill", "population", "habit_prior", "trust"), Limits(0, 1 + 1e-6)),
         **dict.fromkeys(("counts", "rows", "habits", "masses", "strengths", "touches", "seen", "clock"), Limits(-1e-6)),
         **dict.fromkeys(("class_counts", "level_counts"), Limits(least=-1e-6)),
     }
@@ -72,6 +88,7 @@ class TwoLevel(CrowdModel):
         workers, classes = len(labels.worker_names), len(labels.classes)
         state = empty_crowd(workers, labels.classes, self.parameters, history)
         state.worker_names = labels.worker_names
+        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (4,))
         for name in ("counts", "habits"):
             state.scratch[name] = state.workers[name].copy()
         votes = labels.vote_share(gold=True)
@@ -91,8 +108,8 @@ class TwoLevel(CrowdModel):
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
         against the truth, so the posteriors of `DawidSkene` are tried as well; the start that predicts labels better
         is continued. If that is Dawid-Skene's, its posteriors are averaged with those that EM makes of them: both
-        explain the labels, and where a small crowd cannot tell them apart the average errs less. A history settles
-        clarity and start.
+        explain the labels, and where a small crowd cannot tell them apart the average errs less. Where labels are few,
+        `OneCoin` is tried, too. A history settles clarity and start.
         """
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:
@@ -104,7 +121,56 @@ class TwoLevel(CrowdModel):
         trials = [self._try(labels, clarity, _START, start, over) for start in (None, rival)]
         from_votes = trials[0][0] >= trials[1][0]
         found = self.improve(labels, trials[0 if from_votes else 1][1], _START, over)
-        return found if from_votes else self._average(labels, found, rival, over)
+        found = found if from_votes else self._average(labels, found, rival, over)
+        return found if len(labels) > MANY else self._or_coins(labels, found)
+
+    def probability(self, labels: Labels, fit: Fit) -> Array:
+        """Posteriors tempered as far as they are to be trusted, which is estimated once and kept."""
+        if self.parameters.rho is not None or not len(labels) or "trust" not in fit.state.shared:
+            return super().probability(labels, fit)
+        trust, counts = fit.state.shared["trust"], np.diff(labels.item_ptr)
+        if not trust.any():
+            found = self._trust(some_of(labels), fit.state, many=len(labels) > MANY)
+            trust[...] = found.halves, found.labels, found.rho, found.floor
+        known = Trust(*trust.tolist())
+        return tempered(fit.posterior, known.exponents(counts), known.floor)
+
+    def _trust(self, labels: Labels, state: State, many: bool) -> Trust:
+        """How far the posteriors of a fit are to be trusted; with less work for some of many labels."""
+        strengths, prior = state.shared["strengths"], self.class_prior(state)
+        divisions, iterations = (DIVISIONS_OF_MANY, _START) if many else (DIVISIONS, self.parameters.iterations)
+
+        def fitted(clarity: float, labels: Labels) -> tuple[TwoLevel, Fit]:
+            model = TwoLevel.of(replace(self.parameters, clarity=clarity, iterations=iterations))
+            return model, model.fit(labels)
+
+        clarity = float(strengths[kernels.CLARITY])
+        halves = exponent_of_halves(labels, prior, lambda part: fitted(clarity, part)[1].posterior, divisions)
+        if strengths[kernels.POPULATION] == 0:
+            return Trust(halves, 1.0, 0.0, _COIN_FLOOR)
+        # a murky level would explain what labels of an item have in common
+        model, plain = fitted(1.0, labels)
+        confusions = model.confusions(plain.state)
+        rho = assumed_rho(*errors_in_common(labels, plain.posterior, confusions))
+        return Trust(halves, exponent_of_labels(labels, plain.posterior, confusions, prior), rho)
+
+    def _or_coins(self, labels: Labels, found: Fit) -> Fit:
+        """The run, or coins if they predict labels better than it does, and no errors in common are seen then."""
+        parameters = self.parameters
+        model = OneCoin.of(OneCoinParameters(class_prior=parameters.class_prior, class_anchor=parameters.class_anchor))
+        coins, state = model.fit(labels), found.state
+        if model.predicted(labels, coins.state) < self.predicted(labels, state) + _MARGIN:
+            return found
+        seen, error = errors_in_common(labels, coins.posterior, model.confusions(coins.state))
+        if seen >= 2 * error:
+            return found
+        classes = len(labels.classes)
+        state.items["posterior"][:, :classes], state.items["posterior"][:, classes:] = coins.posterior, 0.0
+        self.settle(state, self.count(labels, state))
+        state.workers["skill"][...] = model.skill(coins.state)
+        state.shared["strengths"][[kernels.POPULATION, kernels.COIN, kernels.CLARITY]] = 0.0, _COIN_ALONE, 1.0
+        kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
+        return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
     def _average(self, labels: Labels, found: Fit, rival: Array, over: Over) -> Fit:
         """The run with `rival` averaged into its posteriors, and what the workers' labels are worth under these."""

@@ -42,7 +42,7 @@ class Quality:
         return [int(i) for i in known[np.lexsort((-ratings[known], self.tasks[known]))[:count]]]
 
     def by_accuracy(self) -> list[int]:
-        """Workers with labels, the least accurate first."""
+        """Workers with labels, the least accurate first, those with too few to judge last."""
         given = np.flatnonzero(self.workers.labels)
         return [int(w) for w in given[np.argsort(self.workers.accuracy[given], kind="stable")]]
 
@@ -59,7 +59,7 @@ class Quality:
 def quality_of(result: Aggregate) -> Quality:
     """Look at labels and at what was inferred from them."""
     labels = result.labels
-    workers = report(labels, result.others(), result.confusions, result.class_prior)
+    workers = report(result)
     return Quality(
         result, workers, pair_agreement(labels), task_agreement(labels), suspects(result), krippendorff_alpha(labels)
     )
@@ -84,10 +84,14 @@ def text_lines(quality: Quality) -> Iterator[str]:
     mean = f"{agreed.mean():.3f}" if len(agreed) else "undefined"
     yield f"{len(labels)} labels of {len(quality.by_accuracy())} workers on {labels.items} tasks"
     yield f"agreement within tasks {mean}, Krippendorff's alpha {quality.alpha:.3f}"
+    yield from (group.describe(labels.worker_names) for group in quality.result.copies)
+    if quality.result.doubt:
+        yield quality.result.doubt
     yield from ("", "workers, the least accurate first", "worker\tlabels\taccuracy\tlow\thigh\tspam")
     for w in quality.by_accuracy()[:SHOWN]:
         at = quality.workers
-        numbers = f"{at.accuracy[w]:.3f}\t{at.low[w]:.3f}\t{at.high[w]:.3f}\t{at.spam[w]:.3f}"
+        accuracy = "too few" if np.isnan(at.accuracy[w]) else f"{at.accuracy[w]:.3f}"
+        numbers = f"{accuracy}\t{at.low[w]:.3f}\t{at.high[w]:.3f}\t{at.spam[w]:.3f}"
         yield f"{cells([labels.worker_names[w]])[0]}\t{at.labels[w]}\t{numbers}"
     yield from ("", "pairs of workers, the least agreement first", "worker\tworker\ttasks\tagreement\tkappa")
     for first, second in pairs.lowest(SHOWN):

@@ -1,0 +1,153 @@
+"""How far posteriors can be trusted: what labels, and what halves of the workers, predict of each other.
+
+Labels of one item err together, so that posteriors are too sure. No truth is needed to see three signs of it:
+
+* *Halves.* Two halves of the workers are fitted separately. Where nobody knows anything, each half finds classes of its
+  own. The exponent e_h in P^e is the one under which the halves predict each other best.
+* *Left-out labels.* The more labels an item has, the less a further one adds: e_l is the exponent under which the other
+  labels of an item predict a label best.
+* *Errors in common.* Labels of an item agree more than its class explains: n of them are worth n / (1 + rho (n - 1)).
+  An error that all workers make cannot be seen, so `RHO` is assumed, and less of it where no error in common is seen.
+
+The exponent of an item is e_h min(e_l, 1 / (1 + rho (n - 1))).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.model import Array
+
+EXPONENTS = np.exp(np.linspace(np.log(0.01), 0.0, 36))
+"""Those tried."""
+DIVISIONS, DIVISIONS_OF_MANY = 6, 2
+"""Divisions of the workers into halves; the same where labels are many."""
+MANY = 100_000
+"""Labels of which, if there are more, only those of every n-th item are looked at: half as many."""
+LEAST_HALVES = 0.2
+"""e_h below which nobody can tell what is true."""
+FEW_WORKERS, OF_FEW = 3, 0.3
+"""Halves of few workers say little: e_h counts as if so many further workers stood for this exponent."""
+RHO = 0.12
+"""Correlation that errors of an item's labels are assumed to have."""
+SEEN_RHO = 0.02
+"""Upper end of the correlation that is seen, below which less than `RHO` is assumed."""
+LEAST_EFFECT = 0.5
+"""How much of rho (n - 1) is assumed whatever is seen."""
+FLOOR = 0.05
+"""Mass spread over all classes."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far posteriors can be trusted.
+
+    Attributes:
+        halves, labels: e_h and e_l, in (0, 1].
+        rho: correlation of the errors of an item's labels, ≥ 0.
+        floor: mass spread over all classes.
+    """
+
+    halves: float
+    labels: float
+    rho: float
+    floor: float = FLOOR
+
+    def exponents(self, counts: NDArray[np.int64]) -> Array:
+        """The exponent of the posterior of each item, from its number of labels."""
+        more = np.maximum(counts - 1, 0)
+        least = np.minimum(RHO * more, LEAST_EFFECT) if self.rho else 0.0
+        return np.asarray(self.halves * np.minimum(self.labels, 1 / (1 + np.maximum(self.rho * more, least))))
+
+
+def some_of(labels: Labels) -> Labels:
+    """All labels, or those of every n-th item if there are more than `MANY`."""
+    step = -(-2 * len(labels) // MANY)
+    return labels.chosen(labels.label_items % step == 0) if len(labels) > MANY else labels
+
+
+def exponent_of_halves(
+    labels: Labels, class_prior: Array, fit: Callable[[Labels], Array], divisions: int = DIVISIONS, seed: int = 0
+) -> float:
+    """e_h: the exponent under which posteriors of two halves of the workers predict each other best.
+
+    With A and B the posteriors of an item, tempered towards the class prior, and m their mean over all items, it
+    maximises the mean of log sum_k A(k) B(k) / m(k): how much more probable it is that both look at one item than at
+    any two. The sum is over several divisions, and shrunk where workers are few.
+
+    Args:
+        labels: the labels.
+        class_prior: (classes).
+        fit: posteriors (items, classes) from some of the labels.
+        divisions: how many.
+        seed: of the divisions.
+    """
+    random, workers = np.random.default_rng(seed), np.unique(labels.workers)
+    scores, log_prior = np.zeros(len(EXPONENTS)), _log(class_prior)
+    for _ in range(divisions if len(workers) > 1 else 0):
+        half = np.zeros(len(labels.worker_names), np.bool_)
+        half[random.permutation(workers)[: len(workers) // 2]] = True
+        parts = [labels.chosen(half[labels.workers] == side) for side in (True, False)]
+        both = np.all([np.diff(part.item_ptr) > 0 for part in parts], axis=0)
+        if both.sum() < 2:
+            continue
+        found = [_log(fit(part)[both]) for part in parts]
+        for place, exponent in enumerate(EXPONENTS):
+            one, other = (_tempered(logs, log_prior, exponent) for logs in found)
+            mean = 0.5 * (one.mean(axis=0) + other.mean(axis=0))
+            scores[place] += float(np.log(np.maximum((one * other / mean).sum(axis=1), 1e-6)).mean())
+    best = float(EXPONENTS[scores.argmax()]) if scores.any() else 1.0
+    return float((best ** len(workers) * OF_FEW**FEW_WORKERS) ** (1 / (len(workers) + FEW_WORKERS)))
+
+
+def exponent_of_labels(labels: Labels, posterior: Array, confusions: Array, class_prior: Array) -> float:
+    """e_l: the exponent under which the other labels of an item predict a label best.
+
+    Args:
+        labels: the labels.
+        posterior: (items, classes).
+        confusions: P(label | class) of each worker, as they made the posterior (workers, classes, labels).
+        class_prior: (classes).
+    """
+    likely = np.maximum(confusions[labels.workers, :, labels.labels], 1e-6)
+    rest, log_prior = _log(posterior)[labels.label_items] - np.log(likely), _log(class_prior)
+    tried = EXPONENTS[EXPONENTS >= 0.05]
+    scores = [float(np.log((_tempered(rest, log_prior, e) * likely).sum(axis=1)).mean()) for e in tried]
+    return float(tried[np.argmax(scores)]) if len(labels) else 1.0
+
+
+def errors_in_common(labels: Labels, posterior: Array, confusions: Array) -> tuple[float, float]:
+    """Agreement of labels of one item beyond what its class and the workers' rows explain, and its standard error.
+
+    Args: as of `exponent_of_labels`.
+    """
+    items, classes = posterior.shape
+    ratings = np.diff(labels.item_ptr)
+    observed = 0.5 * ((labels.vote_share() ** 2).sum(axis=1) * ratings**2 - ratings)
+    explained = np.zeros(items)
+    for k in range(classes):
+        rows = confusions[labels.workers, k]
+        total = np.stack([np.bincount(labels.label_items, column, items) for column in rows.T], axis=1)
+        own = np.bincount(labels.label_items, (rows**2).sum(axis=1), items)
+        explained += posterior[:, k] * 0.5 * ((total**2).sum(axis=1) - own)
+    excess = np.where(ratings > 1, observed - explained, 0.0)
+    room = max(float((ratings * (ratings - 1) / 2 - explained)[ratings > 1].sum()), 1e-9)
+    return float(excess.sum()) / room, float(np.sqrt((excess**2).sum())) / room
+
+
+def assumed_rho(seen: float, error: float) -> float:
+    """`RHO`, or less of it if not even the upper end of the correlation that is seen reaches `SEEN_RHO`."""
+    return RHO * min(1.0, ((max(seen, 0.0) + error) / SEEN_RHO) ** 2)
+
+
+def _log(probabilities: Array) -> Array:
+    return np.asarray(np.log(np.maximum(probabilities, 1e-9)))
+
+
+def _tempered(logs: Array, log_prior: Array, exponent: float) -> Array:
+    scores = exponent * logs + (1 - exponent) * log_prior
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))

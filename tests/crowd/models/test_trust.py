@@ -1,0 +1,78 @@
+"""How far posteriors are to be trusted: crowds that are independent, that err together, that know nothing."""
+
+import numpy as np
+import pytest
+
+from hutch.crowd.aggregate import aggregate
+from hutch.crowd.models import trust
+from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.two_level import TwoLevel
+from tests.crowd.models.test_copies import crowd
+
+
+def test_fifty_independent_labels_are_believed():
+    labels, truth = crowd(items=400, workers=60, ratings=50, right=0.45, copies=0)
+    result = aggregate(labels)
+    assert accuracy(result.probability, truth) > 0.97
+    assert log_loss(result.probability, truth) < 0.08
+    assert log_loss(aggregate(labels, TwoLevel(rho=0.1)).probability, truth) > 0.3
+
+
+@pytest.mark.parametrize("workers", [3, 4, 5, 8])
+@pytest.mark.parametrize("items", [10, 300])
+def test_who_knows_nothing_is_hardly_believed(workers, items):
+    losses = []
+    for seed in range(4):
+        labels, truth = crowd(seed, items=items, workers=workers, ratings=workers, right=0.25, copies=0)
+        losses.append(log_loss(aggregate(labels).probability, truth))
+    assert np.mean(losses) < np.log(4) + (0.1 if items == 10 else 0.05)
+    assert log_loss(aggregate(labels, TwoLevel(rho=0.1)).probability, truth) > losses[-1] + 0.02
+
+
+def test_errors_in_common_equal_plain_python():
+    labels, _ = crowd(items=40, workers=6, ratings=4, right=0.6, copies=0)
+    model = DawidSkene()
+    fit = model.fit(labels)
+    rows, q = model.confusions(fit.state), fit.posterior
+    excess, room = [], 0.0
+    for i in range(40):
+        own = slice(labels.item_ptr[i], labels.item_ptr[i + 1])
+        given = list(zip(labels.workers[own].tolist(), labels.labels[own].tolist(), strict=True))
+        here = 0.0
+        for a in range(4):
+            for b in range(a):
+                explained = sum(q[i, k] * rows[given[a][0], k] @ rows[given[b][0], k] for k in range(4))
+                here += (given[a][1] == given[b][1]) - explained
+                room += 1 - explained
+        excess.append(here)
+    seen, error = trust.errors_in_common(labels, q, rows)
+    assert seen == pytest.approx(sum(excess) / room)
+    assert error == pytest.approx(np.sqrt(np.sum(np.square(excess))) / room)
+
+
+def test_exponents_of_items():
+    counts = np.array([0, 1, 2, 11, 51])
+    assert trust.Trust(0.5, 1.0, 0.0).exponents(counts) == pytest.approx([0.5] * 5)
+    assert trust.Trust(1.0, 0.9, 0.12).exponents(counts) == pytest.approx([0.9, 0.9, 1 / 1.12, 1 / 2.2, 1 / 7])
+    assert trust.Trust(1.0, 1.0, 0.01).exponents(counts) == pytest.approx([1, 1, 1 / 1.12, 1 / 1.5, 1 / 1.5])
+    assert trust.assumed_rho(0.0, 0.01) == pytest.approx(trust.RHO / 4)
+    assert trust.assumed_rho(-1.0, 0.05) == trust.RHO
+
+
+def test_left_out_labels_that_tell_everything_want_no_exponent_and_ones_too_sure_want_less():
+    labels, _ = crowd(items=300, workers=20, ratings=10, right=0.6, copies=0)
+    model = DawidSkene()
+    fit = model.fit(labels)
+    known = model.confusions(fit.state), model.class_prior(fit.state)
+    assert trust.exponent_of_labels(labels, fit.posterior, *known) > 0.7
+    assert trust.exponent_of_labels(labels, np.eye(4)[(fit.posterior.argmax(axis=1) + 1) % 4], *known) < 0.1
+
+
+def test_a_saved_model_keeps_its_trust():
+    labels, _ = crowd(copies=0)
+    model = TwoLevel()
+    first = aggregate(labels, model)
+    kept = first.fit.state.shared["trust"]
+    again = aggregate(labels, model, history=first.fit.state)
+    assert kept.any() and np.array_equal(again.fit.state.shared["trust"], kept)
