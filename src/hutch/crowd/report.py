@@ -41,6 +41,7 @@ class WorkerReport:
         gold_labels: labels on gold items.
         gold_accuracy: share of those that are right, NaN without any.
         confusions: P(label | class) (workers, classes, labels).
+        noise: share of pairs of labels of one item by the worker that differ, NaN without such (workers).
         contradicted: gold is right too seldom, or too often, for low and high; at .01 over all workers (workers).
     """
 
@@ -52,6 +53,7 @@ class WorkerReport:
     gold_labels: NDArray[np.int64]
     gold_accuracy: Array
     confusions: Array
+    noise: Array
     contradicted: NDArray[np.bool_]
 
     def top_confusions(self, worker: int, classes: Sequence[str], count: int = 3) -> list[tuple[str, str, float]]:
@@ -87,7 +89,9 @@ def report(result: "Aggregate") -> WorkerReport:
         np.bool_,
     )
     accuracy[counts < TOO_FEW] = np.nan
-    return WorkerReport(counts, accuracy, low, high, spam, gold_labels, gold_accuracy, confusions, contradicted)
+    pairs, equal = labels.repeats.T if len(labels.repeats) == workers else np.zeros((2, workers))
+    noise = 1 - np.divide(equal, pairs, out=np.full(workers, np.nan), where=pairs > 0)
+    return WorkerReport(counts, accuracy, low, high, spam, gold_labels, gold_accuracy, confusions, noise, contradicted)
 
 
 def _at_least(count: float, trials: float, share: float) -> float:

@@ -114,6 +114,18 @@ def test_duplicates_are_dropped_and_contradictions_kept():
     assert as_triples(labels) == [("a", "t", "x"), ("a", "t", "y"), ("b", "t", "x"), ("a", "u", "x")]
 
 
+def test_nine_of_ten_is_no_tie_and_runs_that_differ_are_noise():
+    rows = [("judge", "t", "yes")] * 9 + [("judge", "t", "no"), ("ann", "t", "no"), ("judge", "u", "no")]
+    rows += [("ann", "u", "no"), ("judge", "u", "yes"), ("judge", "u", "yes"), ("ann", "v", "yes"), ("ann", "v", "no")]
+    labels = from_triples(rows)
+    assert as_triples(labels) == [
+        ("judge", "t", "yes"), ("ann", "t", "no"), ("ann", "u", "no"), ("judge", "u", "yes"), ("ann", "v", "yes"),
+        ("ann", "v", "no"),
+    ]  # fmt: skip
+    assert (labels.duplicates, labels.contradictions) == (9, 3)
+    assert labels.repeats.tolist() == [[45 + 3, 36 + 1], [1, 0]]
+
+
 def test_anonymous_labels_are_never_duplicates():
     labels = from_triples([("", "t", "x"), ("", "t", "x"), ("", "t", "y")])
     assert (len(labels), labels.duplicates, labels.contradictions) == (3, 0, 0)

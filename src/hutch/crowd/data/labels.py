@@ -36,11 +36,13 @@ class Labels:
         item_names, worker_names: in the order of first appearance; items as `Names`, as there may be many.
         classes: numbers by value, other names by the alphabet; given classes first.
         gold: int32 (items), the true class or -1.
-        duplicates: exact repetitions of a triple, dropped.
-        contradictions: labels kept that differ from an earlier one of the same worker on the same item.
+        duplicates: exact repetitions of a triple; of what a worker says repeatedly of an item, only the most frequent
+            labels are kept, each once.
+        contradictions: labels that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
         problems: labels that were left out, and why.
         form: what the source was read as; empty for a plain table.
+        repeats: pairs of labels that a worker gave one item, and how many are equal (workers, 2); empty if unknown.
     """
 
     item_ptr: NDArray[np.int64]
@@ -55,6 +57,7 @@ class Labels:
     unmatched_gold: int = 0
     problems: Problems = field(default_factory=Problems)
     form: str = ""
+    repeats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -180,6 +183,7 @@ def from_codes(
     class_code = {name: code for code, name in enumerate(ordered)}
     pointer = np.zeros(len(item_names) + 1, np.int64)
     coded_workers, coded_labels = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
+    repeats = np.zeros((len(people), 2))
     kept, duplicates, contradictions = scan.group_by_item(
         recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
         np.ascontiguousarray(codes[:, 1]),
@@ -189,6 +193,7 @@ def from_codes(
         pointer,
         coded_workers,
         coded_labels,
+        repeats,
     )
     truth = np.full(len(item_names), -1, np.int32)
     for item, label in matched.items():
@@ -204,6 +209,7 @@ def from_codes(
         duplicates=duplicates,
         contradictions=contradictions,
         unmatched_gold=len(gold) - len(matched),
+        repeats=repeats,
     )
 
 

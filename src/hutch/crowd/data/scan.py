@@ -55,8 +55,8 @@ def code_cells(clean, begins, ends, count, slots, hashes, offsets, text, places,
 
 
 @compiled
-def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_workers, out_labels):
-    """Sort labels by item, drop exact duplicates, count contradictions.
+def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_workers, out_labels, repeats):
+    """Sort labels by item; of the labels that a worker gave an item, the most frequent are kept, each once.
 
     Args:
         workers, items, labels: int32 (rows), codes in the order read.
@@ -64,9 +64,10 @@ def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_
         anonymous: code of the worker whose repetitions are not duplicates, -1 for none.
         pointer: int64 (items + 1), zeros; out: where each item's labels begin.
         out_workers, out_labels: out, int32 (rows), by item.
+        repeats: out, float64 (workers, 2): pairs of labels that a worker gave one item, and those that are equal.
 
     Returns:
-        labels kept, duplicates dropped, contradictions kept.
+        labels kept, exact duplicates, labels that differ from an earlier one of their worker on the item.
     """
     rows, item_count = len(items), len(pointer) - 1
     for row in range(rows):
@@ -79,23 +80,47 @@ def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_
         cursor[items[row]] += 1
 
     latest, earlier = np.full(worker_count, -1, np.int64), np.empty(rows, np.int64)
+    times, most, asked = np.empty(rows), np.zeros(worker_count), np.zeros(worker_count)
     kept, duplicates, contradictions = 0, 0, 0
     for item in range(item_count):
         begin, end = pointer[item], pointer[item + 1]
         pointer[item] = kept
         for place in range(begin, end):
             worker, label = workers[order[place]], labels[order[place]]
-            previous = latest[worker] if latest[worker] >= pointer[item] else -1
+            previous = latest[worker]
             same, other = previous, False
             while same >= 0 and out_labels[same] != label:
                 same, other = earlier[same], True
             if same >= 0 and worker != anonymous:
                 duplicates += 1
+                times[same] += 1.0
                 continue
             contradictions += other and worker != anonymous
-            out_workers[kept], out_labels[kept] = worker, label
+            out_workers[kept], out_labels[kept], times[kept] = worker, label, 1.0
             earlier[kept], latest[worker] = previous, kept
             kept += 1
+        if kept - pointer[item] == end - begin and not contradictions:
+            for place in range(pointer[item], kept):
+                latest[out_workers[place]] = -1
+            continue
+        for place in range(pointer[item], kept):
+            worker = out_workers[place]
+            most[worker] = max(most[worker], times[place])
+            asked[worker] += times[place]
+            repeats[worker, 1] += 0.5 * times[place] * (times[place] - 1.0)
+        chosen = pointer[item]
+        for place in range(pointer[item], kept):
+            worker = out_workers[place]
+            if worker == anonymous or times[place] == most[worker]:
+                out_workers[chosen], out_labels[chosen] = worker, out_labels[place]
+                chosen += 1
+            if latest[worker] >= 0:
+                latest[worker] = -1
+                repeats[worker, 0] += 0.5 * asked[worker] * (asked[worker] - 1.0) if worker != anonymous else 0.0
+                asked[worker] = 0.0
+        for place in range(begin, end):
+            most[workers[order[place]]] = 0.0
+        kept = chosen
     pointer[item_count] = kept
     return kept, duplicates, contradictions
 

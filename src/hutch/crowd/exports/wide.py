@@ -1,13 +1,21 @@
 """Wide tables: a row per task, a column per worker."""
 
+import re
 from collections.abc import Sequence
 
+from hutch.core.errors import Problem
 from hutch.crowd.exports.found import Columns
 from hutch.crowd.exports.headers import key_of, places_of
 from hutch.crowd.exports.sheet import Sheet, place_of
 
 _FEW = 50
 """Classes that a column of labels has at most; a column with more different values holds something else."""
+_WORD = re.compile("[a-z]+")
+_NOT_PEOPLE = frozenset(
+    "adjudicated batch category consensus date difficulty domain final genre lang language length level majority meta "
+    "notes phase priority round score section set source split stage status subset topic type version".split()
+)
+"""Words in the names of columns that hold something about the task, or the labels' outcome, but no person's labels."""
 
 
 def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]) -> Sheet | None:
@@ -27,11 +35,29 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     if task is None:
         return None
     truth = place_of(columns.gold, fields, "gold") if columns.gold else (*places_of(fields, "gold"), -1)[0]
-    workers = workers or _alike(sample, [place for place in range(len(fields)) if place not in (task, truth)])
+    if not workers:
+        workers = _alike(sample, [place for place in range(len(fields)) if place not in (task, truth)])
+        if len(workers) > 1:
+            _check_people(fields, workers)
     if len(workers) < 2:
         return None
     places = {"task": task} | ({"gold": truth} if truth >= 0 and truth not in workers else {})
     return Sheet("wide table", tuple(fields), places, workers=tuple(workers))
+
+
+def _check_people(fields: Sequence[str], workers: Sequence[int]) -> None:
+    """Ask which columns are workers if one does not look like a person.
+
+    Raises:
+        Problem: with the way to name them.
+    """
+    odd = [fields[place] for place in workers if _NOT_PEOPLE & set(_WORD.findall(fields[place].lower()))]
+    if odd:
+        people = [fields[place] for place in workers if fields[place] not in odd]
+        way = ",".join(f"label={name}" for name in people[:3] or list(fields[:1]))
+        raise Problem(
+            f"the column {odd[0]!r} does not look like a worker: name those that are, --columns {way},...", 1, 1
+        )
 
 
 def _labels(fields: Sequence[str]) -> bool:

@@ -40,6 +40,9 @@ ROW, RIGHT, PERSON = 5.0, 0.7, 10.0
 GUARD, WEAK, LEAST, MOST = 0.4, 0.1, 0.1, 0.95
 """Where judges explain nothing of people's labels, people are right with GUARD by themselves; explained WEAK: LEAST."""
 
+UNSUPPORTED = 0.6
+"""Mass spread over all classes where judges explain nothing of people's labels: either may be wrong, and none knows."""
+
 
 class MixedParameters(Parameters):
     """Parameters of `Mixed`.
@@ -179,6 +182,15 @@ class Mixed(CrowdModel):
     def posterior(self, state: State) -> Array:
         """The posteriors."""
         return state.items["posterior"]
+
+    def probability(self, labels: Labels, fit: Fit) -> Array:
+        """The posteriors, spread over all classes where nothing supports the people: see `UNSUPPORTED`."""
+        found = super().probability(labels, fit)
+        if not self.parameters.reference or "guard" not in fit.state.shared:
+            return found
+        blind = min(max((fit.state.shared["guard"][0] - LEAST) / (GUARD - LEAST), 0.0), 1.0)
+        spread = np.where(labels.gold < 0, UNSUPPORTED * blind, 0.0)[:, None]
+        return np.asarray((1 - spread) * found + spread / max(found.shape[1], 1))
 
     def confusions(self, state: State) -> Array:
         """Expected labels of every worker under the posteriors, smoothed.

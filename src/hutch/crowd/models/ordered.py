@@ -60,7 +60,7 @@ class Ratings:
     Attributes:
         mean: expected value: least squared error.
         median: least absolute error.
-        low, high: between them lies the value with probability `INTERVAL`, at least.
+        low, high: the narrowest range of classes that holds the value with probability `INTERVAL`, at least.
     """
 
     mean: Array
@@ -86,5 +86,25 @@ def ratings(probability: Array, values: Array) -> Ratings:
         place = np.minimum((below < level - 1e-12).sum(axis=1), len(values) - 1)
         return np.asarray(values[place])
 
-    tail = (1 - INTERVAL) / 2
-    return Ratings(probability @ values, quantile(0.5), quantile(tail), quantile(1 - tail))
+    low, high = _narrowest(below, values)
+    return Ratings(probability @ values, quantile(0.5), low, high)
+
+
+def _narrowest(below: Array, values: Array) -> tuple[Array, Array]:
+    """The ends of the narrowest range that holds `INTERVAL`; of equally narrow ones, that which holds most.
+
+    Args:
+        below: cumulative probabilities (items, classes).
+        values: of the classes (classes).
+    """
+    items, classes = below.shape
+    before = np.concatenate([np.zeros((items, 1)), below[:, :-1]], axis=1)
+    best, low, high = np.full(items, np.inf), np.zeros(items, np.int64), np.full(items, classes - 1)
+    room = 1.0 + values[-1] - values[0] if classes else 1.0
+    for first in range(classes):
+        last = np.minimum((below < before[:, first, None] + INTERVAL - 1e-9).sum(axis=1), classes - 1)
+        held = below[np.arange(items), last] - before[:, first]
+        width = values[last] - values[first] - held / (1e6 * room)
+        better = (held >= INTERVAL - 1e-9) & (width < best)
+        best[better], low[better], high[better] = width[better], first, last[better]
+    return values[low], values[high]

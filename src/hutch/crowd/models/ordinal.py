@@ -10,7 +10,7 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import ordinal_kernels as kernels
 from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state, expect_table
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown
+from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, Sums, grown
 
 START = np.array([8.0, 0.0, 0.0])
 """Mean of the tilts before anything is known: labels stay close to the class."""
@@ -20,6 +20,8 @@ TRUST = 5.0
 """Pseudo-workers of these means and variances."""
 RIDGE = 50.0
 """Precision of the thresholds around 0: what a class means is that its own label is the most probable."""
+FLOOR = 0.05
+"""Share of the class prior in the posteriors."""
 _ROUNDS = 2  # of tilts and thresholds in an M step
 _LONGEST = 2.0  # step of a threshold at most
 
@@ -109,10 +111,19 @@ class Ordinal(CrowdModel):
         kernels.rows(places(classes), state.shared["thresholds"], state.workers["tilts"], rows)
         return rows
 
+    def probability(self, labels: Labels, fit: Fit) -> Array:
+        """The posteriors tempered towards the class prior, since towards equal shares would be towards the middle."""
+        prior, rho = np.maximum(self.class_prior(fit.state), 1e-9), self.parameters.rho
+        exponent = 1 / (1 + rho * np.maximum(np.diff(labels.item_ptr) - 1, 0))[:, None]
+        found = np.maximum(fit.posterior, 1e-12) ** exponent * prior ** (1 - exponent)
+        found = np.where((exponent < 1) & (labels.gold < 0)[:, None], found, fit.posterior)
+        found /= found.sum(axis=1, keepdims=True)
+        return np.asarray((1 - FLOOR) * found + FLOOR * prior) if rho else found
+
     def class_prior(self, state: State) -> Array:
-        """Class counts plus one each, or what was given."""
+        """Class counts plus one in all, or what was given."""
         fixed = self.fixed_prior(len(state.classes))
-        counts = state.shared["class_counts"] + 1.0
+        counts = state.shared["class_counts"] + 1.0 / len(state.classes)
         return fixed if fixed is not None else np.asarray(counts / counts.sum())
 
 
