@@ -18,7 +18,6 @@ from hutch.crowd.data.labels import Labels, from_codes, read_gold, read_labels
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.copies import find_copies
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.report import report
 from hutch.crowd.simulate import simulate
 
 Crowd = tuple[Labels, np.ndarray]
@@ -130,7 +129,7 @@ def intervals(labels_each: int, crowds: int = 10) -> dict[float, float]:
             item = np.append(item, random.choice(1000, labels_each, replace=False))
         wrong = (truth[item] + random.integers(1, classes, size=len(item))) % classes
         said = np.where(random.random(len(item)) < skill[worker], truth[item], wrong)
-        found = report(aggregate(labels_of(item, worker, said, (1000, 70, classes)), options=Options(ordered=False)))
+        found = aggregate(labels_of(item, worker, said, (1000, 70, classes)), options=Options(ordered=False)).report()
         held.append(((found.low <= skill) & (skill <= found.high))[50:])
     shares = np.mean(held, axis=0)
     return {float(rate): float(shares[rates == rate].mean()) for rate in np.unique(rates)}

@@ -439,3 +439,25 @@ def test_votes_on_pairs_are_told_from_labels(tmp_path, hutch):
     (tmp_path / "votes.csv").write_text("judge,left,right,winner\nann,x,y,left\n")
     said = hutch("crowd", tmp_path / "votes.csv")
     assert said.code == 1 and "got 4 fields" in said.err and "need --pairs" in said.err
+
+
+def test_all_judges_and_copies_are_told(tmp_path):
+    random = np.random.default_rng(0)
+    path, gold = tmp_path / "labels.tsv", tmp_path / "gold.tsv"
+    truth, shared = random.integers(3, size=300), random.integers(3, size=300)
+    with path.open("w") as file:
+        file.write("worker\ttask\tlabel\tkind\n")
+        for w in range(8):
+            said = np.where(random.random(300) < 0.8, truth, (truth + 1) % 3) if w > 2 else shared
+            kind = "person" if w == 7 else "judge"
+            file.write("".join(f"w{w}\tt{i}\tc{k}\t{kind}\n" for i, k in enumerate(said.tolist())))
+    gold.write_text("".join(f"t{i}\tc{k}\n" for i, k in enumerate(truth[:60].tolist())))
+    assert json.loads(invoke(path, "--json")[0])["model"] == "mixed"
+    out, err = invoke(path, "--all-judges", "--json")
+    found = json.loads(out)
+    assert found["model"] == "two_level" and found["doubt"] == "" and 1 < found["effective_labels"] < 8
+    assert [each["workers"] for each in found["copies"]] == [["w0", "w1", "w2"]]
+    assert "w0, w1, w2 agree on 100 % of what they share; their skills explain" in err
+    assert json.loads(invoke(path, "--all-judges", "--gold", gold, "--json")[0])["model"] == "mixed"
+    with pytest.raises(UsageError, match="--all-judges: cannot be combined with --reference"):
+        invoke(path, "--all-judges", "--reference", "w7")

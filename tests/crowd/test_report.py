@@ -8,7 +8,7 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_codes, from_triples
 from hutch.crowd.models.special import binomial_interval, binomial_tail
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.report import TOO_FEW, krippendorff_alpha, report
+from hutch.crowd.report import TOO_FEW, krippendorff_alpha
 from hutch.crowd.simulate import KINDS, simulate
 
 
@@ -58,7 +58,7 @@ def test_binomial_intervals_equal_their_definition():
 @pytest.fixture(scope="module")
 def reported():
     crowd = simulate(3000, 200, 4, 5, seed=1)
-    return crowd, report(aggregate(crowd.labels))
+    return crowd, aggregate(crowd.labels).report()
 
 
 def test_spammers_stand_out_and_adversaries_are_no_spammers(reported):
@@ -100,7 +100,7 @@ def test_intervals_hold_how_often_a_worker_is_right(labels_each):
         said = np.where(random.random(len(item)) < rates[worker], truth[item], wrong)
         codes = np.stack([worker, item, said], axis=1).astype(np.int32)
         names = [str(n) for n in range(500)]
-        found = report(aggregate(from_codes(codes, names[:48], names, names[:3])))
+        found = aggregate(from_codes(codes, names[:48], names, names[:3])).report()
         held.append((found.low <= rates)[30:] & (rates <= found.high)[30:])
     assert np.mean(held) >= 0.95
     assert np.isnan(found.accuracy[30:]).all() == (labels_each < TOO_FEW)
@@ -110,16 +110,16 @@ def test_gold_that_contradicts_is_told():
     crowd = simulate(300, 10, 2, 5, seed=3).labels
     agreed = TwoLevel().fit(crowd).posterior.argmax(axis=1)
     gold = np.where(np.arange(300) < 40, agreed, -1).astype(np.int32)
-    assert not report(aggregate(replace(crowd, gold=gold))).contradicted.any()
+    assert not aggregate(replace(crowd, gold=gold)).report().contradicted.any()
     found = aggregate(crowd)
     turned = replace(found, labels=replace(crowd, gold=np.where(gold >= 0, 1 - gold, -1).astype(np.int32)))
-    assert report(turned).contradicted.any()
+    assert turned.report().contradicted.any()
 
 
 def test_gold_accuracy_counts_only_gold():
     rows = [("a", "t", "x"), ("a", "u", "y"), ("a", "v", "y"), ("b", "v", "x")]
     labels = from_triples(rows, gold={"t": "x", "u": "x"})
-    found = report(aggregate(labels))
+    found = aggregate(labels).report()
     assert found.gold_labels.tolist() == [2, 0]
     assert found.gold_accuracy[0] == 0.5
     assert math.isnan(found.gold_accuracy[1])

@@ -10,7 +10,6 @@ from hutch.crowd.data.labels import from_codes, from_triples
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.report import report
 from hutch.crowd.spam import SPAM_PRIOR, evidence, spam_probability
 
 
@@ -40,7 +39,7 @@ def crowd(workers, classes, right, tasks, ratings, spammers, kind, hard, seed):
 
 def rows_of(labels, model=None, **options):
     result = aggregate(labels, model or TwoLevel(), Options(**options))
-    return report(result)
+    return result.report()
 
 
 GRID = [

@@ -25,6 +25,7 @@ from hutch.crowd.room import check_room
 
 if TYPE_CHECKING:
     from hutch.crowd.data.frames import FrameVotes
+    from hutch.crowd.report import WorkerReport
 
 Method = Literal["batch", "online"]
 _FEW = 64
@@ -110,12 +111,16 @@ class Aggregate:
             columns |= {"mean": found.mean, "median": found.median, "low": found.low, "high": found.high}
         return votes.frame("task", columns)
 
+    def report(self) -> "WorkerReport":
+        """How each worker labels."""
+        from hutch.crowd.report import report
+
+        return report(self.labels, self.others, self.confusions, self.class_prior, bool(self.doubt))
+
     def workers(self) -> Any:
         """A frame as of `tasks`: `worker labels accuracy low high spam`, a row per worker."""
-        from hutch.crowd.report import report as worker_report
-
         votes = self._frame_votes()
-        found = worker_report(self)
+        found = self.report()
         names = [votes.originals[0].get(name, name) for name in self.labels.worker_names]
         columns: dict[str, Any] = {"worker": names, "labels": found.labels, "accuracy": found.accuracy}
         return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})

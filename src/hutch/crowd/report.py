@@ -1,9 +1,9 @@
 """Who labels how well: a row for each worker, and the agreement of all."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.ordered import scale
 from hutch.crowd.models.special import binomial_interval, binomial_tail
-
-if TYPE_CHECKING:
-    from hutch.crowd.aggregate import Aggregate
 
 MODEL_TRIALS = 50.0
 """However many labels a worker gave, the truth is inferred: that error is as large as that of so many labels.
@@ -64,11 +61,21 @@ class WorkerReport:
         return [(classes[k], classes[label], float(wrong[k, label])) for k, label in places if k != label]
 
 
-def report(result: "Aggregate") -> WorkerReport:
-    """Report on every worker; where a crowd cannot tell what is true, the probability of spam stays at its prior."""
+def report(
+    labels: Labels, others: Callable[[], Array], confusions: Array, class_prior: Array, in_doubt: bool = False
+) -> WorkerReport:
+    """Report on every worker.
+
+    Args:
+        labels: with gold where it is known.
+        others: computes what everything but a label says of its item's class (labels, classes); see
+            `CrowdModel.others`.
+        confusions: P(label | class) of every worker (workers, classes, labels).
+        class_prior: (classes).
+        in_doubt: the crowd cannot tell what is true; the probability of spam stays at its prior.
+    """
     from hutch.crowd.spam import SPAM_PRIOR, spam_probability  # not at the top: a summary needs the rest alone
 
-    labels, confusions, class_prior = result.labels, result.confusions, result.class_prior
     workers = len(labels.worker_names)
     counts = np.bincount(labels.workers, minlength=workers)
     accuracy = np.einsum("k,wkk->w", class_prior, confusions)
@@ -79,7 +86,7 @@ def report(result: "Aggregate") -> WorkerReport:
     gold_labels = np.bincount(labels.workers[known], minlength=workers)
     right = np.bincount(labels.workers[known], weights=labels.labels[known] == truth[known], minlength=workers)
     gold_accuracy = np.divide(right, gold_labels, out=np.full(workers, np.nan), where=gold_labels > 0)
-    spam = np.full(workers, SPAM_PRIOR) if result.doubt else spam_probability(labels, result.others(), confusions)
+    spam = np.full(workers, SPAM_PRIOR) if in_doubt else spam_probability(labels, others(), confusions)
     level = _SURE / max(int((gold_labels > 0).sum()), 1)
     contradicted = np.array(
         [

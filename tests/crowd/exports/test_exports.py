@@ -327,3 +327,12 @@ def test_a_sample_of_inspect_that_failed_is_said(tmp_path):
     failed = {"id": 3, "epoch": 1, "scores": {}, "error": {"message": "no key"}}
     _, _, problems = read(tmp_path / "log.json", INSPECT | {"samples": [*INSPECT["samples"][:1], failed]})
     assert problems == {"of a sample that failed": 1}
+
+
+@pytest.mark.parametrize("odd", ["difficulty", "model_version", "Final label"])
+def test_a_column_that_looks_like_no_person_is_asked_about(tmp_path, odd):
+    table = f"id,ann,bob,{odd}\n" + "".join(f"{i},{i % 2},{i % 3 % 2},{i % 2}\n" for i in range(6))
+    with pytest.raises(DataError, match=f"'{odd}' does not look like a worker: .*--columns label=ann,label=bob"):
+        read(tmp_path / "wide.csv", table)
+    triples, *_ = read(tmp_path / "wide.csv", table, columns="label=ann,label=bob")
+    assert {worker for worker, *_ in triples} == {"ann", "bob"}

@@ -10,7 +10,6 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import GUARD, LEAST, MOST, WEAK, Mixed, guard, matches
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.report import report
 
 _spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
 crowds = importlib.util.module_from_spec(_spec)
@@ -113,7 +112,7 @@ def test_report_of_workers():
     rows = [(w, t, str(random.integers(3)) if w in ("judge0", "ann0") else x) for w, t, x in rows]
     labels = from_triples(rows)
     result = aggregate(labels, reference=("ann*",))
-    found = report(result)
+    found = result.report()
     assert result.confusions.sum(axis=2) == pytest.approx(np.ones((len(labels.worker_names), 3)))
     spammers = np.array([name in ("judge0", "ann0") for name in labels.worker_names])
     assert found.spam[spammers].min() > 0.2
@@ -174,3 +173,17 @@ def test_the_guard_of_people_by_its_formula():
         wanted = min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST)
         assert guard(people, log_forecast, 0.5) == pytest.approx(wanted)
     assert guard(from_triples([]), np.zeros((0, 0)), 0.5) == 0.5
+
+
+@pytest.mark.parametrize(("classes", "right", "judged"), [(4, 0.36, [0.4]), (2, 0.55, [0.55]), (2, 0.6, [0.5] * 3)])
+def test_unsupported_people_are_no_worse_than_knowing_nothing(classes, right, judged):
+    random = np.random.default_rng(0)
+    truth = random.integers(classes, size=1500)
+    rows = []
+    for name, share in [("ann", right), *((f"judge{j}", share) for j, share in enumerate(judged))]:
+        wrong = (truth + random.integers(1, classes, size=len(truth))) % classes
+        said = np.where(random.random(len(truth)) < share, truth, wrong)
+        rows += [(name, f"t{i}", str(x)) for i, x in enumerate(said.tolist())]
+    found = aggregate(from_triples(rows), reference=("ann",))
+    assert log_loss(found.probability, truth.astype(np.int32)) < np.log(classes) + 0.01
+    assert accuracy(found.probability, truth) >= np.mean(from_triples(rows[:1500]).labels == truth) - 0.005

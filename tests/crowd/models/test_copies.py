@@ -8,7 +8,6 @@ from hutch.crowd.data.labels import from_codes, from_triples
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.copies import Group, find_copies, one_voice
 from hutch.crowd.models.special import binomial_tail, incomplete_beta, student_tail
-from hutch.crowd.report import report
 from hutch.crowd.simulate import simulate
 from hutch.crowd.spam import SPAM_PRIOR
 
@@ -54,7 +53,7 @@ def test_a_minority_that_copies_turns_nothing_around(case, members):
     assert accuracy(result.probability, truth) > accuracy(honest.vote_share(), truth) - 0.05
     assert accuracy(result.probability, truth) > accuracy(labels.vote_share(), truth)
     assert log_loss(result.probability, truth) < 0.65
-    found = report(result)
+    found = result.report()
     assert found.spam[members:].max() < 0.5
     assert found.labels.tolist() == np.bincount(labels.workers).tolist()
 
@@ -78,7 +77,7 @@ def test_experts_among_guessers_are_left_alone_and_nobody_is_a_spammer(right, so
     assert one_voice(labels, [group])[0] is labels
     result = aggregate(labels, options=Options(ordered=False))
     assert "experts or copies" in result.doubt
-    assert report(result).spam.tolist() == [SPAM_PRIOR] * 9
+    assert result.report().spam.tolist() == [SPAM_PRIOR] * 9
     assert "these labels cannot tell" in group.describe(labels.worker_names)
 
 

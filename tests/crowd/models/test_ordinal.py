@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hutch.crowd.aggregate import Options, aggregate
+from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models import ordinal_kernels as kernels
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.ordered import ratings, scale
@@ -96,3 +97,20 @@ def test_the_model_of_classes_that_are_declared_to_be_ordered() -> None:
     assert (aggregate(labels).probability == aggregate(labels, TwoLevel()).probability).all()
     online = Options("online", ordered=True)
     assert (aggregate(labels, options=online).probability == aggregate(labels, TwoLevel(), online).probability).all()
+
+
+def test_sparse_scores_are_not_shifted_to_the_middle():
+    random = np.random.default_rng(0)
+    true = np.where(random.random(100) < 0.6, random.exponential(3, 100), random.gamma(2, 18, 100)).clip(0, 100)
+    rows = []
+    for item, score in enumerate(true):
+        for worker in random.choice(30, 8, replace=False):
+            said = 0 if random.random() < 0.25 else score + random.normal(0, 12)
+            rows.append((f"w{worker}", f"t{item}", str(int(np.clip(5 * round(said / 5), 0, 100)))))
+    labels = from_triples(rows)
+    result = aggregate(labels, options=Options(ordered=True))
+    found = ratings(result.probability, result.scale)
+    true = true[[int(name[1:]) for name in labels.item_names]]
+    plain = labels.vote_share() @ result.scale
+    assert abs((found.mean - true).mean()) < 5
+    assert np.sqrt(((found.mean - true) ** 2).mean()) < 1.1 * np.sqrt(((plain - true) ** 2).mean())

@@ -138,10 +138,8 @@ def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: di
         with open_output(given.predictions) as file:
             output.write_posteriors(file, result)
     if given.workers:
-        from hutch.crowd.report import report
-
         with open_output(given.workers) as file:
-            rows = report(result)
+            rows = result.report()
             output.write_workers(file, result, rows)
         for w in rows.contradicted.nonzero()[0].tolist()[:8]:
             right = f"{rows.gold_accuracy[w]:.2f} of {counted(int(rows.gold_labels[w]), 'gold label')}"

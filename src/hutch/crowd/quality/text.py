@@ -9,7 +9,7 @@ import numpy as np
 from hutch.crowd.aggregate import Aggregate
 from hutch.crowd.output import cells
 from hutch.crowd.quality.agreement import Pairs, Suspects, pair_agreement, suspects, task_agreement
-from hutch.crowd.report import WorkerReport, krippendorff_alpha, report
+from hutch.crowd.report import WorkerReport, krippendorff_alpha
 
 SHOWN = 10
 """Rows of a list in the text."""
@@ -59,7 +59,7 @@ class Quality:
 def quality_of(result: Aggregate) -> Quality:
     """Look at labels and at what was inferred from them."""
     labels = result.labels
-    workers = report(result)
+    workers = result.report()
     return Quality(
         result, workers, pair_agreement(labels), task_agreement(labels), suspects(result), krippendorff_alpha(labels)
     )
