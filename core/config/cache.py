@@ -63,9 +63,12 @@ def place(document: Document, registry: Registry) -> Path | None:
 
 
 def load(place: Path, registry: Registry) -> ChainConfig | None:
-    """The chain kept in a file; None if there is none or it is damaged."""
-    kept = kept_in(place)
-    if kept is None:
+    """The chain kept in a file; None if there is none, or it is damaged, or others can write to it."""
+    try:
+        digest, _, kept = place.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    if digest != _digest(kept) or distrust_reason(place):
         return None
     full, given = json.loads(kept)
     frame: Frame = _built(Frame, {name: value for name, value in full.items() if name != "chain"})
@@ -107,21 +110,8 @@ def _may_be(kind: Any, value: Any) -> bool:
 
 
 def save(place: Path, config: ChainConfig) -> None:
-    """Keep a chain."""
-    keep(place, json.dumps(config.written).encode())
-
-
-def kept_in(place: Path) -> bytes | None:
-    """What `keep` has put into a file; None if there is none, or it is damaged, or others can write to it."""
-    try:
-        digest, _, kept = place.read_bytes().partition(b"\n")
-    except OSError:
-        return None
-    return None if digest != _digest(kept) or distrust_reason(place) else kept
-
-
-def keep(place: Path, kept: bytes) -> None:
-    """Keep something with a checksum, and drop what is oldest beside it; a full disk is not an error."""
+    """Keep a chain, and drop what is oldest beside it; a full disk is not an error."""
+    kept = json.dumps(config.written).encode()
     with suppress(OSError, HutchError):
         make(place.parent)
         write_bytes(place, _digest(kept) + b"\n" + kept, private=True)

@@ -40,10 +40,11 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
     if isinstance(source, Mapping):
         check_limits(Document(source, ""))  # first, since what is nested too deeply cannot be copied
         document = Document(copy.deepcopy(dict(source)), "")
-    elif isinstance(source, str) and _is_yaml(source):
-        document = _parsed(source, "<chain>")
     elif isinstance(source, str | Path):
-        document = _parsed(_text(Path(source)), str(source))
+        from hutch.core.config.yaml import read  # not at the top: a mapping needs no YAML
+
+        whole = isinstance(source, str) and _is_yaml(source)
+        document = read(str(source), "<chain>") if whole else read(_text(Path(source)), str(source))
     else:
         wanted = "the path of a YAML file, YAML text, or a mapping such as {'chain': ['linear']}"
         raise ConfigError(f"got {shown(source)}, wanted {wanted}")
@@ -53,12 +54,6 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         apply_override(document, override, SECTIONS)
     check_limits(document)
     return document
-
-
-def _parsed(text: str, name: str) -> Document:
-    from hutch.core.config.parsed import read  # not at the top: a mapping needs no YAML
-
-    return read(text, name)
 
 
 def _is_yaml(source: str) -> bool:
