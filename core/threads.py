@@ -19,6 +19,11 @@ _alone = ContextVar("_alone", default=False)
 _PREFIXES, _SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
 
 
+def processor_count() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def thread_count() -> int:
     """How many threads may compute at a time: `HUTCH_THREADS`, else as many as there are processors for this process.
 
@@ -29,7 +34,7 @@ def thread_count() -> int:
     """
     given = "1" if _alone.get() else os.environ.get(SETTING)
     if not given:
-        return min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+        return min(_MOST, processor_count())
     if given.isascii() and given.isdigit() and 1 <= int(given) <= _MOST:
         return int(given)
     raise UsageError(at(SETTING, None, None, f"got {given!r}, wanted a number of threads, 1 to {_MOST}"))

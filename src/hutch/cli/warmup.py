@@ -97,11 +97,13 @@ def warmup(
     import sys
     import time
 
+    from hutch.core.threads import processor_count
+
     start = time.perf_counter()
     kernels = sorted(installed_kernels() if all_ else filter(_is_usual, installed_kernels()))
     runs = USUAL if usual else (*RUNS, *USUAL)
     pieces: list[str | tuple[str, ...]] = [*runs, "hutch.cli.warmup:read_tables", *kernels]
-    processes = jobs or _cores()
+    processes = jobs or processor_count()
     with (
         _shipped_left_aside(),
         background(pieces, processes) as results,
@@ -166,13 +168,6 @@ def _shipped_left_aside() -> Iterator[None]:
             del os.environ[SWITCH]
         else:
             os.environ[SWITCH] = before
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from typing import Any
 
 from hutch.core.errors import HutchError
 from hutch.core.processes import spawning
+from hutch.core.threads import processor_count
 from hutch.distributed.engine import Ref, opened, packed, work
 
 MOST_DEATHS = 10
@@ -71,7 +72,7 @@ class Processes:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self._workers = workers or os.cpu_count() or 1
+        self._workers = workers or processor_count()
         self._folder = tempfile.mkdtemp(prefix="hutch-")
         self._names, self.deaths = count(), 0
         self._cleared = weakref.finalize(self, shutil.rmtree, self._folder, True)

@@ -1,8 +1,7 @@
 """Which engine a command uses: what is computed is said by the shards, where by the address of a cluster."""
 
-import os
-
 from hutch.core.errors import UsageError
+from hutch.core.threads import processor_count
 from hutch.distributed.engine import Engine, Here
 
 
@@ -14,11 +13,6 @@ def check_places(shards: int, ray: str | None) -> None:
     """
     if ray is not None and shards < 2:
         raise UsageError("--ray: only says where shards are computed; wanted --shards N too")
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def engine_for(shards: int, ray: str | None = None) -> Engine:
@@ -35,7 +29,7 @@ def engine_for(shards: int, ray: str | None = None) -> Engine:
         from hutch.distributed.on_ray import OnRay
 
         return OnRay(ray)
-    workers = min(shards, processors())
+    workers = min(shards, processor_count())
     if workers < 2:
         return Here()
     from hutch.distributed.processes import Processes

@@ -1,8 +1,7 @@
-"""Maximum likelihood of PPCA on all rows at once, in closed form and by batch EM: references of the online forms."""
+"""Maximum likelihood of PPCA on all rows at once, in closed form: the reference of the online forms."""
 
 import numpy as np
 
-from hutch.core.errors import ConfigError
 from hutch.em.base.model import Rows
 from hutch.em.ppca.model import NOISE_FLOOR, PPCA, PPCAParameters
 
@@ -31,29 +30,3 @@ def closed_form(rows: Rows, rank: int) -> PPCAParameters:
     loadings = np.zeros((rank, model.dimension))
     loadings[:kept] = np.sqrt(np.maximum(variances[:kept, None] - noise, 0.0)) * axes[:kept]
     return PPCAParameters(rows.mean(axis=0), loadings, noise)
-
-
-def batch_em(
-    rows: Rows, model: PPCA, start: PPCAParameters, *, tolerance: float | None = 1e-10, iterations: int = 10_000
-) -> PPCAParameters:
-    """EM on all rows until the mean log-likelihood changes by less than `tolerance` nats, or `iterations` are done.
-
-    Args:
-        rows: (samples, dimension); NaN where the model allows missing values.
-        model: made by `PPCA.of`.
-        start: see `PPCA.start`.
-        tolerance: ≥ 0; None does all iterations.
-        iterations: ≥ 1.
-    """
-    if iterations < 1:
-        raise ConfigError(f"iterations: got {iterations}, wanted at least 1")
-    rows = model.validate(rows)
-    parameters, before = start, -np.inf
-    for _ in range(iterations):
-        parameters = model.maximise(model.statistics(rows, parameters))
-        if tolerance is not None:
-            now = float(model.log_likelihood(rows, parameters).mean())
-            if now - before < tolerance:
-                break
-            before = now
-    return parameters
