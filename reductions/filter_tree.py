@@ -10,7 +10,6 @@ difference of its players' costs.
 Source: A. Beygelzimer, J. Langford and P. Ravikumar, "Error-correcting tournaments", ALT 2009.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
-from hutch.core.chain.stored import Stored
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -392,11 +390,6 @@ class FilterTree(Detecting):
     def answers(self) -> Answers:
         """A tree of problems has no score per class."""
         return replace(super().answers, score_count=0)
-
-    def loading(self, arrays: Mapping[str, Stored]) -> None:
-        """In models of before labels could begin at 0, they begin at 1."""
-        if "first_class" not in arrays:
-            self.state["first"] = 1
 
     @property
     def kernels(self) -> Kernels:

@@ -58,16 +58,13 @@ SHARED_LIMITS = {
 """Of the counters that all layers share, by the fields of SHARED."""
 
 
-def check_arrays(
-    found: Mapping[str, Stored], live: Mapping[str, NDArray[Any]], limits: Mapping[str, Limits], values: bool = True
-) -> None:
+def check_arrays(found: Mapping[str, Stored], live: Mapping[str, NDArray[Any]], limits: Mapping[str, Limits]) -> None:
     """Check a model's arrays against those of a new chain: names, dtypes, shapes, then values.
 
     Args:
         found: of the model.
         live: of the chain.
         limits: what they may hold, by name; any number where there is none.
-        values: False leaves the values for later.
 
     Raises:
         ModelError: the first that is not as it must be.
@@ -80,7 +77,7 @@ def check_arrays(
     for name in found:
         if name not in live:
             raise ModelError(f"the model holds {name[:80]!r}, which its chain does not have")
-    for name in found if values else ():
+    for name in found:
         limit = limits.get(name, ANY)
         check_values(name, parts_of(found[name]), limit)
         if limit.fixed and not np.array_equal(parts_of(found[name]), live[name]):

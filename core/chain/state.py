@@ -47,8 +47,7 @@ def restore(stack: Stack, arrays: Mapping[str, Stored]) -> None:
     for layer, own in _by_layer(stack, arrays):
         layer.loading(own)
     for name, live in arrays_of(stack).items():
-        if name in arrays:
-            copy_into(live, arrays[name])
+        copy_into(live, arrays[name])
     for layer in stack.layers:
         layer.loaded()
 

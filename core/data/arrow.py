@@ -30,7 +30,7 @@ from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.roles import FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
-from hutch.core.errors import DataError, HutchError, at, reading
+from hutch.core.errors import DataError, HutchError, Problem, at, reading
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
 from hutch.core.text.hashing import PADDING, hash_namespace
@@ -38,6 +38,7 @@ from hutch.core.text.parser import ParserOptions
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 """Arrow's names of types that are not NumPy's."""
+_SOURCE = "<table>"
 _MOST_BYTES = (1 << 31) - 1
 """Of one array of strings."""
 
@@ -103,7 +104,7 @@ class TableReader:
         schema: Any,
         options: ParserOptions,
         columns: Roles | Mapping[str, Any] | None = None,
-        source: str = "<table>",
+        source: str = _SOURCE,
         after: "TableReader | None" = None,
         given: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
@@ -123,8 +124,10 @@ class TableReader:
         self._features: list[FeatureColumn] = []
         self._parts: list[Part | None] = []
         self._texts: list[FeatureColumn] = []
-        for column in roles.features(names):
-            self._add(column, schema.field(column.position).type, column.position in texts)
+        features = roles.features(names)
+        with reading(source):
+            for column in features:
+                self._add(column, schema.field(column.position).type, column.position in texts)
         spaces = Namespaces(options)
         self._numbers = np.array([spaces.number(column.namespace) for column in self._features], np.int32)
         self._text_numbers = [spaces.number(column.namespace) for column in self._texts]
@@ -144,7 +147,7 @@ class TableReader:
         types = self._arrow.types
         if text:
             if not _is_word(types, kind):
-                raise DataError(at(self._source, None, None, f"column {column.name!r} is {kind}, wanted text"))
+                raise Problem(f"column {column.name!r} is {kind}, wanted text")
             self._texts.append(column)
         elif parts := parts_of(types, kind):
             self._features += [column._replace(name=column.name + part.suffix) for part in parts]
@@ -158,7 +161,9 @@ class TableReader:
         """One record batch in pieces."""
         rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features) + 64 * len(self._texts)))
         for start in range(0, record_batch.num_rows, rows):
-            yield self._batch(record_batch.slice(start, rows))
+            with reading(self._source):
+                batch = self._batch(record_batch.slice(start, rows))
+            yield batch
 
     def _batch(self, piece: Any) -> Batch:
         rows, width = piece.num_rows, len(self._features)
@@ -181,7 +186,6 @@ class TableReader:
             numbers,
             self._ids,
             self._options,
-            self._source,
             self._row,
             name_of,
             **self._columns(piece),
@@ -275,7 +279,7 @@ class TableReader:
             except DataError as error:
                 rows = np.flatnonzero(codes == code)
                 if len(rows):
-                    raise DataError(at(self._source, self._row + int(rows[0]), None, f"the label: {error}")) from None
+                    raise Problem(f"the label: {error}", self._row + int(rows[0])) from None
         found: NDArray[np.float32] = labels[codes]
         return found
 
@@ -287,7 +291,7 @@ class TableReader:
             array = array.dictionary_decode()
         if not _is_number(types, array.type):
             hint = ", or names of classes under columns.classes" if role == "label" else ""
-            raise DataError(at(self._source, None, None, f"the {role} column is {array.type}, wanted numbers{hint}"))
+            raise Problem(f"the {role} column is {array.type}, wanted numbers{hint}")
         if role == "label":
             return as_labels(self._floats(array, float("nan")))
         return self._floats(array, float("nan") if role == "importance" else 0.0)
@@ -310,7 +314,7 @@ class TableReader:
         value = kind.value_type if types.is_dictionary(kind) else kind
         if not (_is_number(types, value) or _is_word(types, value) or types.is_null(value)):
             wanted = "numbers, words or dates; name it under 'ignore' or convert it"
-            raise DataError(at(self._source, None, None, f"column {column.name!r} is {kind}, wanted {wanted}"))
+            raise Problem(f"column {column.name!r} is {kind}, wanted {wanted}")
 
 
 def _without_index(roles: Roles, schema: Any) -> Roles:
@@ -422,8 +426,8 @@ def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def table_reader(
     schema: Any,
     options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None = None,
-    source: str = "<table>",
+    columns: Roles | Mapping[str, Any] | None,
+    source: str,
     after: Any = None,
     given: Mapping[str, NDArray[np.float32]] | None = None,
 ) -> Any:
@@ -441,7 +445,6 @@ def table_batches(
     tables: Iterable[Any],
     options: ParserOptions,
     columns: Roles | Mapping[str, Any] | None = None,
-    source: str = "<table>",
     labels: Any = None,
     importance: Any = None,
 ) -> Iterator[Batch]:
@@ -451,7 +454,6 @@ def table_batches(
         tables: frames of pandas or polars, duckdb relations, Arrow tables or streams, with the same columns.
         options: how names are hashed, and the kind of the labels.
         columns: what each column stands for; see `hutch.core.data.roles.Roles`.
-        source: what messages call the tables.
         labels, importance: one for each row, in place of columns; None: a column may hold them.
 
     Raises:
@@ -459,7 +461,8 @@ def table_batches(
         DataError: no table, or a column or a value that cannot be used.
         HutchError: pyarrow is not installed.
     """
-    given = as_given(labels, importance, source)
+    with reading(_SOURCE):
+        given = as_given(labels, importance)
     reader: Any = None
     rows = 0
     for table in tables:
@@ -467,15 +470,15 @@ def table_batches(
             stream = arrow().RecordBatchReader.from_stream(table)
         except (arrow().ArrowException, TypeError, OverflowError) as error:
             got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
-            raise DataError(at(source, None, None, got)) from None
+            raise DataError(at(_SOURCE, None, None, got)) from None
         if reader is None or reader.schema != stream.schema:
-            reader = table_reader(stream.schema, options, columns, source, reader, given)
+            reader = table_reader(stream.schema, options, columns, _SOURCE, reader, given)
         for record_batch in stream:
             rows += record_batch.num_rows
             for name, array in given.items():
                 if len(array) < rows:
-                    raise DataError(f"{source}: got {len(array)} {name}, wanted one for each row")
+                    raise DataError(f"{_SOURCE}: got {len(array)} {name}, wanted one for each row")
             yield from reader.batches(record_batch)
     for name, array in given.items():
         if len(array) != rows:
-            raise DataError(f"{source}: got {len(array)} {name}, wanted {rows}, one for each row")
+            raise DataError(f"{_SOURCE}: got {len(array)} {name}, wanted {rows}, one for each row")

@@ -10,7 +10,7 @@ from numpy import float32, int64
 from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, Batch
-from hutch.core.errors import DataError, at
+from hutch.core.errors import Problem
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
@@ -128,7 +128,6 @@ def assemble(
     numbers: NDArray[np.int32],
     ids: Sequence[int],
     options: ParserOptions,
-    source: str,
     first_row: int | NDArray[np.int64],
     name_of: Callable[[int], str],
     **columns: NDArray[Any],
@@ -142,14 +141,13 @@ def assemble(
         numbers: int32 (features), each feature's namespace as an index into `ids`.
         ids: ids of the namespaces.
         options: whether there is a constant, and the kind of the labels.
-        source: what messages call the input.
         first_row: number of the first row in messages, counted from 1; or of every row, int64 (examples).
         name_of: the name of a feature by its number, for messages.
         columns: the batch's `labels`, `importance`, `base`, `group`, `tag_ptr`, `tags`, `cost_ptr` and so on; those
             left out are as if nothing had been given.
 
     Raises:
-        DataError: an infinite value, a bad importance or a class that is not one.
+        Problem: an infinite value, a bad importance or a class that is not one.
     """
     rows = len(row_ptr) - 1
     many, spaces = len(indices) + rows, rows * (len(ids) + 1) + 1
@@ -187,11 +185,11 @@ def assemble(
     )
     if row >= 0:
         text = f"{name_of(bad)}: got {values[bad]}, wanted a number below 3.4e38"
-        raise DataError(at(source, _number_of(first_row, row), None, text))
+        raise Problem(text, _number_of(first_row, row))
     features = int(batch.row_ptr[-1])
     batch.indices, batch.values = batch.indices[:features], batch.values[:features]
     batch.namespace_ptr, batch.namespace_id = batch.namespace_ptr[: namespaces + 1], batch.namespace_id[:namespaces]
-    _check(batch, options, source, first_row)
+    _check(batch, options, first_row)
     return batch
 
 
@@ -226,25 +224,25 @@ def as_labels(given: Any) -> NDArray[np.float32]:
     return labels
 
 
-def as_given(labels: Any, importance: Any, source: str) -> dict[str, NDArray[np.float32]]:
+def as_given(labels: Any, importance: Any) -> dict[str, NDArray[np.float32]]:
     """Labels and importances given beside the examples, as the columns of a batch.
 
     Raises:
-        DataError: they are not numbers, or do not have one dimension.
+        Problem: they are not numbers, or do not have one dimension.
     """
     given: dict[str, NDArray[np.float32]] = {}
     if labels is not None:
-        given["labels"] = as_labels(as_numbers("labels", labels, source))
+        given["labels"] = as_labels(as_numbers("labels", labels))
     if importance is not None:
-        given["importance"] = as_float32(as_numbers("importance", importance, source))
+        given["importance"] = as_float32(as_numbers("importance", importance))
     for name, array in given.items():
         if array.ndim != 1:
-            raise DataError(f"{source}: got {name} of shape {array.shape}, wanted one dimension")
+            raise Problem(f"got {name} of shape {array.shape}, wanted one dimension")
     return given
 
 
-def as_numbers(name: str, given: Any, source: str) -> Any:
-    """An array or sparse matrix if it holds numbers, made of them if it only looks different; else a DataError."""
+def as_numbers(name: str, given: Any) -> Any:
+    """An array or sparse matrix if it holds numbers, made of them if it only looks different; else a Problem."""
     array = given if hasattr(given, "tocsr") else np.asarray(given)
     if array.dtype.kind in "biuf":
         return array
@@ -257,24 +255,24 @@ def as_numbers(name: str, given: Any, source: str) -> Any:
                 wanted = "a number; class names go with hutch.sklearn" if name == "labels" else "a number"
                 got = value.item() if isinstance(value, np.generic) else value
                 text = f"{name and name + ': '}{column}got {got!r}, wanted {wanted}"
-                raise DataError(at(source, place[0] + 1, None, text)) from None
+                raise Problem(text, place[0] + 1) from None
         return as_float32(array)
-    raise DataError(at(source, None, None, f"{name and name + ': '}got {array.dtype}, wanted numbers"))
+    raise Problem(f"{name and name + ': '}got {array.dtype}, wanted numbers")
 
 
 def _number_of(first_row: int | NDArray[np.int64], row: int) -> int:
     return first_row + row if isinstance(first_row, int) else int(first_row[row])
 
 
-def _check(batch: Batch, options: ParserOptions, source: str, first_row: int | NDArray[np.int64]) -> None:
+def _check(batch: Batch, options: ParserOptions, first_row: int | NDArray[np.int64]) -> None:
     labels, known = batch.labels, batch.labels != UNLABELED
     if options.label == "multiclass":
         bad = known & ~((labels >= 0) & (labels <= HIGHEST_CLASS) & (labels == np.floor(labels)))
-        _refuse(bad, labels, "label", f"a class, an integer from 0 to {HIGHEST_CLASS}", source, first_row)
-    _refuse(known & ~np.isfinite(labels), labels, "label", "a number", source, first_row)
+        _refuse(bad, labels, "label", f"a class, an integer from 0 to {HIGHEST_CLASS}", first_row)
+    _refuse(known & ~np.isfinite(labels), labels, "label", "a number", first_row)
     weight = batch.importance
-    _refuse(~((weight >= 0) & np.isfinite(weight)), weight, "importance", "a number ≥ 0", source, first_row)
-    _refuse(~np.isfinite(batch.base), batch.base, "base", "a number", source, first_row)
+    _refuse(~((weight >= 0) & np.isfinite(weight)), weight, "importance", "a number ≥ 0", first_row)
+    _refuse(~np.isfinite(batch.base), batch.base, "base", "a number", first_row)
 
 
 def _refuse(
@@ -282,9 +280,8 @@ def _refuse(
     values: NDArray[np.float32],
     what: str,
     wanted: str,
-    source: str,
     first_row: int | NDArray[np.int64],
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(at(source, _number_of(first_row, row), None, f"{what}: got {values[row]:g}, wanted {wanted}"))
+        raise Problem(f"{what}: got {values[row]:g}, wanted {wanted}", _number_of(first_row, row))

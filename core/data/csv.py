@@ -17,7 +17,7 @@ from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import hash_words, with_words
-from hutch.core.errors import DataError, at, reading, shortened
+from hutch.core.errors import DataError, Problem, at, reading, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
@@ -75,19 +75,16 @@ class CsvReader:
         names: the header's names.
         options: how names are hashed, and the kind of the labels.
         columns: what each column stands for; see `hutch.core.data.roles.Roles`.
-        source: what messages call the file.
     """
 
-    def __init__(
-        self, names: list[str], options: ParserOptions, columns: Roles | Mapping[str, Any] | None, source: str
-    ) -> None:
+    def __init__(self, names: list[str], options: ParserOptions, columns: Roles | Mapping[str, Any] | None) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
         texts = roles.texts(names)
         features = [column for column in roles.features(names) if column.position not in texts]
         self._texts = [column for column in roles.features(names) if column.position in texts]
         seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in features]
         categorical = {str(name) for name in roles.categorical}
-        self._options, self._source, self._names = options, source, names
+        self._options, self._names = options, names
         self._classes = class_names(roles.classes, options.label)
         self._roles = {role: roles.position(role, names) for role in (*_NUMERIC_ROLES, "tag", "group")}
         self._used = [column.name for column in features]
@@ -123,7 +120,7 @@ class CsvReader:
                     got = records.column(position)[row].decode(errors="replace")
                     text = classes.wrong(got) if classes else _no_number(got, role == "label")
                     text = f"column {self._names[position]!r} ({role}): {text}"
-                    raise DataError(at(self._source, int(records.lines[row]), None, text))
+                    raise Problem(text, int(records.lines[row]))
         if "labels" in found:
             found["labels"] = as_labels(found["labels"])
         if (position := self._roles["tag"]) is not None:
@@ -147,7 +144,6 @@ class CsvReader:
             numbers,
             self._ids,
             options,
-            self._source,
             records.lines,
             lambda i: f"column {self._used[i - int(row_ptr[np.searchsorted(row_ptr, i, 'right') - 1])]!r}",
             **found,
@@ -186,12 +182,13 @@ def read_csv(
     """
     reader: CsvReader | None = None
     for records in read_records(path, delimiter, options.longest_line):
-        if reader is None:
-            with reading(records.source):
-                reader = CsvReader(names_of(records), options, columns, records.source)
-            records = records.after(1)
-        if len(records):
-            yield reader.batch(records)
+        with reading(records.source):
+            if reader is None:
+                reader = CsvReader(names_of(records), options, columns)
+                records = records.after(1)
+            batch = reader.batch(records) if len(records) else None
+        if batch is not None:
+            yield batch
     if reader is None:
         raise DataError(at(path, None, None, "is empty, wanted a header and records"))
 

@@ -13,7 +13,7 @@ from hutch.core.batch import SHARED_ROW, Batch
 from hutch.core.data.assemble import is_number
 from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at, did_you_mean
+from hutch.core.errors import Problem, did_you_mean, reading
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions
 
@@ -42,7 +42,7 @@ class DecisionReader(RecordReader):
         """One batch of decisions.
 
         Raises:
-            DataError: a decision that cannot be used, by its number.
+            Problem: a decision that cannot be used, by its number.
         """
         first = self._row
         self._places: list[int] = []
@@ -50,7 +50,7 @@ class DecisionReader(RecordReader):
         rows: list[Mapping[str, Any]] = []
         for i, record in enumerate(records):
             if not isinstance(record, Mapping):
-                raise self._wrong(first + i, f"got {record!r:.60}, wanted {_WANTED}")
+                raise Problem(f"got {record!r:.60}, wanted {_WANTED}", first + i)
             rows += self._rows(first + i, record)
         found = super().batch(rows)
         self._row = first + len(records)
@@ -61,21 +61,21 @@ class DecisionReader(RecordReader):
         actions, shared = record.get("actions"), record.get("shared")
         for name in record:
             if name not in _KNOWN:
-                raise self._wrong(number, f"got the key {name!r}; {did_you_mean(str(name), _KNOWN)}")
+                raise Problem(f"got the key {name!r}; {did_you_mean(str(name), _KNOWN)}", number)
         if not isinstance(actions, Sequence) or not actions:
-            raise self._wrong(number, f"actions: got {actions!r:.60}, wanted {_WANTED}")
+            raise Problem(f"actions: got {actions!r:.60}, wanted {_WANTED}", number)
         lines = [shared, *actions] if shared is not None else actions
         known = {name: record[name] for name in ("importance",) if name in record}
         rows = []
         for k, line in enumerate(lines):
             if not isinstance(line, Mapping):
-                raise self._wrong(number, f"got {type(line).__name__}, wanted a mapping from namespaces to features")
+                raise Problem(f"got {type(line).__name__}, wanted a mapping from namespaces to features", number)
             for name in ("label", "group", *known):
                 if name in line:
-                    raise self._wrong(number, f"action {k}: got the key {name!r}, wanted it in the decision")
+                    raise Problem(f"action {k}: got the key {name!r}, wanted it in the decision", number)
             if line is not shared and not any(_holds(name, value) for name, value in line.items()):
                 action = k - (shared is not None)
-                raise self._wrong(number, f"actions: got no features in action {action}, wanted at least one")
+                raise Problem(f"actions: got no features in action {action}, wanted at least one", number)
             tag = record.get("tag") if k == 0 else line.get("tag")
             rows.append({**line, **known, "group": number, "tag": tag})
             self._places.append(number)
@@ -90,17 +90,17 @@ class DecisionReader(RecordReader):
             if costs is None:
                 return [None] * count
             if not isinstance(costs, Sequence) or len(costs) != count or not all(map(is_number, costs)):
-                raise self._wrong(number, f"costs: got {costs!r:.60}, wanted a number for each of {count} actions")
+                raise Problem(f"costs: got {costs!r:.60}, wanted a number for each of {count} actions", number)
             return [_Label(k + 1, float(cost), 0.0) for k, cost in enumerate(costs)]
         chosen, cost, probability = record.get("chosen"), record.get("cost"), record.get("probability")
         if chosen is None and cost is None:
             return [None] * count
         if not isinstance(chosen, int | np.integer) or isinstance(chosen, bool) or not 0 <= chosen < count:
-            raise self._wrong(number, f"chosen: got {chosen!r}, wanted the number of an action, 0 to {count - 1}")
+            raise Problem(f"chosen: got {chosen!r}, wanted the number of an action, 0 to {count - 1}", number)
         if not is_number(cost):
-            raise self._wrong(number, f"cost: got {cost!r}, wanted a number")
+            raise Problem(f"cost: got {cost!r}, wanted a number", number)
         if not is_number(probability) or not 0 < np.float32(probability) <= 1:
-            raise self._wrong(number, f"probability: got {probability!r}, wanted a number above 0, at most 1")
+            raise Problem(f"probability: got {probability!r}, wanted a number above 0, at most 1", number)
         return [_Label(k, float(cost), float(probability)) if k == chosen else None for k in range(count)]
 
     def _columns(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
@@ -112,11 +112,8 @@ class DecisionReader(RecordReader):
         found["probabilities"] = np.array([label.probability for label in labels], np.float32)
         return found
 
-    def _wrong(self, number: int, text: str) -> DataError:
-        return DataError(at(self._source, number, None, text))
-
-    def _error(self, i: int, text: str) -> DataError:
-        return self._wrong(self._places[i], text)
+    def _wrong(self, i: int, text: str) -> Problem:
+        return Problem(text, self._places[i])
 
 
 class DecisionTableReader:
@@ -143,7 +140,8 @@ class DecisionTableReader:
     ) -> None:
         self.schema = schema
         self._left_out = set(map(str, Roles.of(columns).ignore))
-        self._records: DecisionReader = after._records if after else DecisionReader(options, columns, source)
+        self._source = source
+        self._records: DecisionReader = after._records if after else DecisionReader(options, columns)
 
     def batches(self, record_batch: Any) -> Iterator[Batch]:
         """The batches of a record batch.
@@ -154,7 +152,9 @@ class DecisionTableReader:
         for start in range(0, record_batch.num_rows, _ROWS):
             rows = record_batch.slice(start, _ROWS).to_pylist()
             kept = [{name: value for name, value in row.items() if name not in self._left_out} for row in rows]
-            yield self._records.batch([_decision(row) for row in kept])
+            with reading(self._source):
+                batch = self._records.batch([_decision(row) for row in kept])
+            yield batch
 
 
 def _plain(value: Any) -> Any:

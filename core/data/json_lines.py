@@ -11,7 +11,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.roles import REST, Roles
 from hutch.core.data.sources import reader_of
-from hutch.core.errors import DataError, at, shortened
+from hutch.core.errors import Problem, reading, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import NO_TEXT, half_pair
 from hutch.core.text.parser import LONGEST_LINE, ParserOptions
@@ -39,18 +39,23 @@ def json_objects(path: str, longest_line: int = LONGEST_LINE) -> Iterator[tuple[
     for chunk in read_chunks([path], longest_line=longest_line):
         for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
             number += 1
-            if not line.strip():
-                continue
-            try:
-                found = json.loads(line, parse_constant=_refuse)
-            except (ValueError, RecursionError) as error:
-                column = getattr(error, "colno", None)
-                raise DataError(at(chunk.source, number, column, f"is not JSON: {error}; wanted {_WANTED}")) from None
-            if b"\\u" in line and (column := half_pair(line.decode(), found)):
-                raise DataError(at(chunk.source, number, column, NO_TEXT))
-            if not isinstance(found, dict):
-                raise DataError(at(chunk.source, number, None, f"got {shortened(repr(found))}, wanted {_WANTED}"))
-            yield number, found
+            if line.strip():
+                with reading(chunk.source):
+                    found = _object(line, number)
+                yield number, found
+
+
+def _object(line: bytes, number: int) -> dict[str, Any]:
+    """The object of a line that is not empty."""
+    try:
+        found = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"is not JSON: {error}; wanted {_WANTED}", number, getattr(error, "colno", None)) from None
+    if b"\\u" in line and (column := half_pair(line.decode(), found)):
+        raise Problem(NO_TEXT, number, column)
+    if not isinstance(found, dict):
+        raise Problem(f"got {shortened(repr(found))}, wanted {_WANTED}", number)
+    return found
 
 
 class _Rows:
@@ -93,10 +98,12 @@ def read_json_lines(
     """
     roles = Roles.of(columns)
     decides = options.label in ("action_costs", "logged_action")
-    rows, reader = _Rows(roles), reader_of(options)(options, roles, path)
+    rows, reader = _Rows(roles), reader_of(options)(options, roles)
     for first, piece in _in_sequence(json_objects(path, options.longest_line)):
         reader.start(first)
-        yield reader.batch([found if decides else rows.record(found) for found in piece])
+        with reading(path):
+            batch = reader.batch([found if decides else rows.record(found) for found in piece])
+        yield batch
 
 
 def _in_sequence(objects: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, list[dict[str, Any]]]]:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_given, as_numbers, assemble, hash_names
 from hutch.core.data.roles import REST, Roles
-from hutch.core.errors import DataError
+from hutch.core.errors import Problem, reading
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
+
+_SOURCE = "<matrix>"
 
 
 def is_matrix(data: Any) -> bool:
@@ -62,7 +64,6 @@ def matrix_batches(
     columns: Roles | Mapping[str, Any] | None = None,
     labels: Any = None,
     importance: Any = None,
-    source: str = "<matrix>",
 ) -> Iterator[Batch]:
     """Batches of a matrix, row by row.
 
@@ -73,35 +74,36 @@ def matrix_batches(
             "b": "*"}}` divides them; see `hutch.core.data.roles.Roles`.
         labels: one for each row; None or NaN: unlabeled.
         importance: one for each row, ≥ 0; None: 1.
-        source: what messages call the matrix.
 
     Raises:
         ConfigError: a column that does not exist.
         DataError: not two dimensions, labels of another length, or a value that cannot be used.
     """
-    shape, matrix = matrix.shape, as_numbers("", matrix, source)
-    if len(shape) != 2:
-        raise DataError(f"{source}: got shape {shape}, wanted two dimensions: examples and columns")
-    given = as_given(labels, importance, source)
-    for name, array in given.items():
-        if array.shape != (shape[0],):
-            raise DataError(f"{source}: got {name} of shape {array.shape}, wanted ({shape[0]},)")
+    with reading(_SOURCE):
+        shape, matrix = matrix.shape, as_numbers("", matrix)
+        if len(shape) != 2:
+            raise Problem(f"got shape {shape}, wanted two dimensions: examples and columns")
+        given = as_given(labels, importance)
+        for name, array in given.items():
+            if array.shape != (shape[0],):
+                raise Problem(f"got {name} of shape {array.shape}, wanted ({shape[0]},)")
     table = _columns_of(shape[1], options, json.dumps(asdict(Roles.of(columns))))
     pieces = _dense(matrix, table) if isinstance(matrix, np.ndarray) else _sparse(matrix.tocsr(), table)
     for start, row_ptr, used, values in pieces:
         rows = slice(start, start + len(row_ptr) - 1)
-        yield assemble(
-            row_ptr,
-            table.hashes[used],
-            values,
-            table.numbers[used],
-            table.ids,
-            options,
-            source,
-            start + 1,
-            lambda i, used=used: f"column {used[i]}",  # type: ignore[misc]
-            **{name: array[rows] for name, array in given.items()},
-        )
+        with reading(_SOURCE):
+            batch = assemble(
+                row_ptr,
+                table.hashes[used],
+                values,
+                table.numbers[used],
+                table.ids,
+                options,
+                start + 1,
+                lambda i, used=used: f"column {used[i]}",  # type: ignore[misc]
+                **{name: array[rows] for name, array in given.items()},
+            )
+        yield batch
 
 
 _Piece = tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]

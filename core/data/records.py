@@ -22,7 +22,7 @@ from hutch.core.data.assemble import (
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, Problem
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
@@ -40,17 +40,10 @@ class RecordReader:
         options: how names are hashed, and the kind of the labels.
         columns: which keys hold the label, the importance, the base, the tag and the group, and which hold text, whose
             words are the features; every other key is a namespace.
-        source: what messages call the records.
     """
 
-    def __init__(
-        self,
-        options: ParserOptions,
-        columns: Roles | Mapping[str, Any] | None = None,
-        source: str = "<records>",
-    ) -> None:
+    def __init__(self, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None) -> None:
         self._options = options
-        self._source = source
         roles = Roles.of(columns)
         self._label, self._importance, self._base = roles.key("label"), roles.key("importance"), roles.key("base")
         self._tag, self._group = roles.key("tag"), roles.key("group")
@@ -70,7 +63,7 @@ class RecordReader:
         """One batch of records.
 
         Raises:
-            DataError: a record or a value that cannot be used, by its number.
+            Problem: a record or a value that cannot be used, by its number.
         """
         names: dict[tuple[str, str], int] = {}  # (namespace, name) -> code
         words: dict[tuple[int, str], int] = {}  # (code of the name, word) -> code, counted on from the names'
@@ -80,12 +73,12 @@ class RecordReader:
         row_ptr = np.zeros(len(records) + 1, np.int64)
         for i, record in enumerate(records):
             if not isinstance(record, Mapping):
-                raise self._error(i, f"got {type(record).__name__}, wanted a record such as {{'f': {{'age': 37}}}}")
+                raise self._wrong(i, f"got {type(record).__name__}, wanted a record such as {{'f': {{'age': 37}}}}")
             for namespace, features in record.items():
                 if namespace in self._special:
                     continue
                 if not isinstance(namespace, str):
-                    raise self._error(i, f"got the key {namespace!r}, wanted the name of a namespace")
+                    raise self._wrong(i, f"got the key {namespace!r}, wanted the name of a namespace")
                 number = self._spaces.number(namespace)
                 if namespace in self._texts and isinstance(features, str):
                     features = words_of(features)
@@ -99,7 +92,7 @@ class RecordReader:
                         values.append(as_float(value))
                     elif value is not None:
                         got = f"{namespace}.{name}: got {type(value).__name__}"
-                        raise self._error(i, f"{got}, wanted a number, a word or None")
+                        raise self._wrong(i, f"{got}, wanted a number, a word or None")
                     else:
                         continue
                     numbers.append(number)
@@ -111,7 +104,6 @@ class RecordReader:
             np.array(numbers, np.int32),
             self._spaces.ids,
             self._options,
-            self._source,
             self._row,
             lambda i: f"feature {i - row_ptr[np.searchsorted(row_ptr, i, 'right') - 1] + 1}",
             **self._columns(records),
@@ -126,7 +118,7 @@ class RecordReader:
             return [(features, 1.0)]
         if isinstance(features, list | tuple) and not any(map(is_composite, features)):
             return [(name, 1.0) for name in features]
-        raise self._error(i, f"namespace {namespace!r}: got {type(features).__name__}, wanted {_WANTED}")
+        raise self._wrong(i, f"namespace {namespace!r}: got {type(features).__name__}, wanted {_WANTED}")
 
     def _hash(
         self, names: dict[tuple[str, str], int], words: dict[tuple[int, str], int], codes: NDArray[np.int64]
@@ -178,7 +170,7 @@ class RecordReader:
                 try:
                     out[i] = self._classes.label(name)
                 except DataError as error:
-                    raise self._error(i, f"{self._label}: {error}") from None
+                    raise self._wrong(i, f"{self._label}: {error}") from None
         return out
 
     def _floats(self, records: list[Mapping[str, Any]], key: str, missing: float) -> NDArray[np.float32]:
@@ -188,7 +180,7 @@ class RecordReader:
             if value is None:
                 continue
             if not isinstance(value, Real):
-                raise self._error(i, f"{key}: got {value!r}, wanted a number")
+                raise self._wrong(i, f"{key}: got {value!r}, wanted a number")
             out[i] = as_float(value)
         return as_float32(out)
 
@@ -199,12 +191,12 @@ class RecordReader:
         for i, record in enumerate(records):
             given = record.get(self._label) or {}
             if not isinstance(given, Mapping):
-                raise self._error(i, f"{self._label}: got {given!r}, wanted costs by class such as {{1: 0.0, 2: 1.5}}")
+                raise self._wrong(i, f"{self._label}: got {given!r}, wanted costs by class such as {{1: 0.0, 2: 1.5}}")
             for name, cost in given.items():
                 label = int(name) if isinstance(name, str) and name.isdecimal() and len(name) < 10 else name
                 if not _is_class(label) or not (cost is None or is_number(cost)):
                     got = f"{self._label}: got {name!r:.60}: {cost!r:.60}"
-                    raise self._error(i, f"{got}, wanted a class, an integer from 0 to {HIGHEST_CLASS}, and its cost")
+                    raise self._wrong(i, f"{got}, wanted a class, an integer from 0 to {HIGHEST_CLASS}, and its cost")
                 classes.append(int(label))
                 costs.append(float(UNLABELED) if cost is None else float(cost))
             start = cost_ptr[i]
@@ -233,7 +225,7 @@ class RecordReader:
                 good = good and (policy is None or _is_class(policy))
                 if not good or not (alone or 0 < np.float32(values[2]) <= 1):
                     wanted = "{'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0"
-                    raise self._error(i, f"{self._label}: got {given!r:.90}, wanted a choice such as {wanted}")
+                    raise self._wrong(i, f"{self._label}: got {given!r:.90}, wanted a choice such as {wanted}")
                 found += [(policy, float(UNLABELED), 0.0)] if policy is not None else []
                 found += [tuple(values)] if not alone else []
             cost_ptr[i + 1] = len(found)
@@ -245,8 +237,8 @@ class RecordReader:
             "probabilities": np.array(probabilities, np.float32),
         }
 
-    def _error(self, i: int, text: str) -> DataError:
-        return DataError(at(self._source, self._row + i, None, text))
+    def _wrong(self, i: int, text: str) -> Problem:
+        return Problem(text, self._row + i)
 
 
 def _is_class(value: Any) -> bool:

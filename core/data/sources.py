@@ -11,7 +11,7 @@ from hutch.core.data.decisions import DecisionReader
 from hutch.core.data.matrix import is_matrix, matrix_batches
 from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, warn
+from hutch.core.errors import DataError, reading, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 
 ACCEPTED = (
@@ -144,6 +144,8 @@ def record_batches(
     Raises:
         DataError: a record or a value that cannot be used.
     """
-    reader, left = reader_of(options)(options, columns, source), iter(records)
+    reader, left = reader_of(options)(options, columns), iter(records)
     while piece := list(islice(left, _RECORDS)):
-        yield reader.batch(piece)
+        with reading(source):
+            batch = reader.batch(piece)
+        yield batch

@@ -14,7 +14,7 @@ from hutch.core.data.assemble import assemble
 from hutch.core.data.cells import refuse_nul
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at, reading, shortened
+from hutch.core.errors import Problem, reading, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
@@ -129,30 +129,30 @@ def read_svmlight(
         data = bytes(chunk.data)
         with reading(chunk.source):
             refuse_nul(data, before + 1)
-        text = np.frombuffer(data.rstrip(b"\n") + b"\n" + bytes(PADDING), np.uint8)
-        most, rows = int(np.count_nonzero(text == _COLON)), int(np.count_nonzero(text == _LINE_FEED))
-        row_ptr, labels, group = np.zeros(rows + 1, np.int64), np.zeros(rows, np.float32), np.zeros(rows, np.int64)
-        indices, values, lines = np.zeros(most, np.uint32), np.zeros(most, np.float32), np.zeros(rows, np.int64)
-        out = (row_ptr, indices, values, labels, group, lines)
-        rows, features, line, bad, start, stop = _parse(text, seed, options.hash == "all", mask, groups, out)
-        if bad:
-            column = start - text[:start].tobytes().rfind(b"\n")
-            got = shortened(text[start:stop].tobytes().decode(errors="replace"))
-            raise DataError(at(chunk.source, before + line, column, f"got {got!r}, wanted {_WANTED[bad]}"))
-        if rows:
-            yield assemble(
+            text = np.frombuffer(data.rstrip(b"\n") + b"\n" + bytes(PADDING), np.uint8)
+            most, rows = int(np.count_nonzero(text == _COLON)), int(np.count_nonzero(text == _LINE_FEED))
+            row_ptr, labels, group = np.zeros(rows + 1, np.int64), np.zeros(rows, np.float32), np.zeros(rows, np.int64)
+            indices, values, lines = np.zeros(most, np.uint32), np.zeros(most, np.float32), np.zeros(rows, np.int64)
+            out = (row_ptr, indices, values, labels, group, lines)
+            rows, features, line, bad, start, stop = _parse(text, seed, options.hash == "all", mask, groups, out)
+            if bad:
+                column = start - text[:start].tobytes().rfind(b"\n")
+                got = shortened(text[start:stop].tobytes().decode(errors="replace"))
+                raise Problem(f"got {got!r}, wanted {_WANTED[bad]}", before + line, column)
+            batch = assemble(
                 row_ptr[: rows + 1],
                 indices[:features],
                 values[:features],
                 np.zeros(features, np.int32),
                 ids,
                 options,
-                chunk.source,
                 before + lines[:rows],
                 lambda i: "a feature",
                 labels=labels[:rows],
                 group=group[:rows],
             )
+        if rows:
+            yield batch
         before += data.count(b"\n")
 
 

@@ -296,9 +296,9 @@ class Raters:
 
     def loading(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Make room for a model's arrays."""
-        self._log = np.zeros(len(arrays.get("log", ())), np.int64)
+        self._log = np.zeros(len(arrays["log"]), np.int64)
         self.record["log_used"] = len(self._log)
-        sizes = (len(arrays.get(name, ())) for name in ("raters", "items", "members"))
+        sizes = (len(arrays[name]) for name in ("raters", "items", "members"))
         self._arrays = self._empty(*sizes)
 
     def loaded(self) -> None:

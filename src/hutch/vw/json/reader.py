@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch
 from hutch.core.data.chunks import Chunk, Chunks
+from hutch.core.errors import reading
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -66,7 +67,9 @@ class JsonReader:
             if self._compiled and not self.watchers:
                 number = self._read_chunk(chunk, number, parser)
                 if self._store.count("rows"):
-                    yield self._store.batch(self.names.ids, parser.source_name)
+                    with reading(parser.source_name):
+                        batch = self._store.batch(self.names.ids)
+                    yield batch
                 continue
             rows = Rows()
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
@@ -118,7 +121,8 @@ class JsonReader:
             parser.problems.note(problem, strict=False)
 
     def _batch(self, rows: Rows, parser: TextParser) -> Batch:
-        return rows.batch(self.names.ids, self._options, parser.source_name)
+        with reading(parser.source_name):
+            return rows.batch(self.names.ids, self._options)
 
     def _read(self, line: bytes, rows: Rows) -> list[Path]:
         """Read a line into the rows, nothing of one that is wrong; returns where actions without features are."""

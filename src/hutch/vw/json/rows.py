@@ -77,7 +77,7 @@ class Rows:
         self.tags.append(example.tag)
         self.groups.append(group)
 
-    def batch(self, ids: list[int], options: ParserOptions, source: str) -> Batch:
+    def batch(self, ids: list[int], options: ParserOptions) -> Batch:
         """All examples."""
         choices = [one for label in self.labels for one in label.choices]
         columns: dict[str, NDArray[Any]] = {
@@ -101,7 +101,6 @@ class Rows:
             np.array(self.numbers, np.int32),
             ids,
             options,
-            source,
             1,
             str,
             **columns,
@@ -182,7 +181,7 @@ class Store:
         columns["numbers"][features:stop] = rows.numbers
         self.record.set(features=stop, rows=row + count, choices=choices + len(chosen), tagged=tagged + len(tags))
 
-    def batch(self, ids: list[int], source: str) -> Batch:
+    def batch(self, ids: list[int]) -> Batch:
         """The rows of the chunk."""
         columns, n, choices = self.record.targets, self.count("rows"), self.count("choices")
         features, single = self.count("features"), self.count("single") > 0
@@ -203,7 +202,6 @@ class Store:
             columns["numbers"][:features],
             ids,
             self._options,
-            source,
             1,
             str,
             labels=columns["labels"][:n].copy(),
