@@ -19,7 +19,7 @@ _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/cost_ranges.py",
     "reductions/bandits/contextual_bandit.py",
 )
-_LOG = "src/hutch/durable/log.py"
+_LOG, _COMMIT, _LOCK = (f"src/hutch/durable/{name}.py" for name in ("log", "commit", "lock"))
 
 _T = "tests/core/text/test_"
 _PARSER = [f"{_T}{name}.py" for name in ("parser", "parser_reference", "actions", "hashing", "eight")]
@@ -32,7 +32,7 @@ TESTS: dict[str, list[str]] = {
     "parser": _PARSER,
     "serve log": [
         "tests/durable/test_log.py",
-        *(f"tests/serve/test_{name}.py" for name in ("http", "decisions", "labels")),
+        *(f"tests/serve/test_{name}.py" for name in ("http", "decisions", "labels", "service")),
     ],
     _BANDIT: [
         "tests/reductions/bandits/test_layers.py::test_learns_as_by_hand",
@@ -54,37 +54,37 @@ TESTS: dict[str, list[str]] = {
 """The tests that are to notice a fault in an area, or in a file where these are others."""
 
 FAULTS: tuple[Fault, ...] = (
-    Fault("serve log", "of several that wait only the first is written", _LOG,
-          "return [self._do(connection, work) for work in group]",
-          "return [self._do(connection, group[0]) for work in group]"),
-    Fault("serve log", "a refused entry keeps half of what it wrote", _LOG,
+    Fault("serve log", "of several that wait only the first is written", _COMMIT,
+          "outcomes = [self._do(connection, work) for work in group]",
+          "outcomes = [self._do(connection, group[0]) for work in group]"),
+    Fault("serve log", "a refused entry keeps half of what it wrote", _COMMIT,
           'connection.execute("ROLLBACK TO work")\n', "pass\n"),
     Fault("serve log", "an id with another body is taken for the same", _LOG, "if before[0] != entry.digest:",
           "if False:"),
     Fault("serve log", "ids are shared by all models", _LOG, "WHERE model = ? AND id = ?\", key",
-          "WHERE model >= ? AND id = ?\", [\"\", entry.id]"),
+          "WHERE model >= ? AND id = ?\", [0, entry.id]"),
     Fault("serve log", "an entry that was sent again is written again", _LOG,
           "return Logged(before[1], repeated=True)", "pass"),
     Fault("serve log", "ids are not kept", _LOG,
           'connection.execute("INSERT INTO serve_ids (model, id, digest, number, time) VALUES (?, ?, ?, ?, ?)", row)',
           "pass"),
-    Fault("serve log", "a saved model's last entry stays", _LOG, "AND number <= ?\", [model, through]",
-          "AND number < ?\", [model, through]"),
+    Fault("serve log", "a saved model's last entry stays", _LOG, "AND number <= ?\", [model, cut]",
+          "AND number < ?\", [model, cut]"),
     Fault("serve log", "a save drops the entries of every model", _LOG,
-          'DELETE FROM serve_log WHERE model = ? AND number <= ?", [model, through]',
-          'DELETE FROM serve_log WHERE number <= ?", [through]'),
+          'DELETE FROM serve_log WHERE model = ? AND number <= ?", [model, cut]',
+          'DELETE FROM serve_log WHERE number <= ?", [cut]'),
     Fault("serve log", "a model learns the first entry twice", _LOG, "WHERE model = ? AND number > ? ORDER",
           "WHERE model = ? AND number >= ? ORDER"),
     Fault("serve log", "entries of other models are learned, too", _LOG, "WHERE model = ? AND number > ? ORDER",
-          "WHERE model >= substr(?, 1, 0) AND number > ? ORDER"),
+          "WHERE model >= min(?, 0) AND number > ? ORDER"),
     Fault("serve log", "entries are read in the wrong order", _LOG, "ORDER BY number LIMIT 256",
           "ORDER BY number DESC LIMIT 256"),
-    Fault("serve log", "a second server may use the log", _LOG, "fcntl.LOCK_EX | fcntl.LOCK_NB",
+    Fault("serve log", "a second server may use the log", _LOCK, "fcntl.LOCK_EX | fcntl.LOCK_NB",
           "fcntl.LOCK_SH | fcntl.LOCK_NB"),
-    Fault("serve log", "what waits is dropped at the end", _LOG, "            self._thread.join()\n", ""),
-    Fault("serve log", "ids are forgotten at once", _LOG, "time.time() - self._remember)", "time.time() + 1)"),
-    Fault("serve log", "a new model begins with entries of before", _LOG, "        through = self.last()\n",
-          "        through = 0\n"),
+    Fault("serve log", "what waits is dropped at the end", _COMMIT, "            self._thread.join()\n", ""),
+    Fault("serve log", "ids are forgotten at once", _LOG, "self.now() - self._remember,", "self.now() + 1,"),
+    Fault("serve log", "a new model begins with entries of before", _LOG,
+          "secrets.token_hex(8), self.last()", "secrets.token_hex(8), 0"),
     Fault("nat_oem", "an exact step forgets the old mean's share", _NATURAL, "1.0 - np.sqrt(old / total)", "0.0"),
     Fault("nat_oem", "the mean moves by the whole shift", _NATURAL, "mean[t] += new / total * shift",
           "mean[t] += shift"),

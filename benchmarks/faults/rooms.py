@@ -34,10 +34,9 @@ _FISHER, _KERNEL, _MISSING = (
 )
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
-_LOG, _CHOICES, _SCHEMA, _LIMITS = (
+_LOG, _CHOICES, _LIMITS = (
     "src/hutch/durable/log.py",
     "src/hutch/durable/choices.py",
-    "src/hutch/durable/schema.py",
     "core/chain/limits.py",
 )
 _REPLAYED = "reductions/active/layer.py"
@@ -92,7 +91,6 @@ TESTS: dict[str, list[str]] = {
     _MISSING: ["tests/em/ppca/test_model.py", "tests/em/ppca/test_batch.py"],
     _RULES: ["tests/reductions/active/test_rules.py", "tests/active/test_loop.py"],
     _CHOICES: ["tests/serve/test_decisions.py"],
-    _SCHEMA: ["tests/serve/test_decisions.py", "tests/serve/test_http.py"],
 }
 """The tests that are to notice a fault in an area, or in a file where these are others."""
 
@@ -132,8 +130,16 @@ FAULTS: tuple[Fault, ...] = (
     Fault("serve log", "an entry between two pages is left out", _LOG, "after = rows[-1][0]",
           "after = rows[-1][0] + 1"),
     Fault("serve log", "a cost may be told anew", _CHOICES, "if found[0] != reward.cost:", "if False:"),
-    Fault("serve log", "decisions that the log still needs are forgotten", _SCHEMA,
-          "AND (number IS NULL OR number <= ?)", "AND (number IS NULL OR number >= ? - 1E9)"),
+    Fault("serve log", "decisions that the log still needs are forgotten", _LOG,
+          '" AND (number IS NULL OR number <= :cut)"', '""'),
+    Fault("serve log", "a damaged entry is learned", _LOG, "entry if entry and entry.checksum == checksum else None",
+          "entry"),
+    Fault("serve log", "entries that are missing are not noticed", _LOG, "stored == _chained(chain, checksum), stored",
+          "True, stored"),
+    Fault("serve log", "entries that the database has lost are not noticed", _LOG, "acknowledged > last and not",
+          "False and not"),
+    Fault("serve log", "the id of a lesson that was taken back stays known", _LOG,
+          "DELETE FROM serve_ids WHERE model = ? AND number BETWEEN ? AND ?", "SELECT ?, ?, ?"),
     Fault("readers", "skipped annotations of Label Studio are labels", _STUDIO,
           'if annotation.get("was_cancelled"):', "if False:"),
     Fault("readers", "the ground truth of Label Studio is a label", _STUDIO, "        elif truth:\n",
