@@ -146,3 +146,20 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(UsageError, match="no memory for 1048576 tables of 3000 x 3000"):
         PEOPLE.stream([str(k) for k in range(3000)], 1 << 20)
     assert aggregate(from_triples([]), PEOPLE, ONLINE).probability.shape == (0, 0)
+
+
+def test_what_others_say_and_the_class_prior_are_what_they_are():
+    labels = from_triples(crowds.mixed_crowd(120, 3, people=3, seed=4)[0])
+    stream = PEOPLE.stream(labels.classes, 512)
+    run(stream, labels, 1)
+    counts = stream.state.shared["class_counts"]
+    assert stream.class_prior() == pytest.approx((counts + 1) / (counts.sum() + 3))
+    hashed = stream.in_slots(labels)
+    posterior, others = stream.score(hashed)[0], stream.others(hashed)
+    for place, (slot, item) in enumerate(zip(hashed.workers, hashed.label_items, strict=True)):
+        here = hashed.workers[hashed.item_ptr[item] : hashed.item_ptr[item + 1]]
+        factor = stream.factors(np.array([slot]))[0, hashed.labels[place]]
+        if slot < stream.slots:  # a person, whose labels count less beside those of others
+            factor = factor ** (1 / (1 + 0.3 * ((here < stream.slots).sum() - 1)))
+        rest = posterior[item] / factor
+        assert others[place] == pytest.approx(rest / rest.sum())

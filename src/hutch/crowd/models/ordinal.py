@@ -9,6 +9,7 @@ from hutch.core.chain.limits import Limits
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import ordinal_kernels as kernels
+from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state, expect_table
 from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, Sums, grown
 
@@ -112,13 +113,10 @@ class Ordinal(CrowdModel):
         return rows
 
     def probability(self, labels: Labels, fit: Fit) -> Array:
-        """The posteriors tempered towards the class prior, since towards equal shares would be towards the middle."""
-        prior, rho = np.maximum(self.class_prior(fit.state), 1e-9), self.parameters.rho
-        exponent = 1 / (1 + rho * np.maximum(np.diff(labels.item_ptr) - 1, 0))[:, None]
-        found = np.maximum(fit.posterior, 1e-12) ** exponent * prior ** (1 - exponent)
-        found = np.where((exponent < 1) & (labels.gold < 0)[:, None], found, fit.posterior)
-        found /= found.sum(axis=1, keepdims=True)
-        return np.asarray((1 - FLOOR) * found + FLOOR * prior) if rho else found
+        """The posteriors tempered; what is spread goes to the class prior: equal shares would draw to the middle."""
+        rho = self.parameters.rho
+        found = calibrate(fit.posterior, np.diff(labels.item_ptr), rho, floor=0.0)
+        return np.asarray((1 - FLOOR) * found + FLOOR * self.class_prior(fit.state)) if rho else found
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one in all, or what was given."""
