@@ -33,7 +33,7 @@ REST_AGREES = 0.1
 """Least mean kappa of all others, without which nobody can tell copies from experts."""
 LEAST_SKILL = 0.3
 """Mean skill of others who can say how skilled a worker is."""
-MOST_PAIRS, MOST_COMPARED = 4_000_000, 200_000
+MOST_PAIRS, MOST_COMPARED = 500_000, 100_000
 """Pairs of labels that are counted; pairs of workers that skills are estimated from."""
 _ROUNDS, _PSEUDO_WEIGHT = 15, 10.0
 

@@ -26,7 +26,7 @@ EXPONENTS = np.exp(np.linspace(np.log(0.01), 0.0, 36))
 DIVISIONS, DIVISIONS_OF_MANY = 6, 2
 """Divisions of the workers into halves; the same where labels are many."""
 MANY = 100_000
-"""Labels of which, if there are more, only those of every n-th item are looked at: half as many."""
+"""Labels of which, if there are more, only those of every n-th item are looked at: a quarter as many."""
 LEAST_HALVES = 0.2
 """e_h below which nobody can tell what is true."""
 FEW_WORKERS, OF_FEW = 3, 0.3
@@ -65,7 +65,7 @@ class Trust:
 
 def some_of(labels: Labels) -> Labels:
     """All labels, or those of every n-th item if there are more than `MANY`."""
-    step = -(-2 * len(labels) // MANY)
+    step = -(-4 * len(labels) // MANY)
     return labels.chosen(labels.label_items % step == 0) if len(labels) > MANY else labels
 
 
