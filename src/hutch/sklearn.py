@@ -5,7 +5,9 @@ categories, missing values, text and dates as they are. Needs the extra `sklearn
 module.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, Self
 
@@ -30,9 +32,9 @@ except ModuleNotFoundError as error:
 from hutch.chain import Chain
 from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import ConfigError, DataError, warn
+from hutch.core.errors import ConfigError, DataError, HutchError, warn
+from hutch.core.parameters import parameters_of
 from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
-from hutch.estimator_layers import Layers, has_scores, regression_layers, tuned, with_classes
 from hutch.frames import (
     as_table,
     check_columns,
@@ -44,6 +46,9 @@ from hutch.frames import (
     single_features,
     without_column,
 )
+from hutch.plugins.manager import installed
+
+Layers = Sequence[Mapping[str, Any] | str]
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -57,6 +62,43 @@ EXPECTED_FAILURES = {
 
 _ROWS, _LEAST_PASSES, _MOST_PASSES = 100_000, 10, 100
 _UNBOUNDED = 1e9  # in deviations of y
+
+
+def _with_classes(layers: Layers, classes: int) -> list[Any]:
+    """The layers, with the number of classes where a layer needs it and lacks it."""
+    reductions = installed().registry.reductions
+    found: list[Any] = []
+    for layer in layers:
+        name, given = (layer, None) if isinstance(layer, str) else next(iter(layer.items()))
+        known = [each.name for each in parameters_of(reductions[name].Parameters)] if name in reductions else []
+        given = dict(given or {})
+        if "classes" in known and "classes" not in given:
+            given["classes"] = classes
+        found.append({name: given})
+    return found
+
+
+@lru_cache(maxsize=64)
+def _layers_have_scores(layers: str) -> bool:
+    """Whether chains of these layers, given as JSON, have scores, so that methods are there before `fit`."""
+    try:
+        chain = Chain.from_config({"weights": {"bits": 22}, "chain": _with_classes(json.loads(layers), 3)})
+    except HutchError:
+        return True  # `fit` says what is wrong
+    return chain.takes == Labels.SIMPLE or chain.score_count > 0
+
+
+def _has_scores(estimator: Any) -> bool:
+    """Whether chains of an estimator's layers have scores; says so in an AttributeError if they have none."""
+    if estimator.layers is None:
+        return True
+    try:
+        layers = json.dumps(list(estimator.layers))
+    except TypeError:
+        return True  # `fit` says what is wrong
+    if not _layers_have_scores(layers):
+        raise AttributeError("the layer on top has no scores")
+    return True
 
 
 class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
@@ -78,16 +120,16 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _build(self, layers: Layers) -> Chain:
+        """A chain of the layers; its base learner has the parameters that are set on the estimator."""
         self._seed = self.random_state
         if not isinstance(self._seed, Integral):  # None, or a generator that draws one
             self._seed = int(check_random_state(self._seed).randint(1 << 31))
-        config = {"weights": {"bits": self.bits}, "seed": int(self._seed), "chain": tuned(layers, self._tuning())}
-        return Chain.from_config(config)
-
-    def _tuning(self) -> dict[str, Any]:
-        """The base learner's parameters that are set on the estimator."""
         names = ("loss", "learning_rate", "l2", "interactions")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        if tuning := {name: value for name in names if (value := getattr(self, name)) is not None}:
+            *above, base = layers
+            name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
+            layers = [*above, {name: {**(given or {}), **tuning}}]
+        return Chain.from_config({"weights": {"bits": self.bits}, "seed": int(self._seed), "chain": list(layers)})
 
     def _examples(self, X: Any, reset: bool) -> Any:
         """X, checked, as a matrix or, if the estimator was fitted to a frame, as an Arrow table."""
@@ -296,7 +338,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
         self.classes_ = classes
         if self.layers is not None:
-            layers = with_classes(self.layers, len(classes))
+            layers = _with_classes(self.layers, len(classes))
         else:
             layers = [{"linear": {"loss": "logistic"}}]
             if len(classes) > 2:
@@ -341,7 +383,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
             return self.classes_[(found > 0).astype(int)]  # type: ignore[no-any-return]
         return self.classes_[np.clip(found.astype(int) - 1, 0, len(self.classes_) - 1)]  # type: ignore[no-any-return]
 
-    @available_if(has_scores)
+    @available_if(_has_scores)
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores, shape (rows,) for two classes under a binary chain, else (rows, classes)."""
         check_is_fitted(self)
@@ -350,7 +392,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         scores: NDArray[np.float64] = self._raw(self._examples(X, reset=False))
         return scores
 
-    @available_if(has_scores)
+    @available_if(_has_scores)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logistic function of the scores, over several classes divided by their sum, shape (rows, classes).
 
@@ -447,8 +489,9 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         return self._go_on(X, y, sample_weight, None)
 
     def _start(self, y: NDArray[Any]) -> Self:
-        layers: Layers = self.layers or regression_layers(self.loss)
-        chain = self._build(layers)
+        loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
+        link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of the labels
+        chain = self._build(self.layers or [*link, "linear"])
         if chain.takes != Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes labels {chain.takes.value!r}, wanted 'simple'")
         loss = getattr(getattr(chain.layers[-1].parameters, "loss", None), "name", None)

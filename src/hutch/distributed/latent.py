@@ -152,7 +152,7 @@ def _merged_sketches(
     fresh = engine.put(learner)
     learned = [engine.submit(_sketched, fresh, *refs)[0] for refs in parts]
     sketch, _ = engine.get(sum_of(engine, learned, _merge))
-    learner.restore(sketch.state("sketch") | {"samples": np.array(samples)})
+    learner.restore(pack(sketch, "sketch") | {"samples": np.array(samples)})
     return learner
 
 

@@ -103,15 +103,6 @@ class Sketch:
         self.loadings[: len(axes)] = length[:, None] * axes
         self.loadings[len(axes) :] = 0.0
 
-    def state(self, prefix: str) -> State:
-        """A copy of all numbers, named `prefix.field`."""
-        return pack(self, prefix)
-
-    @classmethod
-    def restored(cls, state: State, prefix: str) -> Self:
-        """Undo `state`."""
-        return unpack(cls, state, prefix)
-
 
 def merged(past: Sketch, current: Sketch, past_weight: float, current_weight: float) -> Sketch:
     """The model of both sketches' moments: argmin of the weighted divergences KL(past ‖ θ) + KL(current ‖ θ).
@@ -200,8 +191,8 @@ class NaturalPPCA(Learner[PPCAParameters]):
         return log_likelihood(checked_rows(batch, self.sketch.mean.size, missing=True), self.parameters)
 
     def state(self) -> State:
-        return self.sketch.state("sketch") | {"samples": np.array(self._samples)}
+        return pack(self.sketch, "sketch") | {"samples": np.array(self._samples)}
 
     def restore(self, state: State) -> None:
-        self.sketch = Sketch.restored(state, "sketch")
+        self.sketch = unpack(Sketch, state, "sketch")
         self._samples = int(state["samples"])

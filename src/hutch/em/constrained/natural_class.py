@@ -6,7 +6,7 @@ import numpy as np
 
 from hutch.core.errors import ConfigError
 from hutch.core.threads import one_thread
-from hutch.em.base.learner import Learner, State
+from hutch.em.base.learner import Learner, State, pack, unpack
 from hutch.em.base.model import Array
 from hutch.em.constrained.natural import Sketch, merged
 from hutch.em.constrained.natural_kernel import absorb_rows, workspace_size
@@ -115,9 +115,9 @@ class ClassPPCA(Learner[PPCAParameters]):
         sketches = {"start": self._start, "past": self._past, "current": self._current}
         out: State = {"counts": self._counts.copy()}
         for name, sketch in sketches.items():
-            out |= sketch.state(name)
+            out |= pack(sketch, name)
         return out
 
     def restore(self, state: State) -> None:
         self._counts = state["counts"].copy()
-        self._start, self._past, self._current = (Sketch.restored(state, n) for n in ("start", "past", "current"))
+        self._start, self._past, self._current = (unpack(Sketch, state, n) for n in ("start", "past", "current"))
