@@ -463,15 +463,16 @@ class Log:
         with self.store.transaction() as connection:
             yield connection
             last = _last_number(connection)
-        if last != self._noted:
-            with suppress(OSError):  # a disk that is full has what is acknowledged all the same
-                os.pwrite(self._last, f"{last:020d} {zlib.crc32(b'%d' % last):08x}\n".encode(), 0)
+        if last > self._noted:
             self._noted = last
+            with suppress(OSError):  # a disk that is full has what is acknowledged all the same
+                os.lseek(self._last, 0, os.SEEK_SET)
+                os.write(self._last, f"{last:020d} {zlib.crc32(b'%d' % last):08x}\n".encode())
 
     def _acknowledged(self) -> int:
         """The last entry that was acknowledged, by the file beside the store; 0 if it does not say."""
         with suppress(OSError, ValueError):
-            number, checksum = os.pread(self._last, 100, 0).split()
+            number, checksum = os.read(self._last, 100).split()
             if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):
                 return int(number)
         return 0
