@@ -13,7 +13,7 @@ The exponent of an item is e_h min(e_l, 1 / (1 + rho (n - 1))).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,15 @@ class Trust:
 def some_of(labels: Labels) -> Labels:
     """All labels, or those of every n-th item if there are more than `MANY`."""
     step = -(-4 * len(labels) // MANY)
-    return labels.chosen(labels.label_items % step == 0) if len(labels) > MANY else labels
+    if len(labels) <= MANY:
+        return labels
+    ratings = np.diff(labels.item_ptr)[::step]
+    return replace(
+        labels.chosen(labels.label_items % step == 0),
+        item_ptr=np.concatenate([[0], np.cumsum(ratings)]),
+        item_names=labels.item_names[::step],
+        gold=labels.gold[::step],
+    )
 
 
 def exponent_of_halves(
