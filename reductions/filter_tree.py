@@ -359,6 +359,7 @@ class FilterTree(Detecting):
     takes: ClassVar[Labels | None] = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    kernels = Kernels(learn, predict, importance_to)
 
     def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -391,12 +392,16 @@ class FilterTree(Detecting):
         """A tree of problems has no score per class."""
         return replace(super().answers, score_count=0)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        if self.takes is Labels.COST_SENSITIVE:
-            return Kernels(learn_costs, predict_costs, importance_to)
-        return Kernels(learn, predict, importance_to)
+
+class CostSensitiveFilterTree(FilterTree):
+    """A filter tree for labels that give each class a cost.
+
+    A match teaches that the cheaper of its two players wins, with the difference of their costs as its weight.
+    """
+
+    name: ClassVar[str] = "cost_sensitive_filter_tree"
+    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
+    kernels = Kernels(learn_costs, predict_costs, importance_to)
 
 
-hutch_register_reductions = registering(FilterTree)
+hutch_register_reductions = registering(FilterTree, CostSensitiveFilterTree)

@@ -234,6 +234,7 @@ class ScoringFilterTree(FilterTree):
     """Multiclass by one score per class, trained in a tournament."""
 
     name: ClassVar[str] = "scoring_filter_tree"
+    kernels = Kernels(learn, predict, importance_to)
 
     @classmethod
     def width(cls, parameters: FilterTreeParameters) -> int:
@@ -245,12 +246,16 @@ class ScoringFilterTree(FilterTree):
         """One score per class."""
         return replace(super().answers, score_count=self.parameters.classes)
 
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
-        if self.takes is Labels.COST_SENSITIVE:
-            return Kernels(learn_costs, predict_costs, importance_to)
-        return Kernels(learn, predict, importance_to)
+
+class CostSensitiveScoringFilterTree(ScoringFilterTree):
+    """A scoring filter tree for labels that give each class a cost.
+
+    A match teaches that the cheaper of its two players wins, with the difference of their costs as its weight.
+    """
+
+    name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"
+    takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
+    kernels = Kernels(learn_costs, predict_costs, importance_to)
 
 
-hutch_register_reductions = registering(ScoringFilterTree)
+hutch_register_reductions = registering(ScoringFilterTree, CostSensitiveScoringFilterTree)

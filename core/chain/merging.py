@@ -109,12 +109,10 @@ def learned_from(chain: ChainEngine, before: Arrays) -> Sums:
     live, arrays = chain.arrays(), {}
     for name, prefix, kind in kinds_of(chain):
         value, word = np.asarray(live[name]), kind.partition(":")[0]
-        if word in ("least", "greatest", "keep"):
-            arrays[name] = value.copy()
-        elif word == "add":
-            arrays[name] = value.copy()  # and not what it grew by, so that the sum over one chain has its bits
-        else:
+        if word in ("mean", "squares"):
             arrays[name] = _moment(live, before, name, prefix, kind)
+        else:  # a sum, too, and not what it grew by, so that the sum over one chain has its bits
+            arrays[name] = value.copy()
     return {
         "rows": changed,
         "values": now[changed],

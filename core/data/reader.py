@@ -20,32 +20,20 @@ def read_with(reader: Callable[..., Any], source: str, *how: Any) -> Iterator[Ba
         HutchError: the file cannot be read.
     """
     name = f"{getattr(reader, '__module__', '?')}.{getattr(reader, '__qualname__', reader)}"
-    ours = name.startswith("hutch.")
     try:
         found = reader(source, *how)
-        batches = iter(found) if not isinstance(found, Batch | str | bytes) else None
+        if isinstance(found, Batch | str | bytes):
+            raise _broken(name, source, f"gave {type(found).__name__}")
+        for batch in found:
+            if not isinstance(batch, Batch):
+                raise _broken(name, source, f"gave {type(batch).__name__} among its batches")
+            yield batch
     except HutchError:
         raise
     except Exception as error:
-        if ours:
+        if name.startswith("hutch."):
             raise
         raise _broken(name, source, f"raised {type(error).__name__}: {error}") from error
-    if batches is None:
-        raise _broken(name, source, f"gave {type(found).__name__}")
-    while True:
-        try:
-            batch = next(batches)
-        except StopIteration:
-            return
-        except HutchError:
-            raise
-        except Exception as error:
-            if ours:
-                raise
-            raise _broken(name, source, f"raised {type(error).__name__}: {error}") from error
-        if not isinstance(batch, Batch):
-            raise _broken(name, source, f"gave {type(batch).__name__} among its batches")
-        yield batch
 
 
 def _broken(name: str, source: str, what: str) -> PluginError:

@@ -11,11 +11,9 @@ from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
-from hutch.reductions.cost_sensitive_filter_tree import CostSensitiveFilterTree
-from hutch.reductions.cost_sensitive_scoring_filter_tree import CostSensitiveScoringFilterTree
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
-from hutch.reductions.filter_tree import FilterTree, FilterTreeParameters, matches
-from hutch.reductions.scoring_filter_tree import ScoringFilterTree
+from hutch.reductions.filter_tree import CostSensitiveFilterTree, FilterTree, FilterTreeParameters, matches
+from hutch.reductions.scoring_filter_tree import CostSensitiveScoringFilterTree, ScoringFilterTree
 
 TREES = ("filter_tree", "scoring_filter_tree")
 

@@ -11,7 +11,8 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.output import Lines, number_lines, predictions_of
+from hutch.core.run.decisions import tail
+from hutch.core.run.output import Lines, class_lines, number_lines, predictions_of
 
 _QUERY = b"query?"
 
@@ -69,7 +70,7 @@ def scores_of(chain: Chain, names: Sequence[str]) -> Lines:
             words = (
                 f"{class_name(k + smallest, names)}:{score:g}" for k, score in enumerate(outputs.scores[i].tolist())
             )
-            found.append(" ".join(words).encode() + _tail(batch, i))
+            found.append(" ".join(words).encode() + tail(batch, i))
         return b"".join(found)
 
     return lines
@@ -90,7 +91,7 @@ def raw_scores_of(chain: Chain) -> Lines:
             scores = outputs.scores[i].tolist()
             scores = scores if smallest else [scores[-1], *scores[:-1]]
             words = "".join(f" {k + smallest}:{score:g}" for k, score in enumerate(scores))
-            found.append(words.encode() + _tail(batch, i))
+            found.append(words.encode() + tail(batch, i))
         return b"".join(found)
 
     return lines
@@ -107,18 +108,8 @@ def costs_of(chain: Chain) -> Lines:
             width = outputs.scores.shape[1]
             known = [c for c in classes if 0 <= c - smallest < width]
             words = (f"{c}:{outputs.scores[i, c - smallest]:g}" for c in known)
-            found.append(" ".join(words).encode() + _tail(batch, i))
+            found.append(" ".join(words).encode() + tail(batch, i))
         return b"".join(found)
-
-    return lines
-
-
-def names_of(names: Sequence[str]) -> Lines:
-    """`--named_labels`: the name of the class."""
-
-    def lines(batch: Batch, outputs: Outputs) -> bytes:
-        found = (class_name(int(prediction), names) for prediction in outputs.predictions)
-        return b"".join(name.encode() + _tail(batch, i) for i, name in enumerate(found))
 
     return lines
 
@@ -162,14 +153,9 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     if given.scores or given.probabilities:
         return scores_of(chain, labels)
     if labels:
-        return names_of(labels)
+        return class_lines(labels)
     if given.direct:
         return number_lines(direct_answers)
     if active is not None and not active.simulation:
         return requests
     return number_lines(predictions_of)
-
-
-def _tail(batch: Batch, i: int) -> bytes:
-    tag = batch.tag(i)
-    return (b" " + tag if tag else b"") + b"\n"

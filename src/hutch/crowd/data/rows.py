@@ -95,13 +95,12 @@ def first_line(data: bytes, roles: int) -> FirstLine | None:
     return FirstLine(fields, separator, line, first.start(), rows, line + data.count(b"\n", first.start(), rows))
 
 
-def read_table(data: bytes, roles: Sequence[str], optional: str = "") -> tuple[NDArray[np.int32], list[Sequence[str]]]:
+def read_table(data: bytes, roles: Sequence[str]) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
     """Code the wanted columns of a separated text.
 
     Args:
         data: the text, UTF-8.
         roles: the columns wanted, in the order in which they stand when no header names them.
-        optional: the role that may be empty.
 
     Returns:
         codes (rows, roles) and the distinct names of each role.
@@ -116,7 +115,7 @@ def read_table(data: bytes, roles: Sequence[str], optional: str = "") -> tuple[N
     start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
     header = tuple(first.fields[place] for place in columns.tolist()) if is_header else ()
     layout = Layout(first.separator, columns, len(first.fields), header)
-    rows = read_rows(data, start, line, layout, roles, {optional})
+    rows = read_rows(data, start, line, layout, roles)
     return rows.codes, rows.names
 
 

@@ -1,12 +1,13 @@
 """Amazon Mechanical Turk: the CSV of a batch's results, with `HITId`, `WorkerId` and `Answer.` columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from hutch.core.errors import DataError, Problem
 from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import REJECTED, Columns
-from hutch.crowd.exports.sheet import Sheet, as_it_is
+from hutch.crowd.exports.sheet import Sheet
 
 _STATUS, _ANSWERS = "AssignmentStatus", "Answer.taskAnswers"
 
@@ -16,13 +17,11 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     if not {"HITId", "WorkerId"} <= set(fields):
         return None
     answers = [name for name in fields if name.startswith("Answer.")]
-    label, value_of = columns.label[0] if columns.label else "", as_it_is
+    label = columns.label[0] if columns.label else ""
+    value_of: Callable[[str], Any] = str
     if _ANSWERS in fields and label not in fields:
         question, label = label, _ANSWERS
-
-        def value_of(text: str) -> Any:
-            return _answer(text, question)
-
+        value_of = partial(_answer, question=question)
     elif not label:
         label = _one(answers)
     names = {"worker": columns.worker or "WorkerId", "task": columns.task or "HITId", "label": label}

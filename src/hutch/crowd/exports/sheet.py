@@ -8,11 +8,6 @@ from hutch.core.errors import Problem, did_you_mean
 from hutch.crowd.exports.found import Columns
 
 
-def as_it_is(text: str) -> Any:
-    """The value of a cell that holds nothing but the label."""
-    return text
-
-
 @dataclass(frozen=True)
 class Sheet:
     """Which columns are read.
@@ -29,7 +24,7 @@ class Sheet:
     tool: str
     fields: tuple[str, ...]
     places: Mapping[str, int]
-    value_of: Callable[[str], Any] = as_it_is
+    value_of: Callable[[str], Any] = str
     left_out: Mapping[str, str] | None = None
     workers: tuple[int, ...] = ()
 
@@ -39,7 +34,7 @@ class Sheet:
         tool: str,
         fields: Sequence[str],
         names: Mapping[str, str],
-        value_of: Callable[[str], Any] = as_it_is,
+        value_of: Callable[[str], Any] = str,
         left_out: Mapping[str, str] | None = None,
     ) -> "Sheet":
         """A sheet whose columns are given by name.
