@@ -80,13 +80,15 @@ def best_actions(batch: Batch, outputs: Outputs) -> bytes:
 
 def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
     """What a chain's predictions are written as: all actions, or the best where a layer says so."""
-    layers = chain.layers[1:] if chain.takes is Labels.LOGGED_CLASS else chain.layers
-    return best_actions if getattr(layers[0].parameters, "lists", "all") == "best" else decision_lines
+    top = next(layer for layer in chain.layers if layer.takes not in (None, Labels.LOGGED_CLASS))
+    return best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
 
 
 def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> str | None:
     """What the table says of the label of the decision to which a row belongs, classes counted from `first_class`."""
     _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
+    if not len(batch.cost_ptr):
+        return None  # a table without labels
     low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
     known = np.flatnonzero(batch.costs[low:high] != UNLABELED) + low
     if takes is Labels.ACTION_COSTS:

@@ -248,11 +248,19 @@ class Linear(Reduction):
         Args:
             weights: the chain's table.
         """
+        weights[:, 0] = self.regularized(weights[:, 0])
+        self._regularization[:] = 1.0, 0.0
+
+    def regularized(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Weights as predictions see them: with the regularisation that is still pending.
+
+        Args:
+            weights: of the table's first column, any of them.
+        """
         contraction, gravity = map(np.float32, self._regularization)
-        if contraction != 1 or gravity != 0:
-            shrunk = np.maximum(np.abs(weights[:, 0]) - gravity, np.float32(0))
-            weights[:, 0] = np.copysign(shrunk, weights[:, 0]) * contraction
-            self._regularization[:] = 1.0, 0.0
+        if contraction == 1 and gravity == 0:
+            return weights
+        return np.copysign(np.maximum(np.abs(weights) - gravity, np.float32(0)), weights) * contraction
 
     def end_pass(self) -> None:
         """Let the learning rate decay."""

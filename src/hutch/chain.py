@@ -148,9 +148,9 @@ class Chain(OneByOne, Engine):
         **how: Any,
     ) -> InputFiles:
         """Data files as this chain reads them; further arguments are those of `InputFiles`."""
-        readers, parser = self.plugins.registry.readers, replace(self.parser, strict=strict)
+        how = {"readers": self.plugins.registry.readers} | how
         roles: Any = self.config.input.columns if columns is None else columns
-        return InputFiles(sources, parser, readers, on_problem, roles, **how)
+        return InputFiles(sources, replace(self.parser, strict=strict), on_problem=on_problem, columns=roles, **how)
 
     def learn(
         self,

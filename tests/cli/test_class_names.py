@@ -62,3 +62,12 @@ def test_a_table_without_labels_says_how_to_name_their_column(hutch, tmp_path):
     result = hutch("train", "people.csv", "--quiet")
     wanted = "no example had a label: nothing was learned; input.columns.label names the column of the labels\n"
     assert result.code == 0 and result.err == wanted
+
+
+@pytest.mark.parametrize("layers", ["- explore_epsilon\n", "- action_per_class: {classes: 2}\n"])
+def test_a_table_without_labels_is_no_decision_with_costs(layers, hutch, tmp_path):
+    (tmp_path / "people.csv").write_text("churn,city\nyes,Oslo\n")
+    bandit = "- contextual_bandit\n- cost_sensitive_with_features\n- linear\n"
+    (tmp_path / "chain.yaml").write_text(f"chain:\n{layers}{bandit}")
+    result = hutch("train", "people.csv", "-C", "chain.yaml")
+    assert result.code == 0 and "unknown" in result.err and "no example had a label" in result.err

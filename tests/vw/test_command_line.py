@@ -302,3 +302,11 @@ def test_a_model_is_written_as_text_without_data(data):
 
 def test_the_help_fits_80_columns():
     assert max(map(len, help_text().splitlines())) <= 80
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
+def test_data_is_text_whatever_its_ending(data, ending):
+    Path(f"examples{ending}").write_text("\n".join(LINES) + "\n")
+    assert run(["-d", f"examples{ending}", "-p", "found", "--quiet"]) == 0
+    assert run(["-d", "train.vw", "-p", "wanted", "--quiet"]) == 0
+    assert Path("found").read_text() == Path("wanted").read_text() != ""

@@ -7,7 +7,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
-from hutch.core.run.decisions import classes_of, decision_at, decisions_of, lines_of, number_text, tail
+from hutch.core.run.decisions import best_actions, classes_of, decision_at, decisions_of, lines_of, number_text, tail
 from hutch.core.run.output import Lines
 from hutch.core.run.progress import PlainCells
 
@@ -77,14 +77,10 @@ def raw_decision_lines(chain: Chain) -> Lines:
         return lambda batch, outputs: raw_lines(batch, outputs.raw if of_probabilities else outputs.predictions)
     if chain.takes is Labels.LOGGED_ACTION and chain.predicts is Predictions.ACTION_PROBABILITIES:
         return raw_labels
-    if chain.takes is Labels.LOGGED_CLASS and chain.layers[0].name == "action_per_class" and not _is_best(chain):
+    per_class = any(layer.name == "action_per_class" for layer in chain.layers)
+    if per_class and lines_of(chain) is not best_actions:
         return lambda batch, outputs: b"".join(2 * tail(batch, row) for row in range(len(batch)))
     return lambda batch, outputs: b""
-
-
-def _is_best(chain: Chain) -> bool:
-    """Whether only the best class is written."""
-    return getattr(chain.layers[1].parameters, "lists", "all") == "best"
 
 
 def raw_labels(batch: Batch, outputs: Outputs) -> bytes:

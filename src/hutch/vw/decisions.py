@@ -77,8 +77,8 @@ def _actions(options: Namespace) -> list[Any]:
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
-    """What a right and a wrong class cost in a simulation."""
-    sign = -1 if options.flip_loss_sign else 1
+    """What a right and a wrong class cost in a simulation; of labels with costs VW turns no sign."""
+    sign = -1 if options.flip_loss_sign and not options.cbify_cs else 1
     right = 0.0 if options.loss0 is None else options.loss0
     wrong = 1.0 if options.loss1 is None else options.loss1
     return sign * right, sign * wrong

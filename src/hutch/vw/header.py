@@ -111,7 +111,8 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     top = chain.layers[0]
     if top.name in _DECIDES and top.parameters.lists == "best" or top.name == "simulate_bandit_with_features":
         return "MULTICLASS"
-    if top.name == "action_per_class" and chain.layers[1].name == "contextual_bandit":
+    classes = layer_named(chain, "action_per_class")
+    if classes is not None and classes.context.below.name == "contextual_bandit":
         return "MULTICLASS"
     return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 

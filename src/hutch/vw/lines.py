@@ -2,7 +2,7 @@
 `--named_labels`."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -16,6 +16,7 @@ from hutch.core.run.decisions import decisions_of
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
+from hutch.reductions.features.ngrams import gram_masks
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
@@ -106,34 +107,61 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
     if base.name != "linear":
         raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
     if not chain.takes.of_decisions:
-        return [_features(chain, names, batch, _spaces(chain, batch, 0))]
+        return [_features(chain, names, batch, _spaces(chain, names, batch, 0))]
     found = []
     for start, first, stop in decisions_of(batch):
         for row in range(first, stop):
             alone = batch.rows(row, row + 1)
-            spaces = _spaces(chain, batch, row)
+            spaces = _spaces(chain, names, batch, row)
             if first > start:
                 alone = joined(batch.rows(start, first), alone)
-                spaces = _merged(spaces, _spaces(chain, batch, start))
+                shared = _spaces(chain, names, batch, start)
+                spaces = _merged([*spaces, *(space for space in shared if space[0] != CONSTANT_NAMESPACE)])
             found.append(_features(chain, names, alone, spaces))
     return found
 
 
-Space = tuple[int, list[int]]
-"""A namespace's id, and the indices in it."""
+Space = tuple[int, list[str]]
+"""A namespace's id, and the names of the features in it."""
 
 
-def _spaces(chain: Chain, batch: Batch, row: int) -> list[Space]:
+def _spaces(chain: Chain, names: dict[int, str], batch: Batch, row: int) -> list[Space]:
     """The namespaces of a row that the chain sees."""
-    return [(name, indices.tolist()) for name, indices, _ in batch.row(row) if _stays(chain, name)]
+    found = [(name, indices.tolist()) for name, indices, _ in batch.row(row) if _stays(chain, name)]
+    return [(name, [names.get(i, "?") for i in indices]) for name, indices in found]
 
 
-def _merged(own: list[Space], shared: list[Space]) -> list[Space]:
-    """The namespaces of an action, with the features that all actions share."""
-    theirs = {name: indices for name, indices in shared if name != CONSTANT_NAMESPACE}
-    known = {name for name, _ in own}
-    found = [(name, indices + theirs.get(name, [])) for name, indices in own]
-    return found + [(name, indices) for name, indices in theirs.items() if name not in known]
+def _merged(spaces: Iterable[Space]) -> list[Space]:
+    """The namespaces, those of the same id in the place of the first."""
+    found: dict[int, list[str]] = {}
+    for name, texts in spaces:
+        found.setdefault(name, []).extend(texts)
+    return list(found.items())
+
+
+def _rewritten(chain: Chain, spaces: list[Space]) -> list[Space]:
+    """The namespaces as the layers show them to the base learner."""
+    for layer in chain.layers:
+        given: Any = layer.parameters
+        if layer.name == "merge_namespaces":
+            new = {old: namespace_id(name, chain.parser.namespaces) for old, name in given.names.items()}
+            by_id = {namespace_id(old, chain.parser.namespaces): name for old, name in new.items() if old != ":"}
+            by_id = {CONSTANT_NAMESPACE: CONSTANT_NAMESPACE} | by_id
+            spaces = _merged((by_id.get(name, new.get(":", name)), texts) for name, texts in spaces)
+        elif layer.name == "ngrams":
+            listed = _ids(chain, given.namespaces) or {name for name, _ in spaces}
+            masks = gram_masks(given.size, given.skips)
+            spaces = [(name, [*texts, *(_grams(texts, masks) if name in listed - {CONSTANT_NAMESPACE} else ())])
+                      for name, texts in spaces]  # fmt: skip
+    return spaces
+
+
+def _grams(texts: list[str], masks: list[tuple[int, ...]]) -> Iterator[str]:
+    """Names of grams: that of the first feature, then the others without their namespace."""
+    ends = [text.partition("^")[2] or text for text in texts]
+    for first, *others in masks:
+        for i in range(len(texts) - others[-1]):
+            yield "^".join([texts[i + first], *(ends[i + k] for k in others)])
 
 
 def _features(chain: Chain, names: dict[int, str], batch: Batch, spaces: list[Space]) -> list[Named]:
@@ -142,7 +170,8 @@ def _features(chain: Chain, names: dict[int, str], batch: Batch, spaces: list[Sp
     chain.run_batch(batch, learn=False)
     chain.shared[...] = kept
     rows, values, terms = base.gathered()
-    texts = [[names.get(i, "?") for i in indices] for _, indices in spaces]
+    spaces = _rewritten(chain, spaces)
+    texts = [space for _, space in spaces]
     left_out = _ids(chain, base.parameters.ignore_linear)
     found = [name for (i, _), space in zip(spaces, texts, strict=True) if i not in left_out for name in space]
     permutations = base.parameters.permutations

@@ -75,7 +75,7 @@ def model_lines(
     Raises:
         UsageError: another base learner.
     """
-    base = chain.layers[-1]
+    base: Any = chain.layers[-1]
     if base.name != "linear" and base.name not in COLUMNS:
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
     shared = chain.shared[0]
@@ -91,10 +91,13 @@ def model_lines(
     elif not (predict_only or weights_only) and chain.weights.shape[1] > 1:
         width += base.parameters.adaptive + base.parameters.normalized
     number = hexfloat if hexadecimal else "{:g}".format
-    rows = np.flatnonzero(chain.weights[:, :width].any(axis=1) if width > 1 else chain.weights[:, 0]).tolist()
+    weights = chain.weights[:, :width]
+    if predict_only and base.name == "linear":
+        weights = base.regularized(weights)
+    rows = np.flatnonzero(weights.any(axis=1) if width > 1 else weights[:, 0]).tolist()
     for row in rows if names is None else [row for row in rows if row in names]:
         name = f"{names[row]}:" if names is not None else ""
-        yield f"{name}{row}:" + " ".join(number(float(value)) for value in chain.weights[row, :width])
+        yield f"{name}{row}:" + " ".join(number(float(value)) for value in weights[row])
 
 
 def write_model_text(chain: Engine, path: str, kept_options: str, **how: Any) -> None:

@@ -109,7 +109,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     notes = Notes()
     if options.holdout and chain.takes.of_decisions:
         notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
-    how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh}
+    how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh, "readers": {}}
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
@@ -187,7 +187,7 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
         return raw_decision_lines(chain)
     if chain.predicts.value != "class":
         return number_lines(raw_of)
-    if chain.takes is Labels.COST_SENSITIVE and chain.layers[0].name.startswith("simulate_"):
+    if layer_named(chain, "simulate_cost_sensitive_bandit") is not None:
         return raw_costs
     if given.scores or given.probabilities or not chain.score_count:
         return lambda batch, outputs: b""

@@ -5,12 +5,15 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.core.text.hashing import namespace_id
 from hutch.vw.decisions import base_layer, decision_layers
 from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
 
+_CLASSES = ("cb", "cb_explore", "cbify")
+_FEATURES = ("merge_namespaces", "ngrams")
 _MULTICLASS = ("oaa", "ect", "csoaa")
 
 
@@ -40,7 +43,10 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     linear = linear_parameters(options)
     if options.oaa or options.ect or options.csoaa or options.lrq:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
-    layers = [*decision_layers(options), *_layers(options), base_layer(options, linear)]
+    layers = [*_layers(options), base_layer(options, linear)]
+    copies = _any_of(_CLASSES, options) and not options.eval  # of an example with its grams, whose hashes they change
+    place = sum(layer_name(layer) in _FEATURES for layer in layers) if copies else 0
+    layers[place:place] = decision_layers(options)
     full_names = bool(options.experimental_full_name_interactions)
     chain: dict[str, Any] = {
         "chain": layers,
