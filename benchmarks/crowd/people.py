@@ -25,7 +25,7 @@ import numpy as np
 from hutch.crowd.data.labels import Labels, read_gold, read_labels
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
 from hutch.crowd.models.nominal import Nominal
-from hutch.crowd.models.online import run
+from hutch.crowd.models.online import run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import EXCHANGEABLE
@@ -78,7 +78,7 @@ def own_methods() -> dict[str, Callable[[Labels], np.ndarray]]:
         return lambda labels: kind().fit(labels).posterior
 
     def online(kind: type, passes: int) -> Callable[[Labels], np.ndarray]:
-        return lambda labels: run(kind().stream(labels.classes, SLOTS), labels, passes).posterior
+        return lambda labels: run(stream_of(kind(), labels.classes, SLOTS), labels, passes).posterior
 
     methods = {f"hutch {kind.name}": batch(kind) for kind in EXCHANGEABLE}
     for kind in (TwoLevel, Nominal):

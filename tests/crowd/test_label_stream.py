@@ -5,7 +5,7 @@ from hutch.core.errors import DataError
 from hutch.crowd.data.labels import read_labels
 from hutch.crowd.label_stream import label_blocks, run_blocks
 from hutch.crowd.models.nominal import Nominal
-from hutch.crowd.models.online import Table
+from hutch.crowd.models.online import Table, stream_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 
@@ -34,7 +34,7 @@ def test_blocks_hold_whole_tasks_in_order(path, chunk_bytes):
 @pytest.mark.parametrize("model", [TwoLevel(), Nominal()])
 def test_a_stream_learns_what_all_at_once_learns(path, model):
     labels = read_labels(path)
-    whole, pieces = (model.stream(labels.classes, 64) for _ in range(2))
+    whole, pieces = (stream_of(model, labels.classes, 64) for _ in range(2))
     progress = whole.learn(whole.in_slots(labels), True)
     totals = run_blocks(pieces, label_blocks(path, labels.classes, chunk_bytes=300), True, Table(lambda _: None), None)
     assert (totals.tasks, totals.labels) == (labels.items, len(labels))

@@ -13,6 +13,7 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models import online
 from hutch.crowd.models.one_coin import OneCoin
+from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.table import EXCHANGEABLE
 
@@ -70,7 +71,7 @@ def test_a_stream_says_how_many_classes_its_slots_hold(monkeypatch):
     monkeypatch.setattr(online, "available_memory", lambda: 1 << 30)
     names = [str(k) for k in range(3000)]
     with pytest.raises(UsageError, match=r"65536 tables of 3000 x 3000 numbers \(in 1.0 GiB they hold 45 classes\)"):
-        TwoLevel().stream(names, 65536)
+        stream_of(TwoLevel(), names, 65536)
 
 
 def test_available_memory_is_the_least_of_what_is_free_and_what_limits_leave(monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ from hutch.core.threads import one_thread
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.copies import Group, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import ratings, scale_of
 from hutch.crowd.models.trust import LEAST_HALVES
 from hutch.crowd.room import check_room
@@ -185,7 +185,7 @@ def aggregate(
         _check_history(model, options, history)
     if options.method == "online":
         groups, voices = list[Group](), labels
-        stream = model.stream(labels.classes, options.slots, history)
+        stream = stream_of(model, labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
         rows = stream.slots_of(labels.worker_names)
         confusions, factors = stream.confusions(rows), partial(stream.factors, rows)
@@ -263,7 +263,7 @@ def _check_history(model: CrowdModel, options: Options, history: State) -> None:
     few, crew = ([str(k) for k in range(count)] for count in (classes, workers))
     free = type(model)(**values_of(model.parameters) | {"class_prior": None})
     if options.method == "online":
-        fresh = free.stream(few, workers).state
+        fresh = stream_of(free, few, workers).state
         rows = options.slots
     else:
         fresh, rows = free.start(from_triples([], few, crew), None), len(history.worker_names)

@@ -12,7 +12,7 @@ from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.lazy_prior import clock, ghost_after, mean_of
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.nominal import Nominal
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, Table, run
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, Table, run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import SimulatedCrowd, simulate
 
@@ -113,9 +113,9 @@ def size_run(write: Callable[[str], None], items: int = 9859, passes: int = 40, 
     crowd = simulate(items, 500, 5, 5, seed)
     model = Nominal(class_prior=(1,) * 5, learning_rate=1, initial_t=10000, n_items=items)
     warm = simulate(10, 5, 5, 2).labels
-    run(model.stream(warm.classes, DEFAULT_SLOTS), warm, 1)
+    run(stream_of(model, warm.classes, DEFAULT_SLOTS), warm, 1)
     table, means = Table(write), []
-    stream = model.stream(crowd.labels.classes, DEFAULT_SLOTS)
+    stream = stream_of(model, crowd.labels.classes, DEFAULT_SLOTS)
     begin = time.process_time()
 
     def report(labels: Labels, progress: Progress) -> None:
@@ -145,7 +145,7 @@ def slots_curve(
     labels, points = crowd.labels, []
     for slots in sizes:
         found = [
-            accuracy(run(model.stream(labels.classes, slots), labels, 1).posterior, crowd.truth)
+            accuracy(run(stream_of(model, labels.classes, slots), labels, 1).posterior, crowd.truth)
             for model in (TwoLevel(), Nominal())
         ]
         points.append(SlotsPoint(slots, len(labels.worker_names) / slots, *found))
@@ -161,6 +161,6 @@ def model_table(crowd: SimulatedCrowd) -> list[tuple[str, float, float]]:
     for kind in EXCHANGEABLE:
         posteriors[kind.name] = kind().fit(labels).posterior
     for model in (TwoLevel(), Nominal()):
-        stream = model.stream(labels.classes, DEFAULT_SLOTS)
+        stream = stream_of(model, labels.classes, DEFAULT_SLOTS)
         posteriors[f"{model.name} online"] = run(stream, labels, 1).posterior
     return [(name, accuracy(q, crowd.truth), log_loss(q, crowd.truth)) for name, q in posteriors.items()]

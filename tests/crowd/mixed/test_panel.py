@@ -6,6 +6,7 @@ from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.two_level import TwoLevel
 
 
@@ -70,7 +71,7 @@ def test_without_gold_nothing_can_be_said(panel):
     with pytest.raises(UsageError, match="without them gold"):
         Mixed().fit(from_triples(panel[0]))
     with pytest.raises(UsageError, match="wanted a reference"):
-        Mixed().stream(["0", "1"], 16)
+        stream_of(Mixed(), ["0", "1"], 16)
 
 
 def test_others_leave_each_label_out(panel):

@@ -11,7 +11,7 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed import forecast, stream_kernels
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.mixed.stream import CONSTANTS
-from hutch.crowd.models.online import run
+from hutch.crowd.models.online import run, stream_of
 
 _spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
 crowds = importlib.util.module_from_spec(_spec)
@@ -106,7 +106,7 @@ def test_lifts_are_those_of_batch(ordered):
 def test_exponents_are_close_to_those_of_batch():
     rows, _ = crowds.mixed_crowd(3000, 3, seed=7)
     labels = from_triples(rows)
-    stream = PEOPLE.stream(labels.classes, 512)
+    stream = stream_of(PEOPLE, labels.classes, 512)
     run(stream, labels, 1)
     batch = PEOPLE.fit(labels).state
     judges = [name.startswith("judge") for name in labels.worker_names]
@@ -144,13 +144,13 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(UsageError, match="learns in one pass"):
         aggregate(labels, PEOPLE, replace(ONLINE, passes=2))
     with pytest.raises(UsageError, match="no memory for 1048576 tables of 3000 x 3000"):
-        PEOPLE.stream([str(k) for k in range(3000)], 1 << 20)
+        stream_of(PEOPLE, [str(k) for k in range(3000)], 1 << 20)
     assert aggregate(from_triples([]), PEOPLE, ONLINE).probability.shape == (0, 0)
 
 
 def test_what_others_say_and_the_class_prior_are_what_they_are():
     labels = from_triples(crowds.mixed_crowd(120, 3, people=3, seed=4)[0])
-    stream = PEOPLE.stream(labels.classes, 512)
+    stream = stream_of(PEOPLE, labels.classes, 512)
     run(stream, labels, 1)
     counts = stream.state.shared["class_counts"]
     assert stream.class_prior() == pytest.approx((counts + 1) / (counts.sum() + 3))

@@ -8,6 +8,7 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.model import CrowdModel, State
+from hutch.crowd.models.online import stream_of
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import BUILT_IN, EXCHANGEABLE, create, hutch_register_crowd_models
 
@@ -189,7 +190,7 @@ def test_unknown_names_and_missing_forms_are_usage_errors():
     with pytest.raises(UsageError, match="did you mean 'two_level'"):
         create("two_levels", models)
     with pytest.raises(UsageError, match="one_coin has no online form"):
-        create("one_coin", models).stream(["a"], 8)
+        stream_of(create("one_coin", models), ["a"], 8)
 
 
 def _dawid_skene_tables(counts):

@@ -7,7 +7,7 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.nominal import Nominal
-from hutch.crowd.models.online import run
+from hutch.crowd.models.online import run, stream_of
 from hutch.crowd.simulate import simulate
 
 
@@ -85,7 +85,7 @@ def test_symmetric_tables_stay_symmetric():
     labels = simulate(60, 10, 3, 4, seed=2).labels
     alpha = Nominal(symmetric=True, iterations=5).fit(labels).state.workers["alpha"]
     assert np.allclose(alpha, alpha.transpose(0, 2, 1))
-    stream = Nominal(symmetric=True).stream(labels.classes, 16)
+    stream = stream_of(Nominal(symmetric=True), labels.classes, 16)
     stream.learn(labels, first_pass=True)
     assert np.allclose(stream.alpha(np.arange(16)), stream.alpha(np.arange(16)).transpose(0, 2, 1))
 
@@ -105,7 +105,7 @@ def test_without_difficulty_beta_stays_at_its_mean():
 def test_a_fast_rate_does_not_diverge_where_all_workers_share_a_slot():
     crowd = simulate(4000, 300, 4, 5, seed=3)
     shared = [
-        accuracy(run(model.stream(crowd.labels.classes, 1), crowd.labels, 1).posterior, crowd.truth)
+        accuracy(run(stream_of(model, crowd.labels.classes, 1), crowd.labels, 1).posterior, crowd.truth)
         for model in (Nominal(), Nominal(largest_step=1e9))
     ]
     votes = accuracy(crowd.labels.vote_share(), crowd.truth)
@@ -117,7 +117,7 @@ def test_the_first_item_of_a_stream_takes_the_step_of_item_one():
     labels, moved = from_triples([("a", "one", "x"), ("b", "one", "y")]), []
     for initial_t in (1.0, 3.0):
         model = Nominal(decay=0.75, initial_t=initial_t, learning_rate=0.1, largest_step=100.0)
-        stream = model.stream(labels.classes, 8)
+        stream = stream_of(model, labels.classes, 8)
         before = stream.alpha(np.arange(8))
         stream.learn(labels, first_pass=True)
         moved.append(np.abs(stream.state.workers["distance"]).max())

@@ -6,7 +6,7 @@ import pytest
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.nominal import Nominal
-from hutch.crowd.models.online import Progress, Table, hash_workers, run
+from hutch.crowd.models.online import Progress, Table, hash_workers, run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 
@@ -31,9 +31,9 @@ def part(labels, begin, end):
 @every_model
 def test_two_halves_equal_the_whole_bit_for_bit(model):
     labels = simulate(1500, 60, 3, 4, seed=1).labels
-    whole = run(model.stream(labels.classes, SLOTS), labels, 1)
-    first = run(model.stream(labels.classes, SLOTS), part(labels, 0, 700), 1)
-    second = run(model.stream(labels.classes, SLOTS, first.state), part(labels, 700, 1500), 1)
+    whole = run(stream_of(model, labels.classes, SLOTS), labels, 1)
+    first = run(stream_of(model, labels.classes, SLOTS), part(labels, 0, 700), 1)
+    second = run(stream_of(model, labels.classes, SLOTS, first.state), part(labels, 700, 1500), 1)
     for kind in ("workers", "shared"):
         for name, array in getattr(whole.state, kind).items():
             assert np.array_equal(array, getattr(second.state, kind)[name]), name
@@ -44,7 +44,7 @@ def test_two_halves_equal_the_whole_bit_for_bit(model):
 def test_a_stream_learns_the_crowd(model):
     crowd = simulate(4000, 60, 3, 4, seed=5)
     reports = []
-    fit = run(model.stream(crowd.labels.classes, SLOTS), crowd.labels, 2, lambda _, p: reports.append(p))
+    fit = run(stream_of(model, crowd.labels.classes, SLOTS), crowd.labels, 2, lambda _, p: reports.append(p))
     votes = accuracy(crowd.labels.vote_share(), crowd.truth)
     batch = accuracy(model.fit(crowd.labels).posterior, crowd.truth)
     assert accuracy(fit.posterior, crowd.truth) > votes + 0.05
@@ -56,7 +56,7 @@ def test_a_stream_learns_the_crowd(model):
 @every_model
 def test_scoring_learns_nothing(model):
     labels = simulate(200, 20, 3, 4, seed=2).labels
-    stream = model.stream(labels.classes, SLOTS)
+    stream = stream_of(model, labels.classes, SLOTS)
     run(stream, labels, 1)
     before = {name: array.copy() for name, array in (stream.state.workers | stream.state.shared).items()}
     again = run(stream, labels, 0)
@@ -70,7 +70,7 @@ def test_scoring_learns_nothing(model):
 def test_more_workers_than_slots_is_no_worse_than_one_worker_for_all(model):
     crowd = simulate(3000, 300, 3, 4, seed=5)
     results = [
-        accuracy(run(model.stream(crowd.labels.classes, slots), crowd.labels, 1).posterior, crowd.truth)
+        accuracy(run(stream_of(model, crowd.labels.classes, slots), crowd.labels, 1).posterior, crowd.truth)
         for slots in (1, 32, 1 << 14)
     ]
     assert results[2] > results[0]
@@ -82,7 +82,7 @@ def test_more_workers_than_slots_is_no_worse_than_one_worker_for_all(model):
 def test_gold_is_clamped_and_an_unknown_worker_is_the_population(model):
     rows = [(f"w{w}", f"t{i}", str(i % 2)) for i in range(300) for w in range(10)]
     labels = from_triples(rows, gold={f"t{i}": str(1 - i % 2) for i in range(200)})
-    stream = model.stream(labels.classes, SLOTS)
+    stream = stream_of(model, labels.classes, SLOTS)
     fit = run(stream, labels, 3)
     known = labels.gold >= 0
     assert np.allclose(fit.posterior[known, labels.gold[known]], 1)
@@ -96,13 +96,13 @@ def test_gold_is_clamped_and_an_unknown_worker_is_the_population(model):
 @pytest.mark.parametrize("rows", [[], [("a", "t", "x")], [("a", "t", "x"), ("a", "t", "y"), ("a", "t", "x")]])
 def test_small_streams(model, rows):
     labels = from_triples(rows, classes=["x", "y"])
-    fit = run(model.stream(labels.classes, 4), labels, 2)
+    fit = run(stream_of(model, labels.classes, 4), labels, 2)
     assert fit.posterior.shape == (labels.items, 2)
     assert np.isfinite(fit.posterior).all()
 
 
 def test_two_level_first_pass_with_decay_1_counts_exactly():
-    stream = TwoLevel(decay=1.0, warm_up=0).stream(["0", "1", "2"], SLOTS)
+    stream = stream_of(TwoLevel(decay=1.0, warm_up=0), ["0", "1", "2"], SLOTS)
     labels = stream.in_slots(simulate(300, 20, 3, 4, seed=3).labels)
     progress = stream.learn(labels, first_pass=True)
     per_slot = np.bincount(labels.workers, minlength=SLOTS)
@@ -117,7 +117,7 @@ def test_two_level_first_pass_with_decay_1_counts_exactly():
 @pytest.mark.parametrize("decay", [0.6, 1.0])
 def test_two_level_counts_of_a_slot_stand_for_its_labels_in_every_pass(decay):
     """Each step moves the mean of what a label says, times as many labels as the first pass met."""
-    stream = TwoLevel(decay=decay).stream(["0", "1", "2"], SLOTS)
+    stream = stream_of(TwoLevel(decay=decay), ["0", "1", "2"], SLOTS)
     labels = stream.in_slots(simulate(300, 20, 3, 4, seed=3).labels)
     per_slot = np.bincount(labels.workers, minlength=SLOTS)
     for number in range(3):

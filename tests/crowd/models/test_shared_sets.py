@@ -8,7 +8,7 @@ import pytest
 
 from hutch.crowd.data.labels import read_gold, read_labels
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
-from hutch.crowd.models.online import run
+from hutch.crowd.models.online import run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
 
 shared = Path(__file__).parents[3].parent / "shared" / "data" / "crowd"
@@ -31,7 +31,9 @@ def test_batch_and_online_reach_their_means():
             [accuracy(fit.posterior, truth), log_loss(fit.posterior, truth), log_loss(cooked, truth)]
             + [calibration_error(cooked, truth)]
         )
-        online = [accuracy(run(TwoLevel().stream(labels.classes, SLOTS), labels, n).posterior, truth) for n in (1, 5)]
+        online = [
+            accuracy(run(stream_of(TwoLevel(), labels.classes, SLOTS), labels, n).posterior, truth) for n in (1, 5)
+        ]
         differences.append(np.array(online) - scores[-1][0])
     found = np.mean(scores, axis=0)
     assert found[0] >= 0.8185

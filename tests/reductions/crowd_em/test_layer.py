@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from hutch.chain import Chain
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.text.hashing import hash_feature
+from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 from hutch.reductions.crowd_em.prior import probabilities, soft_label, temper, weigh_evidence
@@ -73,7 +74,7 @@ def test_without_features_it_gives_the_numbers_of_online_aggregation(passes: int
         for first, last in zip(labels.item_ptr[:-1], labels.item_ptr[1:], strict=True)
     ]
     lines = joined([lines_of(some) for some in pairs])
-    chain, stream = chain_of(passes=passes), TwoLevel().stream(labels.classes, 4096)
+    chain, stream = chain_of(passes=passes), stream_of(TwoLevel(), labels.classes, 4096)
     hashed = stream.in_slots(labels)
     for number in range(passes):
         progress = stream.learn(hashed, first_pass=number == 0)

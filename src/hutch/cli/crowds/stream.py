@@ -15,7 +15,7 @@ from hutch.crowd.data.labels import read_gold
 from hutch.crowd.exports.found import Problems
 from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
 from hutch.crowd.models.model import CrowdModel, State
-from hutch.crowd.models.online import Table
+from hutch.crowd.models.online import Table, stream_of
 from hutch.crowd.models.ordered import scale_of
 
 
@@ -46,7 +46,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if first is None:
         given.notice(f"{path}: no labels")
     known = known or (first.classes if first else [])
-    learner, scale = model.stream(known, options.slots, history), scale_of(known, options.ordered)
+    learner, scale = stream_of(model, known, options.slots, history), scale_of(known, options.ordered)
     for number in range(options.passes):
         if number:
             learner.end_pass()

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,6 @@ from hutch.crowd.models.model import (
 )
 from hutch.crowd.models.ordered import whole_numbers
 from hutch.crowd.models.parts import ItemPtr, over_items
-
-if TYPE_CHECKING:
-    from hutch.crowd.mixed.stream import MixedStream
 
 _MAGIC = re.compile(r"[*?\[]")  # what makes a pattern a glob
 NO_REFERENCE = "mixed: wanted a reference: whose labels define the classes (--reference NAME)"
@@ -80,6 +77,7 @@ class Mixed(CrowdModel):
     name = "mixed"
     summary = "people and judges: judges' labels forecast what people would say"
     room: ClassVar[tuple[int, int]] = (15, 12)
+    online = "hutch.crowd.mixed.stream:MixedStream"
     Parameters: ClassVar[type[Parameters]] = MixedParameters
     parameters: MixedParameters
 
@@ -127,12 +125,6 @@ class Mixed(CrowdModel):
         state.scratch["counts"] = state.workers["counts"].copy()
         state.scratch["judge"] = (~reference).astype(np.float64)
         return state
-
-    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "MixedStream":
-        """The online form: one pass."""
-        from hutch.crowd.mixed.stream import MixedStream
-
-        return MixedStream(self, classes, slots, history)
 
     def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
         """As of every model; then what each worker is expected to say under the last posteriors."""

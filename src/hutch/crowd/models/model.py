@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from hutch.core import parameters
 from hutch.core.chain.limits import Limits
-from hutch.core.errors import ConfigError, ModelError, PluginError, UsageError, at, did_you_mean
+from hutch.core.errors import ConfigError, ModelError, PluginError, at, did_you_mean
 from hutch.core.parameters import Within, parameters_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import calibrate
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
-
-    from hutch.crowd.models.online import Stream
 
 Array = NDArray[np.float64]
 Sums = dict[str, Array]
@@ -153,6 +151,7 @@ class CrowdModel(ABC):
     Attributes:
         room: what batch EM holds at once, at least: tables (classes, classes) of every worker, and rows (classes) of
             every item.
+        online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
         settlements: how often `count` and `settle` follow each other in an M step.
 
     Args:
@@ -167,6 +166,7 @@ class CrowdModel(ABC):
     Parameters: ClassVar[type[Parameters]] = Parameters
     limits: ClassVar[Mapping[str, Limits]] = {}
     room: ClassVar[tuple[int, int]] = (2, 2)
+    online: ClassVar[str] = ""
     parameters: Any
     settlements: int = 1
 
@@ -309,14 +309,6 @@ class CrowdModel(ABC):
         steps.collect()
         objective += self.log_prior(state) / max(labels.items, 1) if iteration > done else 0.0
         return Fit(state, self.posterior(state), iteration, objective, converged, self.informative(state))
-
-    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "Stream":
-        """The online form of the model, if it has one.
-
-        Raises:
-            UsageError: it has none.
-        """
-        raise UsageError(f"{self.name} has no online form; two_level, nominal and mixed have")
 
     def infer(self, labels: Labels, history: State) -> Fit:
         """Posteriors under what earlier runs learned; nothing is learned from these labels."""

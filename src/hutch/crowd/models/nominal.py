@@ -1,6 +1,6 @@
 """Mineiro's nominal model: worker confusion, item difficulty and a population mean as hyperprior."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -9,9 +9,6 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown, without_own
 from hutch.crowd.models.parts import ItemPtr, over_items, over_workers
-
-if TYPE_CHECKING:
-    from hutch.crowd.models.nominal_stream import NominalStream
 
 
 class NominalParameters(Parameters):
@@ -52,6 +49,7 @@ class Nominal(CrowdModel):
     name = "nominal"
     summary = "Mineiro's model: worker confusion, item difficulty, population mean"
     room: ClassVar[tuple[int, int]] = (9, 3)
+    online = "hutch.crowd.models.nominal_stream:NominalStream"
     Parameters: ClassVar[type[Parameters]] = NominalParameters
     parameters: NominalParameters
 
@@ -139,12 +137,6 @@ class Nominal(CrowdModel):
     def confusions(self, state: State) -> Array:
         """Rows at the prior mean of log beta."""
         return softmax_rows(state.workers["alpha"])
-
-    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "NominalStream":
-        """The online form."""
-        from hutch.crowd.models.nominal_stream import NominalStream
-
-        return NominalStream(self, classes, slots, history)
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given (`priorz`)."""

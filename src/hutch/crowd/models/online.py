@@ -5,6 +5,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,23 @@ class Stream(ABC):
     def end_pass(self) -> None:
         """Called between two passes over the same labels."""
         return None
+
+
+def stream_of(model: CrowdModel, classes: list[str], slots: int, history: State | None = None) -> Stream:
+    """The online form of a model.
+
+    Args:
+        model: its attribute `online` names the class, so that models with no stream to run never import it.
+        classes, slots, history: as of `Stream`.
+
+    Raises:
+        UsageError: it has none, or there is no memory for it.
+    """
+    if not model.online:
+        raise UsageError(f"{model.name} has no online form; two_level, nominal and mixed have")
+    module, _, name = model.online.partition(":")
+    found: Stream = getattr(import_module(module), name)(model, classes, slots, history)
+    return found
 
 
 def hash_workers(names: Iterable[str], slots: int) -> NDArray[np.int32]:

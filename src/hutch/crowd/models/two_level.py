@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from hutch.crowd.models.trust import (
     exponent_of_labels,
     some_of,
 )
-
-if TYPE_CHECKING:
-    from hutch.crowd.models.two_level_stream import TwoLevelStream
 
 CLARITIES = (0.15, 1.0, 0.4, 0.05)
 """What `clarity` may be if it is not given; the first if nothing is chosen. With 1 there are no murky items."""
@@ -75,6 +72,7 @@ class TwoLevel(CrowdModel):
     name = "two_level"
     summary = "hierarchical Dawid-Skene with clear and murky items (default)"
     room: ClassVar[tuple[int, int]] = (9, 6)
+    online = "hutch.crowd.models.two_level_stream:TwoLevelStream"
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("skill", "population", "habit_prior", "trust"), Limits(0, 1 + 1e-6)),
@@ -271,12 +269,6 @@ class TwoLevel(CrowdModel):
     def confusions(self, state: State) -> Array:
         """Predictive rows of a clear item."""
         return predictive_rows(state.workers["counts"], state.workers["skill"], state.shared)
-
-    def stream(self, classes: list[str], slots: int, history: State | None = None) -> "TwoLevelStream":
-        """The online form."""
-        from hutch.crowd.models.two_level_stream import TwoLevelStream
-
-        return TwoLevelStream(self, classes, slots, history)
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given."""
