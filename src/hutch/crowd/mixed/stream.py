@@ -29,16 +29,13 @@ class MixedStream(Stream):
     further ones share rows. A second pass would judge labels by themselves, so there is none.
     """
 
-    @property
-    def _parameters(self) -> model.MixedParameters:
-        assert isinstance(self.model.parameters, model.MixedParameters)
-        return self.model.parameters
+    parameters: model.MixedParameters
 
     def start(self, classes: list[str], slots: int, history: State | None) -> State:
         """Nothing known, or the arrays of the history."""
-        if not self._parameters.reference:
+        if not self.parameters.reference:
             raise UsageError(model.NO_REFERENCE)
-        k, judges, old = len(classes), self._parameters.judge_slots, history or State([], [])
+        k, judges, old = len(classes), self.parameters.judge_slots, history or State([], [])
         people = {"counts": (slots, k, k), "columns": (slots, k), "expected": (slots, k, k)}
         shared = {
             "pooled": (k, k), "pooled_columns": (k,), "habit": (k,), "forecasts": (k,), "class_counts": (k,),
@@ -62,7 +59,7 @@ class MixedStream(Stream):
         keys = self.state.shared["judge_keys"]
         known = {int(key): place for place, key in enumerate(keys.tolist()) if key}
         result = hash_workers(names, self.slots)
-        for i in np.flatnonzero(~model.matches(names, self._parameters.reference)).tolist():
+        for i in np.flatnonzero(~model.matches(names, self.parameters.reference)).tolist():
             key = zlib.crc32(names[i].encode()) + 1
             if key not in known:
                 known[key] = len(known) if len(known) < len(keys) else key % len(keys)
@@ -80,7 +77,7 @@ class MixedStream(Stream):
         stream_kernels.learn_items(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self._targets(labels), self.slots,
             self._judges(), self._people(), workers["expected"], shared["judge_expected"], shared["class_counts"],
-            shared["clock"], self._ordered, self._parameters.people_rho, PACE, CONSTANTS, progress.objective,
+            shared["clock"], self._ordered, self.parameters.people_rho, PACE, CONSTANTS, progress.objective,
             progress.posterior,
         )  # fmt: skip
         return progress
@@ -91,7 +88,7 @@ class MixedStream(Stream):
         forecasts, q = np.empty(shape), np.empty(shape)
         objective = stream_kernels.score_items(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.slots, self._judges(), self._people(),
-            self.state.shared["clock"], self._ordered, self._parameters.people_rho, CONSTANTS, forecasts, q,
+            self.state.shared["clock"], self._ordered, self.parameters.people_rho, CONSTANTS, forecasts, q,
         )  # fmt: skip
         return q, np.ones(labels.items), objective
 
@@ -99,7 +96,7 @@ class MixedStream(Stream):
         """Raise UsageError if there were no people, or no judges."""
         clock = self.state.shared["clock"]
         if not clock[SAID]:
-            raise UsageError(f"--reference: no worker is {' or '.join(map(repr, self._parameters.reference))}")
+            raise UsageError(f"--reference: no worker is {' or '.join(map(repr, self.parameters.reference))}")
         if not clock[MET]:
             raise UsageError(model.NO_JUDGES)
 
@@ -121,7 +118,7 @@ class MixedStream(Stream):
         factor = self.factors(used)[places, labels.labels]
         judge = labels.workers >= self.slots
         people = labels.chosen(~judge)
-        rate = 1 / (1 + self._parameters.people_rho * (np.diff(people.item_ptr)[people.label_items] - 1))
+        rate = 1 / (1 + self.parameters.people_rho * (np.diff(people.item_ptr)[people.label_items] - 1))
         factor[~judge] **= rate[:, None]
         return without_own(labels, self.score(labels)[0], factor)
 

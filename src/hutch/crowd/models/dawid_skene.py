@@ -24,7 +24,56 @@ class DawidSkeneParameters(Parameters):
     wrong: Annotated[float, Within(gt=0)] = 0.1
 
 
-class DawidSkene(CrowdModel):
+class CountModel(CrowdModel):
+    """A model of which all is estimated from expected counts, of workers [worker, label, class] and of classes."""
+
+    room: ClassVar[tuple[int, int]] = (4, 3)
+
+    def start(self, labels: Labels, history: State | None) -> State:
+        """Vote shares as posteriors, counts of the history."""
+        workers, classes = len(labels.worker_names), len(labels.classes)
+        old = history or State([], [])
+        counts = grown(old.workers.get("counts"), (workers, classes, classes))
+        class_counts = grown(old.shared.get("class_counts"), (classes,))
+        return State(
+            classes=labels.classes,
+            worker_names=labels.worker_names,
+            workers={"counts": counts},
+            shared={"class_counts": class_counts},
+            items={"posterior": labels.vote_share(gold=True)},
+            scratch={"counts": counts.copy(), "class_counts": class_counts.copy()},
+        )
+
+    def count(self, labels: Labels, state: State) -> Sums:
+        """Counts expected under the posteriors."""
+        counts, q = np.zeros_like(state.workers["counts"]), state.items["posterior"]
+        over_workers(labels, lambda part: kernels.add_labels(part.item_ptr, part.workers, part.labels, q, counts))
+        return {"counts": counts, "class_counts": q.sum(axis=0)}
+
+    def settle(self, state: State, sums: Sums) -> None:
+        """Counts of the history plus these."""
+        state.workers["counts"][...] = state.scratch["counts"] + sums["counts"]
+        state.shared["class_counts"][...] = state.scratch["class_counts"] + sums["class_counts"]
+
+    def posterior(self, state: State) -> Array:
+        """The posteriors."""
+        return state.items["posterior"]
+
+    def expect_with(self, labels: Labels, state: State, log_table: Array) -> tuple[float, float]:
+        """E step with a table log p(label | class, worker) (workers, labels, classes)."""
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self.class_prior(state))
+        table, q = np.ascontiguousarray(log_table), state.items["posterior"]
+
+        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
+            return kernels.expect(  # type: ignore[no-any-return]
+                item_ptr, labels.workers, labels.labels, labels.gold[items], log_prior, table, q[items]
+            )
+
+        return over_items(labels, step)
+
+
+class DawidSkene(CountModel):
     """Each worker has a confusion row for each class; rows and class prior have Dirichlet priors.
 
     Dawid and Skene, Applied Statistics 28(1), 1979; the priors as in Raykar et al., JMLR 11, 2010, without features.
@@ -32,30 +81,12 @@ class DawidSkene(CrowdModel):
 
     name = "dawid_skene"
     summary = "a confusion matrix for each worker, with pseudo-counts"
-    room: ClassVar[tuple[int, int]] = (4, 3)
     Parameters: ClassVar[type[Parameters]] = DawidSkeneParameters
     parameters: DawidSkeneParameters
 
-    def start(self, labels: Labels, history: State | None) -> State:
-        """Vote shares as posteriors."""
-        return count_state(labels, history)
-
-    def count(self, labels: Labels, state: State) -> Sums:
-        """Expected counts of every worker and class."""
-        return count_labels(labels, state)
-
-    def settle(self, state: State, sums: Sums) -> None:
-        """Counts of the history plus these."""
-        add_to_history(state, sums)
-
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q_i(k) proportional to pi_k prod_w c_w[k, l]."""
-        table = np.log(self.confusions(state).transpose(0, 2, 1))
-        return expect_table(labels, state, self.class_prior(state), table)
-
-    def posterior(self, state: State) -> Array:
-        """The posteriors."""
-        return state.items["posterior"]
+        return self.expect_with(labels, state, np.log(self.confusions(state).transpose(0, 2, 1)))
 
     def confusions(self, state: State) -> Array:
         """Counts plus pseudo-counts, by rows."""
@@ -65,49 +96,4 @@ class DawidSkene(CrowdModel):
 
     def class_prior(self, state: State) -> Array:
         """Share of each class among the items, with half a pseudo-count, or what was given."""
-        fixed = self.fixed_prior(len(state.classes))
-        counts = state.shared["class_counts"] + 0.5
-        return fixed if fixed is not None else np.asarray(counts / counts.sum())
-
-
-def count_state(labels: Labels, history: State | None) -> State:
-    """A state of expected counts [worker, label, class] and class counts, those of the history first."""
-    workers, classes = len(labels.worker_names), len(labels.classes)
-    old = history or State([], [])
-    counts = grown(old.workers.get("counts"), (workers, classes, classes))
-    class_counts = grown(old.shared.get("class_counts"), (classes,))
-    return State(
-        classes=labels.classes,
-        worker_names=labels.worker_names,
-        workers={"counts": counts},
-        shared={"class_counts": class_counts},
-        items={"posterior": labels.vote_share(gold=True)},
-        scratch={"counts": counts.copy(), "class_counts": class_counts.copy()},
-    )
-
-
-def count_labels(labels: Labels, state: State) -> Sums:
-    """Counts expected under the posteriors, of workers and of classes."""
-    counts, q = np.zeros_like(state.workers["counts"]), state.items["posterior"]
-    over_workers(labels, lambda part: kernels.add_labels(part.item_ptr, part.workers, part.labels, q, counts))
-    return {"counts": counts, "class_counts": q.sum(axis=0)}
-
-
-def add_to_history(state: State, sums: Sums) -> None:
-    """Counts of the history plus those expected under the posteriors."""
-    state.workers["counts"][...] = state.scratch["counts"] + sums["counts"]
-    state.shared["class_counts"][...] = state.scratch["class_counts"] + sums["class_counts"]
-
-
-def expect_table(labels: Labels, state: State, prior: Array, log_table: Array) -> tuple[float, float]:
-    """E step with a table log p(label | class, worker) (workers, labels, classes)."""
-    with np.errstate(divide="ignore"):
-        log_prior = np.log(prior)
-    table, q = np.ascontiguousarray(log_table), state.items["posterior"]
-
-    def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
-        return kernels.expect(  # type: ignore[no-any-return]
-            item_ptr, labels.workers, labels.labels, labels.gold[items], log_prior, table, q[items]
-        )
-
-    return over_items(labels, step)
+        return self.prior_of(state.shared["class_counts"] + 0.5)

@@ -332,6 +332,11 @@ class CrowdModel(ABC):
             raise ConfigError(at(f"{self.name}.class_prior", None, None, text))
         return np.asarray(prior / prior.sum())
 
+    def prior_of(self, counts: Array) -> Array:
+        """The given class prior; without one, counts of the classes over their sum."""
+        fixed = self.fixed_prior(len(counts))
+        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+
 
 def without_own(labels: Labels, posterior: Array, likelihood: Array) -> Array:
     """Each label's item without the label: its posterior over the label's likelihood, normalised (labels, classes).

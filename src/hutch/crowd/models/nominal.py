@@ -140,9 +140,7 @@ class Nominal(CrowdModel):
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given (`priorz`)."""
-        fixed = self.fixed_prior(len(state.classes))
-        counts = state.shared["class_counts"] + 1
-        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+        return self.prior_of(state.shared["class_counts"] + 1)
 
     def log_prior(self, state: State) -> float:
         """log P(alpha, gamma) up to a constant."""

@@ -169,10 +169,7 @@ def learn_items(
 class NominalStream(Stream):
     """Fixed memory: hashed workers, priors applied when a slot is read, steps of size eta_t = eta (t0 + t)^-rho."""
 
-    @property
-    def _parameters(self) -> NominalParameters:
-        assert isinstance(self.model.parameters, NominalParameters)
-        return self.model.parameters
+    parameters: NominalParameters
 
     def start(self, classes: list[str], slots: int, history: State | None) -> State:
         """Untouched slots: every worker is the population; or the slots of the history."""
@@ -198,12 +195,12 @@ class NominalStream(Stream):
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
         """See `learn_items`."""
-        state, parameters, classes = self.state, self._parameters, len(self.state.classes)
+        state, parameters, classes = self.state, self.parameters, len(self.state.classes)
         progress = Progress(np.empty(labels.items), np.empty((labels.items, classes)))
         schedule = np.array([parameters.learning_rate, parameters.initial_t, parameters.decay, parameters.largest_step])
         steps = parameters.item_steps if parameters.difficulty else 0
         learn_items(
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, self._fixed(), state.shared["prior"],
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.fixed_prior(), state.shared["prior"],
             state.workers["distance"], state.workers["touched"], state.workers["met"], state.shared["class_counts"],
             state.shared["counters"], schedule, float(parameters.n_items), steps, parameters.symmetric, first_pass,
             progress.objective, progress.posterior,
@@ -222,7 +219,7 @@ class NominalStream(Stream):
 
     def _fitted(self, labels: Labels) -> tuple[Labels, Array, Array, float]:
         """The labels with places among their own slots for workers, q, log beta and the objective of their items."""
-        parameters, classes = self._parameters, len(self.state.classes)
+        parameters, classes = self.parameters, len(self.state.classes)
         used, places = np.unique(labels.workers, return_inverse=True)
         compact = replace(labels, workers=places.astype(np.int32))
         q, log_beta = np.zeros((labels.items, classes)), np.full(labels.items, kernels.MEAN_LOG_BETA)
@@ -238,13 +235,12 @@ class NominalStream(Stream):
 
     def class_prior(self) -> Array:
         """Class counts plus one each, or what was given."""
-        fixed, counts = self._fixed(), self.state.shared["class_counts"] + 1
-        return fixed if len(fixed) else np.asarray(counts / counts.sum())
+        return self.model.prior_of(self.state.shared["class_counts"] + 1)
 
     def alpha(self, slots: NDArray[np.int32]) -> Array:
         """alpha of some slots, their priors applied up to now (slots, classes, classes)."""
         prior, counters = self.state.shared["prior"], self.state.shared["counters"]
-        parameters, touched = self._parameters, self.state.workers["touched"][slots]
+        parameters, touched = self.parameters, self.state.workers["touched"][slots]
         now = clock(counters[TIME], parameters.learning_rate, parameters.initial_t, parameters.decay)
         shrink = np.exp(np.minimum(touched - now / parameters.n_items, 0))[:, None, None]
         known = prior[GHOST] + shrink * self.state.workers["distance"][slots]
@@ -255,8 +251,3 @@ class NominalStream(Stream):
         prior, counters = self.state.shared["prior"], self.state.shared["counters"]
         mean = mean_of.py_func(prior[GHOST], prior[DISTANCES], counters[WORKERS], PRIOR_MEAN)
         return np.asarray(mean * (1 - np.eye(len(mean))))
-
-    def _fixed(self) -> Array:
-        """The given class prior; empty if there is none."""
-        fixed = self.model.fixed_prior(len(self.state.classes))
-        return np.zeros(0) if fixed is None else fixed

@@ -6,8 +6,8 @@ import numpy as np
 
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state
-from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums
+from hutch.crowd.models.dawid_skene import CountModel
+from hutch.crowd.models.model import Array, Parameters, State
 
 LEAST, MOST = 0.02, 0.995
 """A worker is right with at least `LEAST` / classes, at most `MOST`."""
@@ -25,7 +25,7 @@ class OneCoinParameters(Parameters):
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
 
 
-class OneCoin(CrowdModel):
+class OneCoin(CountModel):
     """A worker gives the right label with probability r_w and any other with (1 - r_w) / (K - 1).
 
     For few labels per worker; it fails where workers confuse particular classes. Demartini et al., WWW 2012 (ZenCrowd).
@@ -35,23 +35,14 @@ class OneCoin(CrowdModel):
 
     name = "one_coin"
     summary = "one accuracy for each worker"
-    room: ClassVar[tuple[int, int]] = (4, 3)
     Parameters: ClassVar[type[Parameters]] = OneCoinParameters
     parameters: OneCoinParameters
 
     def start(self, labels: Labels, history: State | None) -> State:
-        """Vote shares as posteriors."""
-        state = count_state(labels, history)
+        """Vote shares as posteriors, which anchor the class prior."""
+        state = super().start(labels, history)
         state.scratch["class_counts"] += self.parameters.class_anchor * state.items["posterior"].sum(axis=0)
         return state
-
-    def count(self, labels: Labels, state: State) -> Sums:
-        """Expected counts; the coin reads right and wrong from them."""
-        return count_labels(labels, state)
-
-    def settle(self, state: State, sums: Sums) -> None:
-        """Counts of the history plus these."""
-        add_to_history(state, sums)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q_i(k) proportional to pi_k prod_w coin(r_w, l = k), r_w without the label's own share."""
@@ -78,10 +69,6 @@ class OneCoin(CrowdModel):
         own = state.items["posterior"][labels.label_items, labels.labels]
         return float(-np.log(own / right + (1 - own) / wrong).sum())
 
-    def posterior(self, state: State) -> Array:
-        """The posteriors."""
-        return state.items["posterior"]
-
     def skill(self, state: State) -> Array:
         """r_w (workers)."""
         right, given, mean = self._counts(state)
@@ -96,9 +83,7 @@ class OneCoin(CrowdModel):
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given."""
-        fixed = self.fixed_prior(len(state.classes))
-        counts = state.shared["class_counts"] + 1
-        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+        return self.prior_of(state.shared["class_counts"] + 1)
 
     def _counts(self, state: State) -> tuple[Array, Array, float]:
         """Right labels and labels of each worker; the mean skill."""

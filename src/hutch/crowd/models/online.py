@@ -42,7 +42,7 @@ class Stream(ABC):
     """
 
     def __init__(self, model: CrowdModel, classes: list[str], slots: int, history: State | None) -> None:
-        self.model, self.slots = model, slots
+        self.model, self.slots, self.parameters = model, slots, model.parameters
         memory = available_memory()
         try:
             if memory is not None and 8 * slots * len(classes) ** 2 > memory:
@@ -91,6 +91,11 @@ class Stream(ABC):
     @abstractmethod
     def class_prior(self) -> Array:
         """P(class) (classes)."""
+
+    def fixed_prior(self) -> Array:
+        """The given class prior; empty if there is none."""
+        fixed = self.model.fixed_prior(len(self.state.classes))
+        return np.zeros(0) if fixed is None else fixed
 
     def check(self) -> None:
         """Called after all labels: raises UsageError where they were not such as the model needs."""

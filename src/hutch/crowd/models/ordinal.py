@@ -10,8 +10,8 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import ordinal_kernels as kernels
 from hutch.crowd.models.calibration import calibrate
-from hutch.crowd.models.dawid_skene import add_to_history, count_labels, count_state, expect_table
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, Sums, grown
+from hutch.crowd.models.dawid_skene import CountModel
+from hutch.crowd.models.model import Array, Fit, Parameters, State, Sums, grown
 
 START = np.array([8.0, 0.0, 0.0])
 """Mean of the tilts before anything is known: labels stay close to the class."""
@@ -39,7 +39,7 @@ class OrdinalParameters(Parameters):
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
 
 
-class Ordinal(CrowdModel):
+class Ordinal(CountModel):
     """Classes are degrees; a worker has three numbers instead of a row for each class.
 
         log p(l | k, w) = t[l] - h_w (u_l - u_k)^2 / 2 + b_w u_l + c_w u_l^2 + const
@@ -51,7 +51,6 @@ class Ordinal(CrowdModel):
 
     name = "ordinal"
     summary = "ordered classes: discrimination, bias and scale of each worker"
-    room: ClassVar[tuple[int, int]] = (4, 3)
     Parameters: ClassVar[type[Parameters]] = OrdinalParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("counts", "class_counts"), Limits(-1e-6)),
@@ -62,9 +61,8 @@ class Ordinal(CrowdModel):
 
     def start(self, labels: Labels, history: State | None) -> State:
         """Vote shares as posteriors, tilts at their mean."""
-        state = count_state(labels, history)
-        anchor = self.parameters.class_anchor * state.items["posterior"].sum(axis=0)
-        state.scratch["class_counts"] += anchor
+        state = super().start(labels, history)
+        state.scratch["class_counts"] += self.parameters.class_anchor * state.items["posterior"].sum(axis=0)
         old = history or State([], [], shared={"tilt_mean": START, "tilt_variance": SPREAD})
         tilts = grown(old.workers.get("tilts"), (len(labels.worker_names), 3))
         tilts[len(old.worker_names) :] = old.shared["tilt_mean"]
@@ -73,13 +71,9 @@ class Ordinal(CrowdModel):
         state.shared["thresholds"] = grown(old.shared.get("thresholds"), (len(labels.classes),))
         return state
 
-    def count(self, labels: Labels, state: State) -> Sums:
-        """Expected counts of every worker and class."""
-        return count_labels(labels, state)
-
     def settle(self, state: State, sums: Sums) -> None:
         """Tilts and thresholds by Newton steps from the counts, then the tilts' prior."""
-        add_to_history(state, sums)
+        super().settle(state, sums)
         counts, tilts, shared = state.workers["counts"], state.workers["tilts"], state.shared
         classes = len(state.classes)
         spread, pull, bend = np.empty_like(tilts), np.empty(classes), np.empty((classes, classes))
@@ -99,11 +93,7 @@ class Ordinal(CrowdModel):
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q_i(k) proportional to pi_k prod_w p(l | k, w)."""
         table = np.log(np.maximum(self.confusions(state), 1e-12)).transpose(0, 2, 1)
-        return expect_table(labels, state, self.class_prior(state), table)
-
-    def posterior(self, state: State) -> Array:
-        """The posteriors."""
-        return state.items["posterior"]
+        return self.expect_with(labels, state, table)
 
     def confusions(self, state: State) -> Array:
         """Rows of the model."""
@@ -120,9 +110,7 @@ class Ordinal(CrowdModel):
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one in all, or what was given."""
-        fixed = self.fixed_prior(len(state.classes))
-        counts = state.shared["class_counts"] + 1.0 / len(state.classes)
-        return fixed if fixed is not None else np.asarray(counts / counts.sum())
+        return self.prior_of(state.shared["class_counts"] + 1.0 / len(state.classes))
 
 
 def places(classes: int) -> Array:

@@ -272,8 +272,7 @@ class TwoLevel(CrowdModel):
 
     def class_prior(self, state: State) -> Array:
         """Class counts plus one each, or what was given."""
-        fixed = self.fixed_prior(len(state.classes))
-        return fixed if fixed is not None else normalised(state.shared["class_counts"] + 1)
+        return self.prior_of(state.shared["class_counts"] + 1)
 
 
 def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, history: State | None) -> State:
@@ -377,12 +376,8 @@ def level_weight(q: Array, clarity: float) -> Array:
 
 def level_prior(state: State) -> Array:
     """P(clear), P(murky): counts plus 10 each."""
-    return normalised(state.shared["level_counts"] + 10)
-
-
-def normalised(weights: Array) -> Array:
-    """Weights over their sum."""
-    return np.asarray(weights / weights.sum())
+    counts = state.shared["level_counts"] + 10
+    return np.asarray(counts / counts.sum())
 
 
 def flat(array: Array) -> Array:

@@ -194,10 +194,8 @@ def add_labels(item_ptr, workers, labels, q, shares, classes, crowd, totals):
             totals[z] += posterior[z]
         for place in range(item_ptr[item], item_ptr[item + 1]):
             slot, label = np.int64(workers[place]), np.int64(labels[place])
-            counts, rows = (
-                cell_of(crowd.counts, slot, label, classes),
-                crowd.rows[slot * classes : (slot + 1) * classes],
-            )
+            counts = cell_of(crowd.counts, slot, label, classes)
+            rows = crowd.rows[slot * classes : (slot + 1) * classes]
             from_habit = expected_counts(posterior, cell_of(shares, slot, label, classes), classes, own)
             for k in range(classes):
                 counts[k] += own[k]
@@ -242,22 +240,9 @@ def expect(item_ptr, workers, labels, gold, prior, levels, classes, crowd, share
 
 @helper
 def read_item(
-    start,
-    stop,
-    workers,
-    labels,
-    gold,
-    prior,
-    levels,
-    classes,
-    crowd,
-    shares,
-    remove_own,
-    own,
-    posterior,
-    factors,
+    start, stop, workers, labels, gold, prior, levels, classes, crowd, shares, remove_own, own, posterior, factors,
     fresh,
-):
+):  # fmt: skip
     """The likelihood of every label of an item, and the item's posterior under them.
 
     Args:

@@ -17,7 +17,6 @@ from hutch.crowd.models.two_level import (
     empty_crowd,
     level_prior,
     level_weight,
-    normalised,
     others,
     predictive_rows,
 )
@@ -62,10 +61,8 @@ def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):
     for cell in range(slot * classes * classes, (slot + 1) * classes * classes):
         crowd.counts[cell] *= keep
     cells = kernels.cell_of(crowd.counts, slot, label, classes)
-    rows, habits = (
-        crowd.rows[slot * classes : (slot + 1) * classes],
-        crowd.habits[slot * classes : (slot + 1) * classes],
-    )
+    own = slice(slot * classes, (slot + 1) * classes)
+    rows, habits = crowd.rows[own], crowd.habits[own]
     for k in range(classes):
         cells[k] += weight * counts[k]
         rows[k] = keep * rows[k] + weight * counts[k]
@@ -193,19 +190,11 @@ def learn_items(
 class TwoLevelStream(Stream):
     """One pass, fixed memory: each label moves its slot's counts by touches^-decay, strengths follow at doublings."""
 
-    @property
-    def _parameters(self) -> TwoLevelParameters:
-        assert isinstance(self.model.parameters, TwoLevelParameters)
-        return self.model.parameters
-
-    def _fixed(self) -> Array:
-        """The given class prior; empty if there is none."""
-        fixed = self.model.fixed_prior(len(self.state.classes))
-        return np.zeros(0) if fixed is None else fixed
+    parameters: TwoLevelParameters
 
     def start(self, classes: list[str], slots: int, history: State | None) -> State:
         """Empty slots: every worker is the population; or the slots of the history."""
-        state = empty_crowd(slots, classes, self._parameters, history)
+        state = empty_crowd(slots, classes, self.parameters, history)
         old = history or State([], [])
         for name in ("touches", "seen"):
             state.workers[name] = grown(old.workers.get(name), (slots,))
@@ -223,12 +212,12 @@ class TwoLevelStream(Stream):
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
         """See `learn_items`."""
-        state, parameters, classes = self.state, self._parameters, len(self.state.classes)
+        state, parameters, classes = self.state, self.parameters, len(self.state.classes)
         progress = Progress(np.empty(labels.items), np.empty((labels.items, classes)))
         learn_items(
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, labels.vote_share(gold=True), self._fixed(),
-            crowd_of(state), state.workers["touches"], state.workers["seen"], state.shared["class_counts"],
-            state.shared["level_counts"], state.shared["clock"], first_pass,
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, labels.vote_share(gold=True),
+            self.fixed_prior(), crowd_of(state), state.workers["touches"], state.workers["seen"],
+            state.shared["class_counts"], state.shared["level_counts"], state.shared["clock"], first_pass,
             np.array([parameters.decay, parameters.warm_up, parameters.class_anchor]), progress.objective,
             progress.posterior,
         )  # fmt: skip
@@ -264,8 +253,7 @@ class TwoLevelStream(Stream):
 
     def class_prior(self) -> Array:
         """Class counts plus one each, or what was given."""
-        fixed = self._fixed()
-        return fixed if len(fixed) else normalised(self.state.shared["class_counts"] + 1)
+        return self.model.prior_of(self.state.shared["class_counts"] + 1)
 
     def end_pass(self) -> None:
         """Strengths from all counts."""
