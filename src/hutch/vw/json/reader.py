@@ -5,7 +5,7 @@ begin with an underscore are the label, the tag, words of a text and so on; thos
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch
-from hutch.core.data.chunks import Chunk, Chunks
-from hutch.core.errors import reading
+from hutch.core.data.chunks import Chunk, Chunks, read_chunks
+from hutch.core.data.roles import Roles
+from hutch.core.errors import reading, warn
+from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -165,3 +167,31 @@ class JsonReader:
             label.importance *= weight
             rows.add(action, label, self._groups)
         return found.empty
+
+
+def read_decision_log(
+    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
+) -> Iterator[Batch]:
+    """Batches of a log of decisions in Vowpal Wabbit's format `--dsjson`.
+
+    Lines that cannot be used are passed over with a warning, those without actions silently.
+
+    Args:
+        path: the file; `.gz` and `.zst` are unpacked.
+        options: how names are hashed; with `strict` a line that cannot be used ends the run.
+        columns: of no effect: the format says what its keys stand for.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    parser = TextParser(options)
+    chunks = read_chunks([path], longest_line=options.longest_line)
+    yield from JsonReader(options, log=True, chained=False)(chunks, parser)
+    for text in (*parser.problems.kept, *parser.problems.summary()):
+        warn(str(text))
+
+
+@hookimpl
+def hutch_register_readers(register: Callable[..., None]) -> None:
+    """Register the reader for `.dsjson`."""
+    register(read_decision_log, name=".dsjson")

@@ -1,0 +1,59 @@
+"""Logs of decisions in Vowpal Wabbit's `--dsjson`: `hutch vw`, `hutch train` and `hutch evaluate` read the same."""
+
+import json
+
+import numpy as np
+import pytest
+
+CHAIN = """chain:
+- explore_epsilon: {epsilon: 0.2}
+- contextual_bandit
+- cost_sensitive_with_features
+- linear
+input: {namespaces: letter}
+"""
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    """Forty decisions as JSON and as text."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(4)
+    lines, texts = [], []
+    for _ in range(40):
+        user, items = f"u{random.integers(3)}", [f"i{k}" for k in random.permutation(4)[:3]]
+        chosen, cost, chance = int(random.integers(3)), float(random.integers(-1, 2)), float(random.integers(1, 5)) / 5
+        context = {"U": {user: 1}, "_multi": [{"A": {item: 1}} for item in items]}
+        label = {"_label_cost": cost, "_label_probability": chance, "_labelIndex": chosen}
+        lines.append(json.dumps({**label, "a": [1, 2, 3], "c": context, "p": [chance] * 3}))
+        labels = [f"0:{cost}:{chance} " if k == chosen else "" for k in range(3)]
+        actions = (f"{label}|A {item}" for label, item in zip(labels, items, strict=True))
+        texts.append("\n".join([f"shared |U {user}", *actions]))
+    (tmp_path / "log.dsjson").write_text("\n".join(lines) + "\n")
+    (tmp_path / "log.vw").write_text("\n\n".join(texts) + "\n\n")
+    (tmp_path / "chain.yaml").write_text(CHAIN)
+    return tmp_path
+
+
+def test_one_log_in_two_forms(hutch, log):
+    wanted = hutch("vw", "--cb_explore_adf", "--epsilon", "0.2", "--dsjson", "-d", "log.dsjson", "-p", "-", "--quiet")
+    found = hutch("train", "log.dsjson", "-C", "chain.yaml", "-p", "-", "--quiet")
+    assert wanted.code == found.code == 0
+    assert found.out == wanted.out != "" and found.err == ""
+    of_text = hutch("evaluate", "log.vw", "-C", "chain.yaml", "--json")
+    of_log = hutch("evaluate", "log.dsjson", "-C", "chain.yaml", "--json")
+    assert of_log.code == 0 and json.loads(of_log.out) == json.loads(of_text.out)
+    assert json.loads(of_log.out)["decisions"] == 40
+
+
+def test_lines_that_cannot_be_used(hutch, log):
+    good = (log / "log.dsjson").read_text()
+    (log / "bad.dsjson").write_text('{"a":[1\n' + good + "a heading\n")
+    with pytest.warns(UserWarning) as told:
+        found = hutch("train", "bad.dsjson", "-C", "chain.yaml", "-p", "-", "--quiet")
+    wanted = hutch("train", "log.dsjson", "-C", "chain.yaml", "-p", "-", "--quiet")
+    assert found.code == 0 and found.out == wanted.out
+    first, counted = (str(each.message) for each in told)
+    assert first.startswith("bad.dsjson:1:8: bad JSON: ") and counted == "1 x bad JSON, first at bad.dsjson:1:8"
+    strict = hutch("train", "bad.dsjson", "-C", "chain.yaml", "--quiet", "--strict")
+    assert strict.code == 1 and strict.err.startswith("bad.dsjson:1:8: bad JSON")
