@@ -30,17 +30,21 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
 
+import building
 import edges
+import judging
 import learners
 import rooms
+import service
 from fault import Fault
 
 import core
 from hutch.core.kernel.home import cache_home
 
 ROOT = Path(__file__).parents[1]
-FAULTS = learners.FAULTS + core.FAULTS + rooms.FAULTS + edges.FAULTS
-TESTS = learners.TESTS | core.TESTS | rooms.TESTS | edges.TESTS
+_ROOMS = (learners, core, rooms, edges, building, service, judging)
+FAULTS: list[Fault] = [fault for room in _ROOMS for fault in room.FAULTS]
+TESTS: dict[str, list[str]] = {name: tests for room in _ROOMS for name, tests in room.TESTS.items()}
 LONGEST = 300  # seconds: a fault that makes tests hang is noticed, too
 _NO_FAULT = ("SyntaxError", "NameError", "UnboundLocalError", "ImportError", "TypingError", "LoweringError")
 """What is found at once, by any test: a fault that only does not compile says nothing about the tests."""

@@ -139,7 +139,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("linear", "the last feature of a long example is left out of the sum", _DEFAULTS,
           "for i in range(few, n):", "for i in range(few, n - uint64(1)):"),
     Fault("linear", "features that come by the dozen do not grow", _DEFAULTS,
-          "_grow(table, rows, scratch, MANY)", "pass"),
+          "_grow(weights, rows, scratch, MANY)", "pass"),
     Fault("linear", "of a feature that occurs twice the rate is the first one's", _DEFAULTS,
           "for k in range(count):\n                word = ir.IntType(32)(k)",
           "for k in reversed(range(count)):\n                word = ir.IntType(32)(k)"),

@@ -67,6 +67,7 @@ def test_one_person_an_item_can_be_compared_with_nobody():
     found = alt_test(*parts(rows))
     assert np.isnan(found.winning_rate) and found.people == 0
     assert alt_test(*parts(crowd(0.9, items=29))).people == 0
+    assert alt_test(*parts(crowd(0.9, items=30))).people == 4
 
 
 @pytest.mark.parametrize("chances", [[0.001, 0.5, 0.01], [0.2], [0.04], [], [0.01, 0.012, 0.013, 0.02]])

@@ -10,6 +10,7 @@ from distributed_tasks import Dying
 
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
+from hutch.distributed import rounds
 from hutch.distributed.processes import Processes
 from hutch.distributed.rounds import Round, train
 
@@ -95,6 +96,27 @@ def test_the_step_is_the_one_that_does_best_on_what_is_held_out(folder: Path) ->
         )
     assert found[0].step == 1 and np.isnan(found[0].holdout_loss)
     assert found[10].step > 1
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4])
+def test_a_step_may_be_as_long_as_there_are_shards(folder: Path, shards: int) -> None:
+    found: list[Round] = []
+    slow = {"chain": [{"linear": {"loss": "logistic", "learning_rate": 1e-4}}], "weights": {"bits": 12}}
+    train(files(folder, "binary"), slow, shards=shards, on_round=lambda chain, done: found.append(done))
+    assert found[0].step == shards  # of a learner so slow the longest step is the best
+
+
+def test_blocks_take_turns_along_the_diagonals(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+    merge = rounds._Job._merge
+
+    def note(job: Any, parts: list[int], last: bool = True) -> tuple[float, float]:
+        seen.append(parts)
+        return merge(job, parts, last)
+
+    monkeypatch.setattr(rounds._Job, "_merge", note)
+    train(files(folder, "ratings"), RATINGS, shards=3, by=("user", "item"))
+    assert seen == [[3 * k + (k + turn) % 3 for k in range(3)] for turn in range(3)]
 
 
 def test_the_chain_is_that_of_the_best_pass_and_not_of_the_last(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ from hutch.durable.records import DONT_KNOW, Request, canonical_label, read_answ
         ("ham", None),
         ("nan", None),
         ("1e999", None),
+        (123456789012345, "123456789012345"),
+        (1e15, "1000000000000000.0"),
+        (-1e300, "-1e+300"),
         ([1], None),
     ],
 )

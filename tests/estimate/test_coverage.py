@@ -63,6 +63,20 @@ def test_the_draw_is_examined_by_pearsons_chi_square():
     assert found.judge == judge and found.p_value == pytest.approx(min(2 * wanted[judge], 1))
 
 
+def test_a_draw_with_probabilities_counts_labels_in_effect_and_two_of_the_unlikeliest():
+    random = np.random.default_rng(1)
+    judged = random.choice(2, (400, 1), p=[0.6, 0.4]).astype(np.int32)
+    chance = np.where(judged[:, 0] == 0, 0.5, 0.2)
+    places = np.flatnonzero(random.random(400) < chance)
+    weight = 1 / chance[places]
+    heaviest = weight.max()
+    labels = weight.sum() ** 2 / (np.sum(weight * (weight - 1)) + 2 * heaviest * (heaviest - 1))
+    shares = np.bincount(judged[:, 0]) / 400
+    drawn = np.bincount(judged[places, 0], weight) / weight.sum()
+    found = examine(Items(["a", "b"], ["x"], judged, places, np.ones((len(places), 2)) / 2, chance[places]))
+    assert found.p_value == pytest.approx(chi2.sf(labels * np.sum((drawn - shares) ** 2 / shares), 1), rel=1e-9)
+
+
 def test_too_few_labels_are_not_examined():
     judged = np.repeat([[0], [1]], 50, axis=0).astype(np.int32)
     found = examine(Items(["a", "b"], ["x"], judged, np.arange(5), np.ones((5, 2)) / 2))

@@ -106,6 +106,12 @@ def test_no_interval_is_empty_or_leaves_what_is_possible(outcomes, more, seed, a
     assert found.low <= found.estimate <= found.high
 
 
+def test_outcomes_that_are_doubted_bound_nothing():
+    half = np.full(20, 0.5)
+    found = mean_of_all(half, np.arange(20), half, doubt=half / 2)
+    assert found.low < 0.45 and found.high > 0.55
+
+
 def test_doubt_adds_to_the_variance():
     y, places, f = np.array([0.2, 0.9, 0.4, 0.6]), np.arange(4), np.zeros(100)
     plain, doubted = mean_of_all(y, places, f), mean_of_all(y, places, f, doubt=y * (1 - y))

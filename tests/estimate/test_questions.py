@@ -122,9 +122,16 @@ def test_files(tmp_path):
     assert items.said.tolist() == [[0.5, 0.5, 0], [1, 0, 0]]
     assert items.judged.tolist() == [[1, -1], [-1, 0], [2, -1]] + [[-1, -1]] * 4
     assert items.probability is not None and items.probability.tolist() == [0.2, 0.5]
-    drawn.write_text("t1\t0.5\nt2\t2\n")
-    with pytest.raises(DataError, match="item 't2': got '2', wanted a probability"):
-        read_items(people, judges, drawn)
+    assert len(read_items(people, judges, drawn, 4).judged) == 4
+    with pytest.raises(UsageError, match="--items: got 3, but the files name 4 items"):
+        read_items(people, judges, drawn, 3)
+    for wrong in ("2", "0", "-0.1", "nan", "x"):
+        drawn.write_text(f"t1\t0.5\nt2\t{wrong}\n")
+        with pytest.raises(DataError, match=f"item 't2': got '{wrong}', wanted a probability"):
+            read_items(people, judges, drawn)
+    drawn.write_text("t1\t0.2\nt2\t0.5\nT3\t0.1\n")
+    with pytest.raises(DataError, match="item 'T3' of people is 't3' of judges; wanted one spelling"):
+        read_items(people, judges, drawn, 7)
     drawn.write_text("t1\t0.5\n")
     with pytest.raises(DataError, match="item 't2' has labels, but no probability"):
         read_items(people, judges, drawn)
@@ -185,3 +192,38 @@ def test_noisy_people_widen_the_interval(tmp_path):
     sure = questions.ask(Items(**{**vars(noisy), "noisy": False}), questions.rate(noisy, "1")).found
     assert answer.half_width > sure.half_width
     assert not plain.noisy
+
+
+def test_values_lie_between_the_least_and_the_greatest():
+    judged = np.zeros((6, 1), np.int32)
+    for names in (["2", "3.5"], ["-4", "-1", "0"]):
+        said = np.eye(len(names))[[0, 1, 0]]
+        values = [float(name) for name in names]
+        question = questions.mean(Items(names, ["x"], judged, np.arange(3), said))
+        assert question.ends == (min(values), max(values))
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_question_of_some_items_is_that_of_a_file_of_them(noisy):
+    random = np.random.default_rng(4)
+    judged = random.integers(0, 2, (90, 2)).astype(np.int32)
+    judged[random.random(90) < 0.4, 0] = -1
+    labelled, chance = random.permutation(90)[:40], random.uniform(0.2, 0.9, 40)
+    said = random.dirichlet([1, 1], 40)
+    inside = judged[:, 0] >= 0
+    kept = inside[labelled]
+    places = (np.cumsum(inside) - 1)[labelled[kept]]
+    whole = Items(["a", "b"], ["x", "y"], judged, labelled, said, chance, noisy)
+    part = Items(["a", "b"], ["x", "y"], judged[inside], places, said[kept], chance[kept], noisy)
+    assert questions.ask(whole, questions.accuracy(whole, "x")) == questions.ask(part, questions.accuracy(part, "x"))
+
+
+def test_noisy_people_who_are_sure_leave_no_more_doubt_than_others():
+    random = np.random.default_rng(5)
+    judged = random.integers(0, 3, (60, 1)).astype(np.int32)
+    sure = np.eye(3)[random.integers(0, 3, 25)]
+    found = []
+    for noisy in (False, True):
+        items = Items(["1", "2", "4"], ["x"], judged, np.arange(25), sure, None, noisy)
+        found.append(questions.ask(items, questions.mean(items)).found.deviation)
+    assert found[0] == pytest.approx(found[1])

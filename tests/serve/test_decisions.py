@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 
 from hutch import Chain
 from hutch.core.batch import shared_rows
-from hutch.core.chain.reduction import Labels
+from hutch.core.chain.reduction import Labels, Predictions
 from hutch.durable import choices
 from hutch.durable.choices import Choice
 from hutch.serve.bodies import TEXT as PLAIN
 from hutch.serve.bodies import batches_of, with_choice
+from hutch.serve.decisions import _decide, draw
 
 JSON = "application/json"
 BASE = {"linear": {"interactions": [["user", "article"]]}}
@@ -269,3 +271,18 @@ def test_figures_that_are_no_numbers_are_named(saved_model: Any, tmp_path: Path,
         assert found["not_finite"] == {"counters.progressive_loss": "NaN"}
 
     in_service([saved_model(tmp_path / "model")], use)
+
+
+@pytest.mark.parametrize(("share", "place"), [(0.0, 0), (0.24, 0), (0.25, 2), (0.75, 2), (np.nextafter(1.0, 0.0), 2)])
+def test_a_share_of_the_whole_draws_the_first_sum_beyond_it(share: float, place: int) -> None:
+    assert draw([0.25, 0.0, 0.75, 0.0], share) == draw([0.5, 0.0, 1.5, 0.0], share) == place
+
+
+def test_what_does_not_sum_to_one_is_told_as_it_is_drawn() -> None:
+    chain = SimpleNamespace(predicts=Predictions.ACTION_PROBABILITIES, takes=Labels.LOGGED_CLASS)
+    served: Any = SimpleNamespace(chain=chain, log=SimpleNamespace(identity=1), name="m", position=3)
+    values = np.array([0.5, 1.5], np.float32)
+    decided = [_decide(served, f"id{k}", "text", b"", values, np.array([1, 0], np.uint32)) for k in range(400)]
+    assert all(each.answer["probabilities"] == [0.25, 0.75] and each.answer["ranked"] == [2, 1] for each in decided)
+    assert {(each.action, each.probability) for each in decided} == {(1, 0.25), (2, 0.75)}
+    assert np.mean([each.action == 2 for each in decided]) == pytest.approx(0.75, abs=0.07)

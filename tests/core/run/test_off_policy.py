@@ -81,10 +81,22 @@ def test_what_makes_an_estimate_doubtful():
     assert few.startswith("50 effective decisions, below 100")
     (wrong,) = value_of(2 * ones, costs, ones, ones).warnings
     assert wrong.startswith("weights have the mean 2, wanted about 1")
+    (wrong,) = value_of(0.5 * ones, costs, ones, ones).warnings
+    assert wrong.startswith("weights have the mean 0.5, wanted about 1")
     assert "every decision cost 1: the log does not say" in value_of(ones, ones, ones, ones).warnings[0]
     nothing = value_of(0 * ones, costs, ones, ones)
     assert (nothing.snips.low, nothing.snips.high, nothing.effective) == (0, 1, 0)
     assert "the chain never does what was done" in nothing.warnings[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_interval_holds_its_estimate(seed):
+    """Even where weights cannot be right, so that the plain estimate lies beyond all costs."""
+    random = np.random.default_rng(seed)
+    weight, cost = random.gamma(0.5, 8, 20), random.normal(seed - 4, 1, 20)
+    found = value_of(weight, cost, random.normal(size=20), random.normal(size=20))
+    for each in (found.ips, found.snips, found.dr):
+        assert each.low <= each.value <= each.high
 
 
 @pytest.mark.parametrize(("least", "rate"), [(0.01, 1.0), (0.02, 0.1)])
@@ -121,6 +133,21 @@ def test_classes_are_judged_as_actions_are():
     judged = Chain.from_config(greedy)
     best = evaluate(judged, Chain.from_config(estimator_of(greedy)), judged.batches(lines))
     assert best.ips.value < 0.4
+
+
+@pytest.mark.filterwarnings("ignore:.*nothing is learned from the decision")
+def test_decisions_that_are_not_one_logged_choice_are_left_out():
+    decision = "shared |s s\n{} |a x\n{} |a y\n\n"
+    good = [decision.format("0:1:0.5", ""), decision.format("", "1:3:0.25")] * 3
+    bad = [decision.format(*labels) for labels in (("0:1:0.5", "1:9:0.5"), ("", ""), ("0:9:0", ""))]
+    judged = [
+        evaluate(chain, Chain.from_config(estimator_of(CHAIN)), chain.batches("".join(log).splitlines()), learn=False)
+        for log in (good, [*bad, *good, *bad])
+        for chain in [Chain.from_config(CHAIN)]
+    ]
+    assert judged[0].decisions == judged[1].decisions == 6 and judged[0].logged == judged[1].logged == 2
+    assert judged[0].ips == judged[1].ips and judged[0].ips.value == pytest.approx(np.mean([1, 6]))
+    assert judged[0].snips == judged[1].snips and all(1 <= each.dr.low <= each.dr.high <= 3 for each in judged)
 
 
 def test_greedy_chains_choose_the_best_score():

@@ -277,3 +277,20 @@ def test_files_larger_than_a_piece(tmp_path, quoted):
         path.write_bytes(text.encode(errors="surrogateescape"))
         with pytest.raises(DataError, match=rf"labels\.csv:{2 + lines * count}:{column}: {words}"):
             read_labels(path)
+
+
+def test_a_row_may_have_some_of_the_names_of_the_header(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("worker\ttask\tlabel\nworker\tt1\tx\na\ttask\tx\na\tt2\tlabel\n")
+    labels = read_labels(path)
+    assert (labels.worker_names, list(labels.item_names), labels.classes) == (
+        ["worker", "a"],
+        ["t1", "task", "t2"],
+        ["label", "x"],
+    )
+
+
+def test_semicolons_within_cells_separate_nothing(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("ann,1,a;b;c\nbob,1,d\n")
+    assert read_labels(path).classes == ["a;b;c", "d"]

@@ -7,7 +7,7 @@ import pytest
 
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import matches, targets
-from hutch.crowd.mixed.skill import squared_skill
+from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
 
 _spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
 crowds = importlib.util.module_from_spec(_spec)
@@ -72,3 +72,16 @@ def test_it_is_the_sum_over_pairs_of_judges():
             below += (said[both, j] * said[both, k]).sum()
     share = total / total.sum()
     assert squared_skill(people, judges, votes, counts, total) == pytest.approx(above / below / (1 - share @ share))
+
+
+def test_it_is_a_share_however_few_items_there_are():
+    found = [squared_skill(*arguments(crowds.mixed_crowd(6, 2, 2, 0.9, seed=seed)[0])) for seed in range(40)]
+    assert min(found) >= 0 and max(found) == 1
+
+
+@pytest.mark.parametrize("share", [[0.5, 0.5], [0.2, 0.8], [0.1, 0.3, 0.6]])
+def test_the_skill_of_rows_is_corrected_for_chance(share):
+    share, same = np.array(share), np.eye(len(share))
+    for skill in (0.0, 0.3, 1.0):
+        rows = skill * same + (1 - skill) * share[:, None]
+        assert skill_of_rows(rows, share) == pytest.approx(skill)

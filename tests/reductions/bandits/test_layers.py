@@ -6,8 +6,10 @@ import pytest
 from hutch import Chain
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
+from hutch.core.kernel.cache import compiled
 from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import installed
+from hutch.reductions.bandits.explore_squarecb import _spread_over_possible
 
 LAYERS = (
     "cost_sensitive_with_features",
@@ -293,3 +295,49 @@ def test_a_simulated_decision_learns_from_its_draw_alone():
         np.testing.assert_allclose(outputs.predictions[1:], chances / chances.sum(), rtol=1e-5)
         told = {"chosen": drawn, "cost": 2 * costs[drawn] - 1, "probability": float(outputs.predictions[1 + drawn])}
         logged.learn([{key: record[key] for key in ("shared", "actions")} | told])
+
+
+@compiled
+def _spread_over(values, ranked, gamma, low, high):
+    _spread_over_possible(values, ranked, gamma, low, high)
+
+
+def _possible(scores, ranked, gamma, low, high):
+    """Probabilities of `explore_squarecb` with `eliminate`, the best first."""
+    possible = low[ranked] <= high.min()
+    before = np.array([min(scores[:k][possible[:k]], default=np.inf) for k in range(len(scores))])
+    count = np.sum(possible & (scores < before))  # of those that are better than all before
+    best = int(np.flatnonzero(possible & (scores == scores[possible].min()))[0])
+    found = np.where(possible, 1 / (count + gamma * (scores - scores[best])), 0)
+    found[best] = 0
+    found[best] = 1 - found.sum()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_squarecb_counts_actions_that_are_better_than_all_before(seed):
+    random = np.random.default_rng(seed)
+    scores = random.integers(1, 4, 5).astype(np.float32)  # so few values that some are equal
+    scores = np.sort(scores) if seed % 2 else scores
+    low, high, ranked = scores - 1, scores + np.float32(0.5 + 0.5 * random.integers(2)), random.permutation(5)
+    values = scores.copy()
+    _spread_over(values, ranked.astype(np.uint32), np.float32(3), low[ranked.argsort()], high[ranked.argsort()])
+    wanted = _possible(scores.astype(float), ranked, 3, low[ranked.argsort()], high[ranked.argsort()])
+    np.testing.assert_allclose(values, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "explorer", ["explore_regcb", {"explore_squarecb": {"eliminate": True}}], ids=["regcb", "squarecb"]
+)
+def test_no_action_is_impossible_where_all_cost_more_than_costs_can(explorer):
+    name, own = (explorer, {}) if isinstance(explorer, str) else next(iter(explorer.items()))
+    chain = _plain({name: {**own, "highest_cost": 0.25, "mellowness": 1e-6}})
+    for _ in range(30):
+        for chosen in range(3):
+            record = {"actions": [{"a": [f"f{k}"]} for k in range(3)], "chosen": chosen, "cost": 1.0 + chosen}
+            chain.learn([{**record, "probability": 1.0}])
+    found = chain.predict([{"actions": [{"a": [f"f{k}"]} for k in range(3)]}])
+    if name == "explore_regcb":
+        np.testing.assert_allclose(found, [1 / 3] * 3, rtol=1e-6)
+    else:
+        assert found.min() > 0, found
