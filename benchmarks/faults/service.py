@@ -16,6 +16,7 @@ TESTS: dict[str, list[str]] = {
     "service": [f"{_SERVE}served.py", f"{_SERVE}decisions.py"],
     "durable log": ["tests/durable"],
     "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
+    _CHOICES: ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
     _SERVED: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
 }
 """The tests that are to notice a fault in an area, or in a file where these are others."""
