@@ -12,8 +12,9 @@ import sys
 import httpx
 import pytest
 
-from hutch.active.page import create_app, listen, page, require_web, security_headers
+from hutch.active.page import HOST, create_app, page, security_headers
 from hutch.core.errors import UsageError
+from hutch.core.net.web import listen, require_web
 from hutch.durable.entries import Round
 from hutch.durable.records import Request
 from hutch.durable.store import Store
@@ -121,21 +122,22 @@ def test_the_address_stays_the_same(store):
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UsageError, match=r"pip install 'hutch\[web\]'"):
-        require_web()
+        require_web("the page")
 
 
 def test_a_taken_port_is_named():
-    with listen(0) as listening, pytest.raises(UsageError, match=r"port \d+: Address already in use"):
-        listen(listening.getsockname()[1])
+    with listen(HOST, 0) as listening, pytest.raises(UsageError, match=r"port \d+: Address already in use"):
+        listen(HOST, listening.getsockname()[1])
 
 
 SERVE = """
 import sys
-from hutch.active.page import create_app, listen, serve
+from hutch.active.page import HOST, create_app
+from hutch.core.net.web import listen, run_app
 from hutch.durable.store import Store
-with listen(int(sys.argv[2])) as listening:
+with listen(HOST, int(sys.argv[2])) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)
-    serve(create_app(Store(sys.argv[1]), "secret", lease_seconds=2.0), listening, told)
+    run_app(create_app(Store(sys.argv[1]), "secret", lease_seconds=2.0), listening, told)
 """
 
 

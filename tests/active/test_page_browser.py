@@ -32,11 +32,12 @@ os.execv(command[0], command)
 """
 SERVE = """
 import sys
-from hutch.active.page import create_app, listen, serve
+from hutch.active.page import HOST, create_app
+from hutch.core.net.web import listen, run_app
 from hutch.durable.store import Store
-with listen(0) as listening:
+with listen(HOST, 0) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)
-    serve(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening, told)
+    run_app(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening, told)
 """
 
 

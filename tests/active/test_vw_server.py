@@ -119,11 +119,11 @@ def test_a_model_is_where_it_was_after_reading_the_log_again(store, lines):
 
 SERVE = """
 import sys
-from hutch.active.page import listen
+from hutch.core.net.web import listen
 from hutch.durable.store import Store
 from hutch.active.vw_server import VWSession, serve
 from hutch.chain import Chain
-with listen(0) as listening:
+with listen("127.0.0.1", 0) as listening:
     session = VWSession(Chain.load(sys.argv[2]), Store(sys.argv[1]), "m")
     serve(session, listening, lambda: print(listening.getsockname()[1], flush=True))
 """

@@ -17,7 +17,8 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import DataError, StoreError
 from hutch.core.net.limits import Limits
-from hutch.serve.bodies import check_id, check_labels
+from hutch.durable.records import check_name
+from hutch.serve.bodies import check_labels
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -170,7 +171,7 @@ def test_places_of_later_parts_of_a_body_count_from_its_start(model: Path) -> No
 @pytest.mark.parametrize(("length", "good"), [(200, True), (201, False)])
 def test_ids_have_up_to_200_characters(length: int, good: bool) -> None:
     with nullcontext() if good else pytest.raises(DataError, match="got 201 characters, wanted at most 200"):
-        assert check_id("x" * length, "id") == "x" * length
+        assert check_name("x" * length, "id") == "x" * length
 
 
 def test_ids_make_a_request_count_once(model: Path, in_service: Any) -> None:

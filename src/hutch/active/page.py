@@ -7,7 +7,6 @@ answer is on disk before the page hears that it was accepted.
 import base64
 import hashlib
 import re
-import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.errors import DataError, HutchError
-from hutch.core.net import web
 from hutch.core.net.application import JSON, Application, Asked, Field, Refused, Reply, Route
 from hutch.core.net.limits import Limits
-from hutch.core.net.signals import Ready
+from hutch.core.net.web import require_web
 from hutch.durable.records import Request, check_worker, make_answer
 from hutch.durable.store import Store
 from hutch.durable.undo import answers_of, retract
@@ -56,11 +54,6 @@ def security_headers() -> dict[str, str]:
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
-
-
-def require_web() -> None:
-    """Raise a `UsageError` that says how to install what the page needs, if it is missing."""
-    web.require_web("the page")
 
 
 def shown(line: str) -> str:
@@ -170,7 +163,7 @@ def create_app(
     Raises:
         UsageError: what a server needs is not installed.
     """
-    require_web()
+    require_web("the page")
     handlers = _Page(store, look or Look(names or {}), lease_seconds)
     body: dict[str, Any] = {JSON: {}}
     return Application(
@@ -187,17 +180,3 @@ def create_app(
         hosts=(HOST, "localhost") if host == HOST else (),
         headers=security_headers(),
     )
-
-
-def listen(port: int, host: str = HOST) -> socket.socket:
-    """A socket, on the loopback interface unless another address is given.
-
-    Raises:
-        UsageError: the port is taken.
-    """
-    return web.listen(host, port)
-
-
-def serve(app: Application, listening: socket.socket, ready: Ready) -> None:
-    """Serve until interrupted; `ready` says where."""
-    web.run_app(app, listening, ready, LIMITS)

@@ -1,9 +1,9 @@
 """The whole loop by itself: ask for some labels of a pool, wait for answers, learn them, ask for more."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hutch.active.loop import ask, labels_of, learn, model_version
 from hutch.active.pool import Pool
@@ -25,7 +25,6 @@ class Loop:
         batch: requests that are made at a time, and answers after which the chain learns.
         source: name of the pool.
         wanted: answers wanted per request, from different workers.
-        documents: what people see of each of the lines.
         stop: ask for no more once the next label is expected to save less than one mistake in so many predictions to
             come; None: never.
         tell: takes what happened, a line at a time.
@@ -41,12 +40,11 @@ class Loop:
         *,
         source: str,
         wanted: int = 1,
-        documents: Sequence[Mapping[str, Any]] | None = None,
         stop: float | None = None,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.chain, self.model, self.store, self.pool = chain, model, store, pool
-        self.batch, self.source, self.wanted, self.documents, self.tell = batch, source, wanted, documents, tell
+        self.batch, self.source, self.wanted, self.tell = batch, source, wanted, tell
         self._learned, self._stop, self._stopped = 0, stop, False
         self._exhausted = False
         store.allow_labels(labels_of(chain))
@@ -95,7 +93,7 @@ class Loop:
             return
         found = ask(
             self.chain, self.pool, self.store, self.batch, source=self.source, model=model_version(self.model),
-            wanted=self.wanted, documents=self.documents,
+            wanted=self.wanted,
         )  # fmt: skip
         self._exhausted = len(found) < self.batch
         if found:

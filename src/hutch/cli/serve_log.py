@@ -74,7 +74,7 @@ def compact(store: StoreFile) -> None:
 
     with closing(_opened(store)) as log:
         before = log.size
-        log.compact()
+        log.store.compact()
         print(f"{store}: {before} bytes, now {log.size}")
 
 

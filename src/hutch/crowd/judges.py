@@ -147,19 +147,8 @@ def write_judges(file: BinaryIO, rows: list[Judge]) -> None:
     """Write `judge labels accuracy exponent redundancy similar copy use winning_rate passed advantage people price
     use_per_price`, the most useful first; what is not defined is empty.
     """
-    names = [
-        "judge",
-        "labels",
-        "accuracy",
-        "exponent",
-        "redundancy",
-        "similar",
-        "copy",
-        "use",
-        "winning_rate",
-        "passed",
-    ]
-    file.write(("\t".join([*names, "advantage", "people", "price", "use_per_price"]) + "\n").encode())
+    names = "judge labels accuracy exponent redundancy similar copy use winning_rate passed advantage people price"
+    file.write(("\t".join([*names.split(), "use_per_price"]) + "\n").encode())
     for row in sorted(rows, key=lambda row: -row.use):
         passed = "" if math.isnan(row.winning_rate) else "yes" if row.winning_rate >= PASSED else "no"
         fields = [row.name.replace("\t", " "), str(row.labels), _number(row.accuracy), _number(row.exponent)]

@@ -140,11 +140,6 @@ class Log:
         self._go_on_from(acknowledged)
 
     @property
-    def identity(self) -> int:
-        """A random number that tells this log from all others."""
-        return self.store.identity
-
-    @property
     def size(self) -> int:
         """Bytes of the store's files."""
         found = 0
@@ -211,7 +206,7 @@ class Log:
         identity, through = str(noted["identity"]), int(noted["through"])
         query = "SELECT model, kept, last FROM serve_models WHERE identity = ?"
         found = self.store.rows(query, [identity])
-        if noted["store"] != self.identity or not found:
+        if noted["store"] != self.store.identity or not found:
             problem = f"its lessons are in another log than {self.store.path}: name that with --store"
             self._lose(path, problem)
             return self._register(name)
@@ -269,7 +264,7 @@ class Log:
     def note(self, place: Place, through: int) -> dict[str, Any]:
         """What the file of a model that has learned up to an entry must say."""
         chain = self.chain_at(place.model, through)
-        return {"identity": place.identity, "store": self.identity, "through": through, "chain": chain}
+        return {"identity": place.identity, "store": self.store.identity, "through": through, "chain": chain}
 
     def chain_at(self, model: int, number: int) -> int:
         """The chain of checksums behind the last entry of a model up to a number."""
@@ -373,10 +368,6 @@ class Log:
                     if entry.choice is not None:
                         found |= entry.choice._asdict()
                 yield found
-
-    def compact(self) -> None:
-        """Give the disk the room back that removed entries took."""
-        self.store.compact()
 
     def refused(self, model: int) -> list[tuple[int, int, int, bool]]:
         """What was taken back: the entry that says so, the first and the last of those, whether by `drop_behind`."""

@@ -118,7 +118,20 @@ def make_answer(
 
 
 LONGEST_NAME = 200
-"""Characters of a worker's name."""
+"""Characters of the name of a worker, or of what a client gives to a request or a decision."""
+
+
+def check_name(name: str, what: str) -> str:
+    """A name that a client has given.
+
+    Raises:
+        DataError: it is too long, or has invisible characters.
+    """
+    if len(name) > LONGEST_NAME:
+        raise DataError(f"{what}: got {len(name)} characters, wanted at most {LONGEST_NAME}")
+    if not name.isprintable():
+        raise DataError(f"{what}: got {name!r}, wanted printable characters")
+    return name
 
 
 def check_worker(name: object, what: str = "worker") -> str:
@@ -132,11 +145,7 @@ def check_worker(name: object, what: str = "worker") -> str:
     name = str(name).strip()
     if not name:
         raise DataError(f"{what}: got an empty name, wanted the name of who gave the label")
-    if len(name) > LONGEST_NAME:
-        raise DataError(f"{what}: got {len(name)} characters, wanted at most {LONGEST_NAME}")
-    if not name.isprintable():
-        raise DataError(f"{what}: got {name!r}, wanted printable characters")
-    return name
+    return check_name(name, what)
 
 
 def _column(text: str, key: str) -> int:

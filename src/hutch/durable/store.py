@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -76,7 +76,7 @@ class Store:
             self._connection.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block, or nothing of it."""
         with self._lock, named(self.path, "written"):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -119,7 +119,7 @@ class Store:
         """A secret for the address of the page; it stays the same when the server starts again."""
         import secrets  # not at the top, as difflib: most commands need neither
 
-        with self._writing() as connection:
+        with self.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO store VALUES ('token', ?)", [secrets.token_urlsafe(18)])
         return str(self.rows("SELECT value FROM store WHERE key = 'token'")[0][0])
 
@@ -139,7 +139,7 @@ class Store:
         if before and before != tuple(labels):
             text = f"its labels are {', '.join(before)}, got {', '.join(labels)}: use another store for another task"
             raise StoreError(at(str(self.path), None, None, text))
-        with self._writing() as connection:
+        with self.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO store VALUES ('labels', ?)", [json.dumps(list(labels))])
 
     @property
@@ -182,7 +182,7 @@ class Store:
             StoreError: an id is taken.
         """
         ids = []
-        with self._writing() as connection:
+        with self.transaction() as connection:
             number = self._insert_round(connection, round)
             for request in requests:
                 ids.append(request.id)
@@ -207,7 +207,7 @@ class Store:
                 the place the answer was read from.
         """
         pending = list(answers)  # the source may be a slow pipe: read it before others have to wait
-        with self._writing() as connection:
+        with self.transaction() as connection:
             numbers = self.accept(connection, pending)
         new = sum(number is not None for number in numbers)
         return Accepted(new, len(pending) - new)
@@ -215,10 +215,6 @@ class Store:
     def now(self) -> float:
         """Seconds since 1970."""
         return self._clock()
-
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """One transaction, for callers with their own tables in the same file: all of the block, or nothing of it."""
-        return self._writing()
 
     def accept(self, connection: sqlite3.Connection, answers: Iterable[Answer]) -> list[int | None]:
         """Accept answers within a transaction, as `answer` does.
@@ -287,7 +283,7 @@ class Store:
         """
         now = self._clock()
         given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0), "late": now + seconds + _DAY}
-        with self._writing() as connection:
+        with self.transaction() as connection:
             found = connection.execute(_HELD, given).fetchone() or self._next_free(connection, given)
             if found is None and given["answered"]:  # another process may have taken answers back
                 found = self._next_free(connection, given | {"answered": 0})
@@ -313,7 +309,7 @@ class Store:
 
     def begin_round(self, round: Round) -> int:
         """Begin a round whose requests come one by one; returns its number."""
-        with self._writing() as connection:
+        with self.transaction() as connection:
             return self._insert_round(connection, round)
 
     def _insert_round(self, connection: sqlite3.Connection, round: Round) -> int:
@@ -326,7 +322,7 @@ class Store:
 
     def index_lines(self) -> None:
         """Make `has_line` fast."""
-        with self._writing() as connection:
+        with self.transaction() as connection:
             connection.execute(f"CREATE INDEX IF NOT EXISTS lines_by_tag ON audit ({_TAG}) WHERE event = 'line'")
 
     def has_line(self, line: str, tag: str) -> bool:
@@ -348,7 +344,7 @@ class Store:
         Returns:
             Its number in the log.
         """
-        with self._writing() as connection:
+        with self.transaction() as connection:
             number = self.write_log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
             if answer is not None:
                 self._accept(connection, answer, (), number)
@@ -370,7 +366,7 @@ class Store:
             probability: with which its label was asked for.
             request: the request it made, if it was.
         """
-        with self._writing() as connection:
+        with self.transaction() as connection:
             if not connection.execute("DELETE FROM store WHERE key = ?", [f"{_UNCOUNTED}{number}"]).rowcount:
                 return
             query = "UPDATE rounds SET examples = examples + 1, probability = probability + ? WHERE round = ?"
@@ -390,7 +386,7 @@ class Store:
 
     def learned(self, detail: dict[str, Any]) -> int:
         """Log that a model has learned."""
-        with self._writing() as connection:
+        with self.transaction() as connection:
             return self.write_log(connection, "learn", detail)
 
     def log(self, after: int = 0) -> Iterator[Event]:

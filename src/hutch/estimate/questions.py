@@ -90,11 +90,7 @@ def mean(items: Items) -> Question:
     Raises:
         UsageError: a label is none.
     """
-    try:
-        values = np.array([float(name) for name in items.classes])
-    except ValueError:
-        wrong = next(name for name in items.classes if not _is_number(name))
-        raise UsageError(f"mean: got the label {wrong!r}, wanted numbers") from None
+    values = np.array([_number(name) for name in items.classes])
     features = np.where(items.judged < 0, np.nan, values[items.judged] if len(values) else np.nan)
     everywhere = np.ones(len(items.judged), np.bool_)
     value, ends = np.tile(values, (len(items.labelled), 1)), (float(values.min()), float(values.max()))
@@ -186,9 +182,8 @@ def _place(name: str, names: list[str], kind: str) -> int:
     return names.index(name)
 
 
-def _is_number(name: str) -> bool:
+def _number(name: str) -> float:
     try:
-        float(name)
+        return float(name)
     except ValueError:
-        return False
-    return True
+        raise UsageError(f"mean: got the label {name!r}, wanted numbers") from None

@@ -14,7 +14,8 @@ from hutch.core.net.openapi import PAGE_HEADERS, describe, docs_page
 from hutch.core.version import version
 from hutch.durable.choices import Contradiction
 from hutch.durable.log import Log
-from hutch.serve.bodies import NoMemory, check_id
+from hutch.durable.records import check_name
+from hutch.serve.bodies import NoMemory
 from hutch.serve.decisions import rank, reward
 from hutch.serve.labels import Labels
 from hutch.serve.metrics import Metrics
@@ -92,7 +93,7 @@ class Handlers:
     @staticmethod
     def _id(given: str, what: str) -> str:
         try:
-            return check_id(given, what)
+            return check_name(given, what)
         except DataError as error:
             raise Refused(400, str(error)) from None
 

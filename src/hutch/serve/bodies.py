@@ -111,23 +111,6 @@ def parse_json(body: bytes) -> Any:
     return loads(body, SOURCE, object_pairs_hook=_once, parse_constant=_no_number)
 
 
-LONGEST_ID = 200
-"""Characters of the name that a client gives to a request or a decision."""
-
-
-def check_id(id: str, what: str) -> str:
-    """A name that a client has given.
-
-    Raises:
-        DataError: it is too long, or has invisible characters.
-    """
-    if len(id) > LONGEST_ID:
-        raise DataError(f"{what}: got {len(id)} characters, wanted at most {LONGEST_ID}")
-    if not id.isprintable():
-        raise DataError(f"{what}: got {id!r}, wanted printable characters")
-    return id
-
-
 def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
     try:
         import pyarrow as pa

@@ -8,6 +8,7 @@ import sqlite3
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
 from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, find_answer, note_entry
 from hutch.durable.log import Entry
-from hutch.serve.bodies import SOURCE, batches_of, check_id, parse_json
+from hutch.durable.records import check_name
+from hutch.serve.bodies import SOURCE, batches_of, parse_json
 from hutch.serve.served import Served
 
 _KEYS = ("id", "cost", "reward")
@@ -95,7 +97,7 @@ def _decide(
         if not (values >= 0).all() or not 0 < total < math.inf:
             raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are not probabilities")
         shares = (values / total).astype(np.float32)
-        seed = f"{served.log.identity}\0{served.name}\0{id}".encode()
+        seed = f"{served.log.store.identity}\0{served.name}\0{id}".encode()
         share = int.from_bytes(hashlib.sha256(seed).digest()[:6], "big") / (1 << 48)
         place = draw(shares.tolist(), share)
     else:  # the chain does not explore
@@ -130,9 +132,6 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
     if not rewards:
         raise DataError(at(SOURCE, None, None, f"got no reward, wanted {_WANTED}"))
 
-    def accept(connection: sqlite3.Connection) -> _Rewarded:
-        return _accept(served, connection, rewards)
-
     learned: list[asyncio.Future[Any]] = []
 
     def learn(outcome: _Rewarded) -> None:
@@ -140,7 +139,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
             learned.append(asyncio.get_running_loop().create_future())
             served.enqueue(number, entry, None, learned[-1])
 
-    done: _Rewarded = await served.log.commits.done(accept, learn)
+    done: _Rewarded = await served.log.commits.done(partial(_accept, served, rewards), learn)
     for outcome in await asyncio.gather(*learned, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
@@ -148,7 +147,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
     return {"model": served.name, "position": done.position, "new": new, "repeated": len(rewards) - new}
 
 
-def _accept(served: Served, connection: sqlite3.Connection, rewards: list[Reward]) -> _Rewarded:
+def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
     """Store costs, and write what they teach into the log."""
     taught, last = [], 0
     for one in rewards:
@@ -183,7 +182,7 @@ def _read(found: Any, place: int, most: float) -> Reward:
     if not number or not abs(value) <= most:
         raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number up to {most:g}")
     cost = float(value) if given == ["cost"] else -float(value)
-    return Reward(check_id(found["id"], "id"), cost, (SOURCE, place, None))
+    return Reward(check_name(found["id"], "id"), cost, (SOURCE, place, None))
 
 
 def draw(probabilities: Sequence[float], share: float) -> int:

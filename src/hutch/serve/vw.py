@@ -75,10 +75,7 @@ class _Lines:
             start = end
         return b"".join(found)
 
-    async def _one_by_one(self, lines: bytes) -> bytes:
-        return b"".join([await self.answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
-
     async def _refused(self, lines: bytes, error: HutchError) -> bytes:
         if lines.find(_FEED) < len(lines) - 1:
-            return await self._one_by_one(lines)
+            return b"".join([await self.answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
         return f"error: {error}\n".encode(errors="replace")

@@ -292,9 +292,9 @@ def serve(
         with Store(store, create=True) as opened:
             _serve_vw(opened, model, final, vw_port, token)
         return
-    from hutch.active.page import require_web
+    from hutch.core.net.web import require_web
 
-    require_web()
+    require_web("the page")
     with Store(store) as opened:
         look = look_of(name, opened, instructions, show, open_document(opened))
         serve_page_of(opened, look, host, port, token, lease)
@@ -302,17 +302,18 @@ def serve(
 
 def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
     from hutch.active.loop import model_version
-    from hutch.active.page import HOST, listen
+    from hutch.active.page import HOST
     from hutch.active.vw_server import VWSession
     from hutch.active.vw_server import serve as serve_lines
     from hutch.chain import Chain
     from hutch.core.atomic import check_writable
+    from hutch.core.net.web import listen
 
     if final is not None:
         check_writable(final)
     version, chain = model_version(model), Chain.load(model)
     session = VWSession(chain, store, version)
-    with listen(port) as listening:
+    with listen(HOST, port) as listening:
         address = f"{HOST}:{listening.getsockname()[1]}"
         try:
             serve_lines(session, listening, lambda: print(address, flush=True), token)

@@ -96,13 +96,13 @@ def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, le
     Raises:
         UsageError: the token cannot be a part of an address, or is short.
     """
-    from hutch.active.page import create_app, listen
-    from hutch.active.page import serve as serve_page
+    from hutch.active.page import LIMITS, create_app
+    from hutch.core.net.web import listen, run_app
 
     check_token(token)
     secret = token or store.token
     page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
-    with listen(port, host) as listening:
+    with listen(host, port) as listening:
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
         text = f"{address}\nanyone with this address can answer; ctrl-c ends"
-        serve_page(page, listening, lambda: print(text, flush=True))
+        run_app(page, listening, lambda: print(text, flush=True), LIMITS)

@@ -68,16 +68,16 @@ def run(
     """
     import threading
 
-    from hutch.active.page import require_web
     from hutch.active.pool import Pool
     from hutch.active.run import Loop
     from hutch.chain import Chain
     from hutch.core.atomic import check_writable
     from hutch.core.data.files import check_sources
     from hutch.core.errors import UsageError
+    from hutch.core.net.web import require_web
     from hutch.durable.store import Store
 
-    require_web()
+    require_web("the page")
     check_stop(stop)
     check_token(token)
     check_sources([pool])
@@ -98,17 +98,7 @@ def run(
         print(text, file=sys.stderr, flush=True)
 
     with Store(store, create=True) as opened:
-        loop = Loop(
-            chain,
-            final,
-            opened,
-            examples,
-            count,
-            source=pool,
-            wanted=wanted,
-            stop=stop,
-            tell=tell,
-        )
+        loop = Loop(chain, final, opened, examples, count, source=pool, wanted=wanted, stop=stop, tell=tell)
         first = next((entry.document for source in examples.sources for entry in source), None)
         look = look_of(name, opened, instructions, show, first)
         loop.start()
