@@ -3,6 +3,11 @@
 import sys
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# a busy machine is no reason to fail: what a test draws is what it checks, however long the drawing takes
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
