@@ -16,7 +16,7 @@ from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.hooks import registering
-from hutch.core.kernel.abi import float32s_at, kernel, learn_next, predict_next, state_of
+from hutch.core.kernel.abi import float32s_at, kernel, learn_next, predict_next
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 
@@ -25,10 +25,6 @@ _0, _1 = np.float32(0), np.float32(1)
 
 class ActionProbabilitiesParameters(Parameters):
     """Parameters of `action_probabilities`: none."""
-
-
-STATE = np.dtype([("unused", "u8")])
-own_of = state_of(STATE)
 
 
 @helper

@@ -11,11 +11,10 @@ ICML 2018; VW 9.11.9, `--regcb`.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context
@@ -143,20 +142,14 @@ class RangeExplorer(Explorer):
         fields: further fields of its state.
     """
 
+    keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT}
+
     def __init__(self, parameters: Any, context: Context, dtype: np.dtype[Any], **fields: Any) -> None:
         super().__init__(parameters, context)
         require_mtr(self.name, context)
         p = parameters
         ranges = {"mellowness": p.mellowness, "lowest": p.lowest_cost, "highest": p.highest_cost}
         self.state = Record(dtype, scratch=Buffer(), **ranges, **fields)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How many labelled decisions have been seen."""
-        return {"decisions": self.state["decisions"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"decisions": COUNT}
 
 
 def require_mtr(name: str, context: Context) -> None:

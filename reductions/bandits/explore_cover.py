@@ -12,11 +12,10 @@ the sums of scores of ranks, not actions.
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
@@ -30,7 +29,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.contextual_bandit import DR, IPS, MTR, TYPES, regress
-from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
+from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.memory import Buffer
@@ -51,7 +50,7 @@ class ExploreCoverParameters(Parameters):
     """
 
     policies: Annotated[int, Within(ge=1, le=1024), ExampleValue(3)]
-    psi: Finite = 1.0
+    psi: float = 1.0
     epsilon: Probability | None = None
     uniform: bool = True
     first_only: bool = False
@@ -205,6 +204,7 @@ class ExploreCover(Explorer):
         explores=True,
     )
     kernels = Kernels(learn, predict)
+    keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT}
 
     def __init__(self, parameters: ExploreCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -230,14 +230,6 @@ class ExploreCover(Explorer):
     def width(cls, parameters: ExploreCoverParameters) -> int:
         """One sub-model per policy, and one for `dr` below; twice as many with the regressor here, as in VW."""
         return (parameters.policies + 1) * (2 if parameters.regressor else 1)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How many labelled decisions have been seen."""
-        return {"decisions": self.state["decisions"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"decisions": COUNT}
 
 
 hutch_register_reductions = registering(ExploreCover)

@@ -16,11 +16,10 @@ Source: W. Thompson, Biometrika 1933; O. Chapelle, L. Li, "An empirical evaluati
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
@@ -168,6 +167,7 @@ class ExplorePosterior(Explorer):
     name: ClassVar[str] = "explore_posterior"
     Parameters: ClassVar[type[Parameters]] = ExplorePosteriorParameters
     kernels = Kernels(learn, predict, calls=("sensitivity",))
+    keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
 
     def __init__(self, parameters: ExplorePosteriorParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -176,14 +176,6 @@ class ExplorePosterior(Explorer):
         self.state = Record(
             STATE, scratch=Buffer(), optimistic=p.method == "optimism", width=p.width, epsilon=p.epsilon
         )
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """How many costs have been seen, their mean, and the sum of squared deviations from it."""
-        return {name: self.state[name] for name in ("decisions", "mean", "squares")}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count, a mean and a sum."""
-        return {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
 
 
 hutch_register_reductions = registering(ExplorePosterior)

@@ -22,7 +22,7 @@ from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.bandits.cost_ranges import RANGE_FIELDS, RangeExplorer, delta_of, learn_as_certain, set_ranges
-from hutch.reductions.bandits.explorer import Finite, NonNegative
+from hutch.reductions.bandits.explorer import NonNegative
 from hutch.reductions.bandits.probabilities import conclude
 from hutch.reductions.bandits.scratch import floats, make_columns
 
@@ -42,8 +42,8 @@ class ExploreRegCbParameters(Parameters):
 
     method: Literal["elimination", "optimism"] = "elimination"
     mellowness: NonNegative = 0.1
-    lowest_cost: Finite = 0.0
-    highest_cost: Finite = 1.0
+    lowest_cost: float = 0.0
+    highest_cost: float = 1.0
     first_only: bool = False
 
 

@@ -22,7 +22,7 @@ from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.bandits.cost_ranges import RANGE_FIELDS, RangeExplorer, delta_of, learn_as_certain, set_ranges
-from hutch.reductions.bandits.explorer import Finite, NonNegative, Probability
+from hutch.reductions.bandits.explorer import NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum
 from hutch.reductions.bandits.scratch import floats, make_columns
 
@@ -43,12 +43,12 @@ class ExploreSquareCbParameters(Parameters):
     """
 
     scale: NonNegative = 10.0
-    exponent: Finite = 0.5
+    exponent: float = 0.5
     epsilon: Probability = 0.0
     eliminate: bool = False
     mellowness: NonNegative = 0.001
-    lowest_cost: Finite = 0.0
-    highest_cost: Finite = 1.0
+    lowest_cost: float = 0.0
+    highest_cost: float = 1.0
 
 
 STATE = np.dtype(

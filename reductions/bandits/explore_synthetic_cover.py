@@ -7,11 +7,10 @@ Source: VW 9.11.9, `--cb_explore_adf --synthcover`.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.limits import FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
@@ -22,7 +21,7 @@ from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Within
-from hutch.reductions.bandits.explorer import Explorer, Finite, Probability
+from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import (
     conclude,
     enforce_minimum,
@@ -46,7 +45,7 @@ class ExploreSyntheticCoverParameters(Parameters):
     """
 
     steps: Annotated[int, Within(ge=1, le=100_000)] = 100
-    psi: Finite = 0.1
+    psi: float = 0.1
     epsilon: Probability = 0.0
 
 
@@ -138,19 +137,12 @@ class ExploreSyntheticCover(Explorer):
         explores=True,
     )
     kernels = Kernels(learn, predict)
+    keeps: ClassVar[Mapping[str, Limits]] = {"lowest": FINITE, "highest": FINITE}
 
     def __init__(self, parameters: ExploreSyntheticCoverParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p = parameters
         self.state = Record(STATE, steps=p.steps, scratch=Buffer(), psi=p.psi, epsilon=p.epsilon)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """The range of costs seen."""
-        return {"lowest": self.state["lowest"], "highest": self.state["highest"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Costs are finite."""
-        return {"lowest": FINITE, "highest": FINITE}
 
 
 hutch_register_reductions = registering(ExploreSyntheticCover)

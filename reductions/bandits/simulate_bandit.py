@@ -43,7 +43,6 @@ from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.action_per_class import Copies, end_copies, fill_importance, make_copies
-from hutch.reductions.bandits.explorer import Finite
 from hutch.reductions.bandits.random import draw_action
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.memory import Buffer
@@ -60,8 +59,8 @@ class SimulateBanditWithFeaturesParameters(Parameters):
         wrong: what a cost of 1 becomes.
     """
 
-    right: Finite = 0.0
-    wrong: Finite = 1.0
+    right: float = 0.0
+    wrong: float = 1.0
 
 
 class SimulateBanditParameters(Parameters):
@@ -74,8 +73,8 @@ class SimulateBanditParameters(Parameters):
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]
-    right: Finite = 0.0
-    wrong: Finite = 1.0
+    right: float = 0.0
+    wrong: float = 1.0
 
 
 class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
