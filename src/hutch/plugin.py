@@ -5,6 +5,7 @@
 Each name is imported from where it is defined when it is first asked for, so a plugin pays only for what it uses.
 """
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -99,48 +100,13 @@ if TYPE_CHECKING:
     CrowdState = State
     EMModel = Model
 
-_HOMES = {
-    "hutch.core.batch": "Batch",
-    "hutch.core.chain.declarations": "Answers Inputs Parallel Shortcuts",
-    "hutch.core.chain.limits": "Limits",
-    "hutch.core.chain.m_step": "MStepReduction",
-    "hutch.core.chain.reduction": "Context Kernels Labels LayerConfig Predictions Reduction",
-    "hutch.core.data.roles": "Roles",
-    "hutch.core.data.sources": "to_batches",
-    "hutch.core.errors": "ConfigError DataError HutchError PluginError",
-    "hutch.core.hooks": "hookimpl registering",
-    "hutch.core.kernel.abi": (
-        "EXAMPLE UNLABELED array_at call call_loss example_of float32s_at float64s_at importance_to_next int64s_at "
-        "kernel layer_of learn_next learn_predicted_next loss_kernel loss_of predict_many_next predict_next record_of "
-        "sensitivity_next shared_of state_of submodel uint32s_at"
-    ),
-    "hutch.core.kernel.cache": "compiled",
-    "hutch.core.kernel.checked": "check",
-    "hutch.core.kernel.decision": "decision_of ranked_of show_action sort_actions values_of",
-    "hutch.core.kernel.decorators": "helper inlined intrinsic",
-    "hutch.core.kernel.passing": "pass_importance_to pass_sensitivity",
-    "hutch.core.kernel.record": "Record",
-    "hutch.core.kernel.shown": "outcome_of put_back",
-    "hutch.core.loss.losses": "Loss LossChoice LossLabels LossParameter",
-    "hutch.core.parameters": "ExampleValue Parameters Within",
-    "hutch.core.run.progress": "ProgressEvent",
-    "hutch.core.text.hashing": "hash_feature hash_namespace namespace_id",
-    "hutch.core.text.parser": "ParserOptions",
-    "hutch.crowd.models.model": "CrowdModel CrowdState:State",
-    "hutch.em.base.model": "EMModel:Model",
-    "hutch.em.models": "ModelEntry",
-    "hutch.plugins.checks": (
-        "check_em_model check_loss check_reduction checks_of_em_model checks_of_loss checks_of_reduction"
-    ),
-    "hutch.reductions.bandits.probabilities": "conclude predict_and_teach predict_own teach_next",
+_IMPORT = re.compile(r"^    from (hutch\.\S+) import (\w+) as \2$", re.M)
+_SOURCE: str = globals()["__loader__"].get_source(__name__)
+_FOUND = {name: (module, name) for module, name in _IMPORT.findall(_SOURCE)} | {
+    "CrowdState": ("hutch.crowd.models.model", "State"),
+    "EMModel": ("hutch.em.base.model", "Model"),
 }
-"""Names by the module that defines them; `name:other` where it has another name there."""
-
-_FOUND = {
-    name.partition(":")[0]: (module, name.partition(":")[2] or name)
-    for module, names in _HOMES.items()
-    for name in names.split()
-}
+"""Where each name is defined, and its name there: the imports above, which type checkers read, say it once."""
 
 
 def __getattr__(name: str) -> Any:
