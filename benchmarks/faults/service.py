@@ -16,6 +16,7 @@ TESTS: dict[str, list[str]] = {
     "service": [f"{_SERVE}served.py", f"{_SERVE}decisions.py"],
     "durable log": ["tests/durable"],
     "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
+    _BODIES: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
     _CHOICES: ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
     _SERVED: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
 }
@@ -77,6 +78,9 @@ FAULTS: tuple[Fault, ...] = (
           "object_pairs_hook=_once)"),
     Fault("service", "the column of a byte that is not UTF-8 is one too far", _BODIES,
           "error.start - start, \"not UTF-8\"", "error.start - start + 1, \"not UTF-8\""),
+    Fault("service", "labels that lack are placed in their batch", _BODIES,
+          "        row += len(batch)\n    for batch in batches:\n", "    for batch in batches:\n"),
+    Fault("service", "the longest id is too long", _BODIES, "if len(id) > LONGEST_ID:", "if len(id) >= LONGEST_ID:"),
     Fault("decisions served", "a label is put behind the row before", _BODIES, "ends[row + 1 :] += 1",
           "ends[row:] += 1"),
     Fault("decisions served", "the shared row counts among the actions", _BODIES,
