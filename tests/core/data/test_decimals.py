@@ -71,6 +71,7 @@ likely = st.one_of(decimals, st.builds("{}{}".format, decimals, exponents), st.t
 @example(
     ["E11", "e4", "7e", "7E", "-e1", ".e4", "1e+", "1e-", "1e", "e", "1.e1", ".5e1", "5.", "+3", "1e4e", "--1", "1-"]
 )
+@example(["1.2.3", "1..2", "1.2.3e4", "info", "nano", "1e+-1"])
 def test_a_cell_is_what_the_record_holds(tmp_path_factory: Any, cells: list[str]) -> None:
     folder = tmp_path_factory.mktemp("cells")
     numeric = [NUMBER.fullmatch(cell) is not None for cell in cells]
