@@ -5,35 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import rel_entr
-from scipy.stats import norm
 from scipy.stats import t as student
 
 from hutch.core.intervals import chernoff, quantile
-from hutch.estimate.means import every_look, mean_of_all, prediction_powered
+from hutch.estimate.means import every_look, mean_of_all
 from hutch.estimate.stack import RIDGE, cross_fitted
-
-
-def drawn(seed, n=120, more=900, noise=0.4):
-    random = np.random.default_rng(seed)
-    truth = random.normal(size=n + more)
-    predicted = truth + noise * random.normal(size=n + more) + 0.3
-    return truth[:n], predicted[:n], predicted[n:]
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("power", [None, 1.0, 0.4])
-@pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_prediction_powered_by_its_formula(seed, power, confidence):
-    y, f, g = drawn(seed)
-    everything = np.concatenate([f, g])
-    best = np.cov(y, f, ddof=0)[0, 1] / ((1 + len(y) / len(g)) * np.var(everything, ddof=1))
-    found = prediction_powered(y, f, g, confidence, power)
-    used = best if power is None else power
-    assert found.power == pytest.approx(used)
-    assert found.estimate == pytest.approx(used * g.mean() + np.mean(y - used * f))
-    deviation = np.sqrt(used**2 * g.var() / len(g) + np.var(y - used * f) / len(y))
-    z = norm.ppf((1 + confidence) / 2)
-    assert (found.low, found.high) == pytest.approx((found.estimate - z * deviation, found.estimate + z * deviation))
 
 
 @pytest.mark.parametrize("freedom", [5, 20, 200])

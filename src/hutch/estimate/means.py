@@ -49,34 +49,6 @@ class Interval:
         return replace(self, estimate=middle, low=low, high=high, deviation=factor * self.deviation)
 
 
-def prediction_powered(
-    outcomes: Array, predicted: Array, others: Array, confidence: float = 0.95, power: float | None = None
-) -> Interval:
-    """The mean of the population that all items are drawn from, by one predictor that has seen no outcome: PPI++.
-
-    Args:
-        outcomes: of the labelled items (n).
-        predicted: predictions of the same items (n).
-        others: predictions of the items without outcome (N).
-        confidence: between 0 and 1.
-        power: share of the predictions to use; None: that of the smallest variance, between 0 and 1; 1: plain PPI.
-
-    >>> found = prediction_powered(np.array([0.0, 1, 1, 0]), np.array([0.1, 0.8, 0.9, 0.2]), np.array([0.5, 0.6]))
-    >>> round(found.estimate, 3)
-    0.529
-    """
-    n, more = len(outcomes), len(others)
-    if power is None:
-        everything = np.concatenate([predicted, others])
-        spread = float(np.var(everything, ddof=1)) * (1 + n / more)
-        together = float(np.mean((outcomes - outcomes.mean()) * (predicted - predicted.mean())))
-        power = min(max(together / spread, 0.0), 1.0) if spread > 0 else 0.0
-    estimate = float(power * others.mean() + (outcomes - power * predicted).mean())
-    deviation = math.sqrt(power**2 * np.var(others) / more + np.var(outcomes - power * predicted) / n)
-    reach = quantile(confidence) * deviation
-    return Interval(estimate, estimate - reach, estimate + reach, deviation, n, n + more, power, float(n))
-
-
 def mean_of_all(
     outcomes: Array,
     labelled: NDArray[np.int64],
