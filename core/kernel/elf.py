@@ -18,7 +18,6 @@ _X86_64 = 62
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOLS, _RELOCATIONS, _EMPTY, _UNWINDING = 2, 4, 8, 0x70000001  # types of sections
 _WRITABLE, _LOADED = 1, 2  # flags of sections
-_RESERVED = 0xFF00  # numbers from here on are not sections
 _ADDRESS_64 = 1  # the relocation that writes symbol + addend, 8 bytes
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]

@@ -1,6 +1,6 @@
 """What is not an error in the data of a chain, but probably a mistake: labels and names that do not fit it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from hutch.core.chain.derived import first_class, loss_failures
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.outputs import Outputs
-from hutch.core.chain.reduction import Labels
+from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import counted
-from hutch.core.run.namespaces import NamedNamespaces
+from hutch.core.text.hashing import NamespaceMode, namespace_id
 
 
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
@@ -49,6 +49,34 @@ def overflow_in(engine: Engine, batch: Batch, outputs: Outputs, before: int) -> 
         got = f"the score is {score:g}: weights, or their products with the features, have grown beyond float32"
     advice = "scale features, labels and importances down" + ", or lower the learning rate" * rated
     return f"example {before + row + 1}: {got}; {advice}"
+
+
+class NamedNamespaces:
+    """Which of the namespaces that layers look for have not been seen: most likely they are misspelt.
+
+    Args:
+        layers: from top to base; what one makes, those below it find.
+        mode: how namespaces are told apart.
+    """
+
+    def __init__(self, layers: Sequence[Reduction], mode: NamespaceMode) -> None:
+        self._missing: dict[int, tuple[str, str]] = {}
+        made: set[str] = set()
+        for k, layer in enumerate(layers):
+            for name in layer.inputs.namespaces:
+                if name not in made:
+                    self._missing.setdefault(namespace_id(name, mode), (name, f"chain[{k}].{layer.name}"))
+            made.update(layer.inputs.made_namespaces)
+
+    def see(self, batch: Batch) -> None:
+        """Look at the namespaces of a batch."""
+        for found in [name for name in self._missing if np.any(batch.namespace_id == np.uint32(name))]:
+            del self._missing[found]
+
+    def missing(self) -> Iterator[str]:
+        """What to say, one sentence per namespace."""
+        for name, layer in self._missing.values():
+            yield f"{layer} names the namespace {name!r}, which no example has"
 
 
 class Unexpected:
